@@ -45,7 +45,7 @@ class ConnectedJob:
     budget: MemoryBudget
 
 
-NO_MARKER = "no field is the marker: a create whose answer is lost would be parked, never found again"
+NO_MARKER = "no field is the marker: a create whose response is lost would be parked, never found again"
 MARKER_HINT = "mark an optional, searchable text field by `{marker: true}`; to go without one, write `marker: none`"
 
 

@@ -150,7 +150,7 @@ class Keyset:
     def key_of(self, row: Json) -> Json:
         """The key of one row. Raises ContractBroken when it has none."""
         if not isinstance(row, Mapping):
-            raise ContractBroken("a list has rows that are no objects")
+            raise ContractBroken("a list has rows that are not objects")
         key = row.get(self.key) if isinstance(self.key, str) else self.key(row)
         if key is None:
             raise ContractBroken("a listed row has no key to go on from")

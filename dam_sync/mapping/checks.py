@@ -84,8 +84,8 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
         builder.fault(("fields", key, "marker"), f"{lines[0]} is the marker already")
     if not lines and body_marker(builder) != "none":
         builder.warnings.append(
-            "no field is the marker: a create whose answer is lost will be parked, never found again; mark a field by "
-            "`{marker: true}`, or write `marker: none`"
+            "no field is the marker: a create whose response is lost will be parked, never found again; mark a field "
+            "by `{marker: true}`, or write `marker: none`"
         )
     if not lines:
         return None
@@ -116,13 +116,13 @@ def check_locales(builder: Builder) -> None:
 def unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
     """Why this field cannot keep our mark on everything that the mapping makes."""
     if known.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
-        yield f"it is no text field but {known.kind.value}"
+        yield f"it is not a text field but {known.kind.value}"
     if known.multiple or known.localized:
         yield "it must take one value in one language"
     if not known.indexed:
         yield "it cannot be searched, so an asset could not be found again by it"
     if known.max_length is not None and known.max_length < MARKER_LETTERS:
-        yield f"it takes {known.max_length} letters and the mark may have {MARKER_LETTERS}"
+        yield f"it takes {known.max_length} characters and the marker may have {MARKER_LETTERS}"
     missing = sorted(makes.types - known.types) if known.types else []
     if missing:
         yield f"it is not in {', '.join(missing)}"

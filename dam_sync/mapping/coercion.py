@@ -54,7 +54,7 @@ WAY_OUT: Mapping[tuple[ValueType, ValueType], str] = {
 class Fit:
     """What one place of the target takes.
 
-    choices: the closed list a text must be in. rule: how a value that is no term of the target yet becomes one;
+    choices: the closed list a text must be in. rule: how a value that is not a term of the target yet becomes one;
     matched: terms come from a `vocabulary` transform and are the target's already. locales: languages the target has,
     empty for any. trims: it keeps no whitespace at the ends of texts.
     """
@@ -110,7 +110,7 @@ class Fit:
             return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), outcome))
         most = self.field.max_length
         if isinstance(value, str) and most is not None and len(value) > most:
-            return _refused(LENGTH, f"{len(value)} letters, at most {most}: {shown(value)}")
+            return _refused(LENGTH, f"{len(value)} characters, at most {most}: {shown(value)}")
         if self.choices is not None and value not in self.choices:
             return _refused(CLOSED, f"{shown(value)} is not one of the target's")
         return Result((value,))
@@ -119,7 +119,7 @@ class Fit:
         if self.rule is None or (self.matched and isinstance(value, Term)):
             text = context.languages.text(value)
             return (
-                _refused(KIND, f"a {shape_of(value).value} is no term")
+                _refused(KIND, f"a {shape_of(value).value} is not a term")
                 if text is None
                 else Result((_term(value, text),))
             )

@@ -335,5 +335,5 @@ def _selection(builder: Builder) -> Selection:
             builder.fault(place, f"the source has no status {status}", nearest(status, known))
     for index, text in enumerate(select.containers):
         if not path_of(text):
-            builder.fault(("select", "containers", index), "is no path; write /Press/2024")
+            builder.fault(("select", "containers", index), "is not a path; write /Press/2024")
     return Selection(frozenset(select.status), tuple(path_of(text) for text in select.containers))

@@ -30,7 +30,7 @@ STEPS: Mapping[tuple[ValueType, ValueType], tuple[Json, ...]] = {
 }
 """What is not here makes no sense: a number is no place, an address no person."""
 
-LETTERS: Mapping[ValueType, int] = {NUMBER: 40, DATE: 10, INSTANT: 24, FLAG: 5}
+CHARACTERS: Mapping[ValueType, int] = {NUMBER: 40, DATE: 10, INSTANT: 24, FLAG: 5}
 """The longest text of such a value, as good as ever."""
 
 UNSURE = frozenset({NUMBER, FLAG, DATE, INSTANT, ROW})
@@ -39,20 +39,20 @@ UNSURE = frozenset({NUMBER, FLAG, DATE, INSTANT, ROW})
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a path gives: shape, whether several, whether in languages, the most letters of a text if that is known."""
+    """What a path gives: shape, whether several, whether in languages, the greatest length of a text where known."""
 
     shape: ValueType
     many: bool = False
     html: bool = False
     localized: bool = False
-    letters: int | None = None
+    characters: int | None = None
 
     @classmethod
     def by(cls, field: Field) -> Given:
         """What a whole field gives."""
         shape = SHAPES[field.kind]
-        letters = field.max_length if shape is TEXT else LETTERS.get(shape)
-        return cls(shape, field.multiple, field.kind is FieldKind.HTML, field.localized and shape is TEXT, letters)
+        characters = field.max_length if shape is TEXT else CHARACTERS.get(shape)
+        return cls(shape, field.multiple, field.kind is FieldKind.HTML, field.localized and shape is TEXT, characters)
 
 
 def conversion(given: Given, wanted: Field, *, rule: str = "", language: str = "") -> tuple[Json, ...] | None:
@@ -104,7 +104,7 @@ def _gathered(shape: ValueType, wanted: Field, *, labels: bool) -> Iterator[Json
 
 def _shortened(given: Given, wanted: Field) -> Iterator[Json]:
     joined = given.many and not wanted.multiple
-    known = given.letters if not joined and wanted.kind is not FieldKind.HTML else None
+    known = given.characters if not joined and wanted.kind is not FieldKind.HTML else None
     most = wanted.max_length
     if most is not None and most >= 1 and (known is None or known > most):
         yield {"truncate": {"max": most, "on_cut": "note"}}

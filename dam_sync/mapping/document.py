@@ -232,7 +232,7 @@ class MappingFile(MappingModel):
     ignore: tuple[str, ...] = ()
     unmapped: Literal["fail", "report", "ignore"] = "fail"
     marker: Literal["none"] | None = Field(
-        default=None, description="none: no field keeps our mark; a create whose answer is lost is parked"
+        default=None, description="none: no field keeps our mark; a create whose response is lost is parked"
     )
     tests: tuple[Example, ...] = ()
 

@@ -9,14 +9,14 @@ SEPARATORS = re.compile(r'[/\\:*?"<>|]')
 DOTS = re.compile(r"\.{2,}")
 BLANKS = re.compile(r"\s+")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
-JOINERS = "\u200c\u200d"  # they shape the letters around them
+JOINERS = "\u200c\u200d"  # they shape the characters around them
 LONGEST_EXTENSION = 16
 NAMELESS = "unnamed"
 
 
 def safe_name(name: str, most: int) -> str:
-    """The name in NFC, without what some system refuses: separators, control and direction letters, `..`, names that
-    DOS reserves, dots and blanks at its end. At most `most` letters (8 at least), cut before the extension and never
+    """The name in NFC, without what some system refuses: separators, control and direction characters, `..`, names that
+    DOS reserves, dots and blanks at its end. At most `most` characters (8 at least), cut before the extension and never
     inside a letter with its accents; never empty. Safe to repeat: a safe name stays as it is."""
     most = max(most, 8)
     for _ in range(8):  # each step may uncover work for another; two or three rounds are enough
@@ -38,7 +38,7 @@ def _cleaned(name: str) -> str:
 
 
 def _invisible(letter: str) -> bool:
-    """Control and format letters (bidirectional overrides among them), lone surrogates, and what is no character."""
+    """Control and format characters (bidirectional overrides among them), lone surrogates, and what is no character."""
     if letter in JOINERS or letter == "\t":
         return False
     nothing = "\ufdd0" <= letter <= "\ufdef" or ord(letter) & 0xFFFE == 0xFFFE
@@ -50,11 +50,11 @@ def _cut(name: str, most: int) -> str:
         return name
     stem, dot, extension = name.rpartition(".")
     if not dot or not stem or len(extension) > LONGEST_EXTENSION or len(extension) + 2 > most:
-        return whole_letters(name, most)
-    return f"{whole_letters(stem, most - len(extension) - 1).rstrip(' .')}.{extension}"
+        return cut_to_characters(name, most)
+    return f"{cut_to_characters(stem, most - len(extension) - 1).rstrip(' .')}.{extension}"
 
 
-def whole_letters(text: str, most: int) -> str:
+def cut_to_characters(text: str, most: int) -> str:
     """At most `most` code points from the start, never ending between a letter and what combines with it."""
     if len(text) <= most:
         return text

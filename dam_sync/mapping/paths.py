@@ -204,7 +204,7 @@ def _quoted_key(text: str, rest: str) -> tuple[str, str]:
         raise PathFault(f"a quote in {text} is not closed", EXAMPLE)
     after = rest[found.end() :].removeprefix("[]")
     if after and (not after.startswith(".") or after == "."):
-        raise PathFault(f"after the quotes in {text} there is something that is no part", EXAMPLE)
+        raise PathFault(f"after the quotes in {text} there is something that is not a part", EXAMPLE)
     return _unquoted(found[0]), _part_named(text, after[1:])
 
 

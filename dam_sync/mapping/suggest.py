@@ -39,9 +39,9 @@ def suggest(
 ) -> Suggestion:
     """The first mapping from one schema to another; the same every time.
 
-    locales: languages to prefer, the best first. marker: key of the field for our mark; one that cannot keep it is
-    told in the notes. filename: the most letters of a file name at the target. sample: what some of the source's assets
-    show, where it was asked.
+    locales: languages to prefer, the best first. marker: key of the field for our marker; one that cannot keep it
+    is reported in the notes. filename: the greatest length of a file name at the target. sample: what some of the
+    source's assets show, where it was requested.
     """
     return _Suggesting(source, target, _locales(source, target, locales), max(filename, 8), sample).done(marker)
 
@@ -248,7 +248,7 @@ class _Suggesting:
                 more = self._needed(more)
             elif more:
                 self.notes.append(
-                    "groups that the target does not know are dropped and told; then its own default decides "
+                    "groups that the target does not know are dropped and reported; then its own default decides "
                     "who sees the asset: please check before a run"
                 )
             yield SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
@@ -292,8 +292,8 @@ class _Suggesting:
             if not any(path == path_of_field(one) or path.startswith(f"{path_of_field(one)}.") for path in read)
         ]
         if unread:
-            self.notes.append(f"no line reads {', '.join(map(one_line, unread))}: told as losses until one does")
-        self.notes.append("machine tags have no line: told as losses until one reads machine_tags[]")
+            self.notes.append(f"no line reads {', '.join(map(one_line, unread))}: reported as losses until one does")
+        self.notes.append("machine tags have no line: reported as losses until one reads machine_tags[]")
 
 
 def _kept_there(known: Field) -> bool:

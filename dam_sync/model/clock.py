@@ -30,7 +30,7 @@ class Clock(Protocol):
         ...
 
     def token(self) -> str:
-        """32 hexadecimal letters nobody can guess."""
+        """32 hexadecimal digits nobody can guess."""
         ...
 
 

@@ -227,7 +227,7 @@ WRONG = (
     ("several for one", '"fields.photographer[]", pipe: [{join: {with: "; "}}]', '"fields.photographer[]"',
      ("may give several values and the target takes one", "first or join")),
     ("constant too long", "inventory: {from: fields.inventory}", f"inventory: {{const: {LONG}}}",
-     ("too long", "300 letters, at most 255")),
+     ("too long", "300 characters, at most 255")),
     ("outside a closed list", "groups: {const: [public]}", "groups: {const: [pubic]}",
      ("not in the list", "pubic", "did you mean public?")),
     ("profile", "default: documents", "default: dokuments", ("no profile dokuments", "did you mean documents?")),
@@ -268,7 +268,7 @@ ENGLISH = {"title": {"texts": {"en": "x" * 255}}}
 VALUES = (
     ("too long", {"inventory": "M" * 100}, "inventory: {from: fields.inventory}",
      "inventory: {from: fields.inventory, pipe: [{truncate: {max: 9, on_cut: park}}]}",
-     ("inventory", "100 letters, at most 9")),
+     ("inventory", "100 characters, at most 9")),
     ("outside a closed list", {"country": {"id": "c9", "label": "Atlantis"}}, PARKING.replace("park", "drop"), PARKING,
      ("country", "Atlantis")),
     ("missing required", {"inventory": ""}, "inventory: {from: fields.inventory}",
@@ -311,7 +311,7 @@ def test_ten_thousand_letters(tmp_path: Path) -> None:
     with small(tmp_path, assets) as job:
         assert job.run(code=4).data["counts"]["parked"] == 1
         (row,) = job.parked()
-        assert "credit: too long 10000 letters, at most 1280" in row["message"]
+        assert "credit: too long 10000 characters, at most 1280" in row["message"]
         (told,) = (one["fields"]["description"] for one in job.pair.target.assets)
         assert told == tale
         mapping = tmp_path / "mapping.yaml"

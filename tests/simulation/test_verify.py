@@ -55,7 +55,7 @@ def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, mo
 
         def unfit(self: Crosswalk, *given: Any) -> Drafted:
             return replace(
-                whole(self, *given), rejections=(Loss("fields.title", "too long", "100 letters, at most 60"),)
+                whole(self, *given), rejections=(Loss("fields.title", "too long", "100 characters, at most 60"),)
             )
 
         monkeypatch.setattr(Crosswalk, "draft", unfit)

@@ -114,11 +114,11 @@ unmapped: fail
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"kind": FieldKind.NUMBER}, "it is no text field but number"),
+        ({"kind": FieldKind.NUMBER}, "it is not a text field but number"),
         ({"multiple": True}, "it must take one value in one language"),
         ({"localized": True}, "it must take one value in one language"),
         ({"indexed": False}, "it cannot be searched"),
-        ({"max_length": 63}, "it takes 63 letters and the mark may have 64"),
+        ({"max_length": 63}, "it takes 63 characters and the marker may have 64"),
         ({"types": frozenset({"Documents"})}, "it is not in Images"),
         ({"editable": False}, "the target does not let this field be written"),
     ],
@@ -131,7 +131,7 @@ def test_a_field_that_cannot_be_the_marker(tmp_path: Path, more: dict[str, objec
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ("note: {const: a text of more than twenty letters}", "note.const: too long: 34 letters, at most 20"),
+        ("note: {const: a text of more than twenty letters}", "note.const: too long: 34 characters, at most 20"),
         ("note: {from: filename, default: a text of more than twenty letters}", "note.default: too long"),
         ("heightCm: {const: tall}", "heightCm.const: wrong kind"),
         ("shotDate: {const: 31/12/2024}", "shotDate.const: wrong kind"),
@@ -235,7 +235,7 @@ def test_the_kind_of_container_must_be_clear(tmp_path: Path) -> None:
 
 
 def test_a_container_to_select_must_be_a_path(tmp_path: Path) -> None:
-    assert "is no path" in told(tmp_path, LEAST + 'select: {containers: ["/"]}\n')[0]
+    assert "is not a path" in told(tmp_path, LEAST + 'select: {containers: ["/"]}\n')[0]
 
 
 def test_the_digest_follows_the_meaning_and_not_the_layout(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_what_does_not_fit_follows_on_error(
 def test_a_fault_names_line_rule_and_value(tmp_path: Path) -> None:
     (fault,) = line(tmp_path, "note: {from: fields.inventory}", asset(inventory="x" * 21)).rejections
     assert (fault.path, fault.rule) == ("fields.note", "too long")
-    assert "21 letters, at most 20" in fault.detail
+    assert "21 characters, at most 20" in fault.detail
     assert "(from fields.inventory)" in fault.detail
 
 

@@ -90,7 +90,7 @@ def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> 
         "mapping.yaml:23: tests[0].expect.nothing: the target has no such field",
         "mapping.yaml:24: tests[0].expect.profile: expected “images”, got “documents”",
         "mapping.yaml:26: tests[1].expect.parked: the asset would be parked: fields.note: truncate "
-        "6 letters, at most 5: “abcdef” (from fields.inventory)",
+        "6 characters, at most 5: “abcdef” (from fields.inventory)",
         "mapping.yaml:28: tests[2].expect.parked: expected “yes”, got nothing",
     ]
 

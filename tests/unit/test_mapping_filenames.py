@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.filenames import RESERVED, safe_name, whole_letters
+from dam_sync.mapping.filenames import RESERVED, cut_to_characters, safe_name
 from tests.support.values import texts
 
 
@@ -50,8 +50,8 @@ def test_an_extension_that_is_none_is_cut_with_the_rest() -> None:
 
 def test_a_letter_keeps_its_accents_or_goes_with_them() -> None:
     name = "x" * 6 + "g\u0303\u0303"  # a letter that has no composed form
-    assert whole_letters(name, 7) == "x" * 6
-    assert whole_letters("👩‍👩‍👧👩‍👩‍👧", 7) == "👩‍👩‍👧"
+    assert cut_to_characters(name, 7) == "x" * 6
+    assert cut_to_characters("👩‍👩‍👧👩‍👩‍👧", 7) == "👩‍👩‍👧"
 
 
 @settings(max_examples=300)

@@ -183,8 +183,8 @@ def test_keys_of_any_letters(path: str, key: str, locale: str, part: str) -> Non
     [
         ('fields."Release Date', 'a quote in fields."Release Date is not closed', "write it like"),
         ('fields."Release Dat"', "the source has no field Release Dat", 'did you mean "Release Date"?'),
-        ('fields."Release Date"en', "something that is no part", "write it like"),
-        ('fields."Release Date".', "something that is no part", "write it like"),
+        ('fields."Release Date"en', "something that is not a part", "write it like"),
+        ('fields."Release Date".', "something that is not a part", "write it like"),
         ('fields."Release Date"."en', "is not closed", "write it like"),
         ('fields."a.b".c', "field a.b is a text without languages; it has no c", ""),
         ("fields.lib:titel", "the source has no field lib:titel", "did you mean lib:title?"),

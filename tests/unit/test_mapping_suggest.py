@@ -178,10 +178,10 @@ def test_the_whole_text_of_one(tmp_path: Path) -> None:
 GOLDEN = """\
 # A first mapping, made by comparing the fields of both sides.
 # The number behind a line says how sure it is, 1 at most. Read every line before a run.
-# groups that the target does not know are dropped and told; then its own default decides who sees the asset: \
+# groups that the target does not know are dropped and reported; then its own default decides who sees the asset: \
 please check before a run
-# no line reads contact, dims, inventory, srckey, taken_at: told as losses until one does
-# machine tags have no line: told as losses until one reads machine_tags[]
+# no line reads contact, dims, inventory, srckey, taken_at: reported as losses until one does
+# machine tags have no line: reported as losses until one reads machine_tags[]
 version: 1
 locales: [en, fr]
 vocabularies:

@@ -27,7 +27,7 @@ async def upload(call: Call) -> Response:
     announced = headers.get(f"{prefix}Upload-Content-Length")
     if announced is not None and length == 0 and call.instance.options.at_least("4.31.0"):
         if not announced.isdigit():
-            raise bad("file-length-invalid", "The announced length is no number.")
+            raise bad("file-length-invalid", "The announced length is not a number.")
         media_type = headers.get(f"{prefix}Upload-Content-Type", "application/octet-stream")
         made = call.instance.uploads.begin(name, media_type, int(announced))
     else:

@@ -41,7 +41,7 @@ class _Moment(EachTransform):
             yield f"unknown time zone {self.zone}; {nearest(self.zone, _zones())}"
         for text in (*self.in_, *([self.out] if self.out else [])):
             if text != ISO and not _usable(text):
-                yield f"{text!r} is not a date format; write {ISO} or letters like %Y-%m-%d"
+                yield f"{text!r} is not a date format; write {ISO} or codes like %Y-%m-%d"
 
     @property
     def place(self) -> tzinfo:
@@ -82,7 +82,7 @@ class Date(_Moment):
         """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
-            return self.fail(f"{shown(value)} is no date of the form {' or '.join(self.in_)}")
+            return self.fail(f"{shown(value)} is not a date of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
             return self.spelt(found) if self.out else Result((found,))
         moment = _local(found, self.place)
@@ -107,7 +107,7 @@ class DateTime(_Moment):
         """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
-            return self.fail(f"{shown(value)} is no instant of the form {' or '.join(self.in_)}")
+            return self.fail(f"{shown(value)} is not a timestamp of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
             found = datetime.combine(found, time(), self.place)
         if self.out == ISO:

@@ -77,7 +77,7 @@ class AsRow(EachTransform):
         row = read_row(text)
         if row is None and self.cell:
             row = Row({self.cell: text})
-        return self.fail(f"{shown(text)} is no row in JSON, and no cell is named") if row is None else Result((row,))
+        return self.fail(f"{shown(text)} is not a row in JSON, and no cell is named") if row is None else Result((row,))
 
 
 class Language(EachTransform):

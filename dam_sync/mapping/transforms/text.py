@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from dam_sync.mapping.filenames import safe_name, whole_letters
+from dam_sync.mapping.filenames import cut_to_characters, safe_name
 from dam_sync.mapping.html_text import text_of_html
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
@@ -141,10 +141,10 @@ class Truncate(EachTransform):
         text = self.text_of(value, context)
         if isinstance(text, Result) or len(text) <= self.max:
             return text if isinstance(text, Result) else Result((text,))
-        detail = f"{len(text)} letters, at most {self.max}: {shown(text)}"
+        detail = f"{len(text)} characters, at most {self.max}: {shown(text)}"
         if self.on_cut != "note":
             return self.fail(detail, self.on_cut)
-        return Result((whole_letters(text, self.max).rstrip(),), Note(self.name, detail, ValueOutcome.KEPT))
+        return Result((cut_to_characters(text, self.max).rstrip(),), Note(self.name, detail, ValueOutcome.KEPT))
 
 
 class SafeName(EachTransform):

@@ -47,7 +47,7 @@ class Number(EachTransform):
             return text
         plain = _digits(text, self.decimal)
         if plain is None:
-            return self.fail(f"{shown(text)} is no number")
+            return self.fail(f"{shown(text)} is not a number")
         if "." not in plain:
             return Result((int(plain),))
         number = float(plain)

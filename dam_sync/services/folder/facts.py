@@ -21,7 +21,7 @@ READ_ONLY = {
 FEATURES: Mapping[Feature, Support] = {feature: READ_ONLY.get(feature, YES) for feature in Feature}
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 KEPT = timedelta(days=1)
-LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: swept by a later run"),)
+LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: removed by a later run"),)
 NOT_MOVED = (
     "restrictions besides status, dates and groups (refused users, downloads, containers, sensitive values): what is "
     "read back from a folder is guarded by status, dates and groups alone",

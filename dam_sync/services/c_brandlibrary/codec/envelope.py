@@ -87,7 +87,7 @@ def _bare(reply: Mapping[str, Json]) -> Json:
 
 def _row(row: Json, included: Mapping[tuple[Json, str], Json]) -> Json:
     if not isinstance(row.get("attributes") or {}, dict):
-        raise ContractBroken("the attributes of a resource are no object")
+        raise ContractBroken("the attributes of a resource are not an object")
     return {
         "id": str(row["id"]),
         "type": str(row.get("type") or ""),
