@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Fetch, Page, Pager
-from dam_sync.model.errors import TruncatedListing
+from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 
@@ -68,6 +68,8 @@ class _Count:
         before, self.seen, self.last = self.seen, self.seen + len(rows - self.last), rows
         if page.total is None:
             return
+        if not isinstance(page.total, int) or isinstance(page.total, bool):
+            raise ContractBroken(f"the listing counts {page.total!r:.40} rows, which is not a number")
         self._refuse_held_back(page, page.total, size)
         total = page.total + before if self.pager.remaining else page.total
         if self.pager.shifting and self.total is not None and total < self.total:

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 import pytest
 
 from tests.support.pairs import KINDS
-from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, WRITES, Case, tried, tried_from
+from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, SEED, WRITES, Case, tried, tried_from
 
 BLOCK = 250  # answers of one test
 EACH = -(-ANSWERS // (2 * len(KINDS)))  # answers of one service to one kind of call
@@ -24,6 +24,24 @@ BLOCKS = [
     for kind in KINDS
     for to in (READS, WRITES)
 ]
+# Cases of seed 1 in which a run once broke, hung or lost something without a word.
+FOUND = (
+    "a_hypermedia:reads:99",
+    "a_hypermedia:reads:25032",
+    "a_hypermedia:reads:25049",
+    "a_hypermedia:reads:25058",
+    "a_hypermedia:reads:25088",
+    "c_brandlibrary:writes:50048",
+    "d_templates:reads:112",
+    "d_templates:reads:25051",
+    "d_templates:reads:25064",
+    "d_templates:reads:25098",
+    "d_templates:writes:50052",
+    "e_profiles:reads:80",
+    "e_profiles:reads:96",
+    "e_profiles:reads:25039",
+    "e_profiles:reads:25108",
+)
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +61,19 @@ def test_no_answer_makes_a_run_break_hang_grow_or_lose_silently(
     assert wrong == [], f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 
+@pytest.mark.skipif(bool(ALONE) or SEED != 1, reason="one case is tried alone, or others than those of seed 1")
+@pytest.mark.parametrize("case", FOUND)
+def test_what_was_wrong_once_stays_right(case: str) -> None:
+    came = tried(iter([case_of(case)]), 1)
+    assert came.wrong == [], "\n".join(came.wrong)
+
+
 @pytest.mark.skipif(not ALONE, reason="see `DAM_SYNC_CASE`")
 def test_one_case_alone() -> None:
-    kind, to, number = (ALONE or "::0").split(":")
-    came = tried(iter([Case(kind, to, int(number))]), 1)
+    came = tried(iter([case_of(ALONE or "::0")]), 1)
     assert came.wrong == [], "\n".join(came.wrong)
+
+
+def case_of(text: str) -> Case:
+    kind, to, number = text.split(":")
+    return Case(kind, to, int(number))

@@ -52,7 +52,7 @@ class ProfilesTenant:
             self._tenant = TenantSchema(
                 fields=fields.with_types(fields.viewable_of(await self._viewable()), types),
                 types=fields.asset_types(types),
-                groups=frozenset(str(row["name"]) for row in wire.items_of(groups)),
+                groups=wire.names_of(groups),
                 profiles={profile.name: profile for profile in await self._profiles()},
                 everybody=self.api.options.everybody,
             )

@@ -66,8 +66,9 @@ class Mutation:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it says something a service may say: that there is nothing, or another value of the same type."""
-        return self.op in ABSENT or self.kinds[0] == self.kinds[1]
+        """Whether it says something a service may say: that there is nothing, another value of the same type, or a
+        number, which is read as text where text is documented."""
+        return self.op in ABSENT or self.kinds[0] == self.kinds[1] or self.kinds == ("text", "number")
 
     def __str__(self) -> str:
         return f"{self.op} ({self.kinds[0]} to {self.kinds[1]}) at {'.'.join(map(str, self.path)) or 'the top'}"

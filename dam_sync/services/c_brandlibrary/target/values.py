@@ -202,7 +202,8 @@ class FieldValueWriter:
             reply = await self.api.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
             with interpreting_response("the values added"):
                 reported = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
-            if None not in reported and Counter(reported) < Counter(text for text, _ in some):
+                fewer = Counter(reported) < Counter(text for text, _ in some)
+            if None not in reported and fewer:
                 raise Rejected(f"the field {key.name} took {len(reported)} of {len(some)} values", asset=asset)
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:

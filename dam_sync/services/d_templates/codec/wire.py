@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileRef, Revision
 from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.mistyped import is_textual
 from dam_sync.model.values import Json
 
 BINNED = "recycle bin"  # wire D 2.5
@@ -195,8 +196,12 @@ def entries_of(items: Json) -> Iterator[MetadataEntry]:
             continue
         named = {str(key).casefold(): value for key, value in item.items()}
         rows = named.get("metadatadefinitiontablevalue")
+        identity = named.get("metadatadefinitionid")
+        if identity and not is_textual(identity):
+            yield MetadataEntry("", item)
+            continue
         yield MetadataEntry(
-            str(named.get("metadatadefinitionid") or ""),
+            str(identity or ""),
             named.get("metadatadefinitionvalue"),
             tuple(tuple(entries_of(row)) for row in rows) if isinstance(rows, list) else None,
         )
@@ -240,8 +245,14 @@ def number_of(value: Json) -> int:
 
 @interprets_response
 def text_of(data: Json, *names: str) -> str:
-    """The first of these members that is not empty, as text."""
-    return next((str(data[name]) for name in names if isinstance(data, dict) and data.get(name)), "")
+    """The first of these members that is not empty, as text. Raises ContractBroken if it is a list or an object."""
+    for name in names:
+        value = data.get(name) if isinstance(data, dict) else None
+        if value and not is_textual(value):
+            raise TypeError(f"{name} is {value!r:.40}, not text")
+        if value:
+            return str(value)
+    return ""
 
 
 @interprets_response
@@ -300,7 +311,11 @@ def is_id(text: str) -> bool:
 
 def signed_headers(url: str) -> dict[str, str]:
     """The headers that are part of an upload URL's signature, with the values given in the URL (wire D 6.2)."""
-    query = {name.lower(): value for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+    try:
+        given = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    except ValueError:  # not a URL: refused by the client before anything is sent
+        given = []
+    query = {name.lower(): value for name, value in given}
     names = query.get("x-amz-signedheaders", "").lower().split(";")
     signed = {name: query[name] for name in names if name not in ("", "host") and name in query}
     return {"content-type": "", **signed}

@@ -212,7 +212,14 @@ def next_day(when: datetime) -> datetime:
 
 
 def _merged(before: Record, sent: list[dict[str, Json]], forms: MetadataForms) -> list[Json]:
-    """The sent entries plus everything else that the record has."""
+    """The sent entries plus everything else that the record has. Raises Rejected if that is not known."""
+    if any(not entry.id for entry in before.entries):
+        raise Rejected(
+            "the asset has an attribute whose shape is not documented, and an update that sends all would drop it",
+            code="metadata",
+            operation=facts.UPDATE,
+            hint="look at the metadata of the asset there, then `errors JOB --retry`",
+        )
     named = {entry["metadataDefinitionId"] for entry in sent}
     return [*(entry_json(one) for one in kept_of(before, forms) if one.id not in named), *sent]
 

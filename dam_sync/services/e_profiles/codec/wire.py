@@ -177,13 +177,17 @@ def document_of(item: Json, asset: AssetId) -> FileRef:
     return FileRef(file_id(asset, DOCUMENT + str(item.get("uuid") or "")), str(item.get("title") or ""))
 
 
+_OF_ASSET = frozenset({"uuid", "name", "metadataType", "attachedDocs"})  # wire E 3.4
+
+
 @interprets_response
 def documents_of(reply: Json) -> list[Json]:
     """The rows of `attachedDocs` in a v1 asset; none where it has none. Raises Rejected for another shape, which is the
     trouble of this asset alone."""
     shown = reply.get("attachedDocs") if isinstance(reply, dict) else None
     rows = shown.get("docs") if isinstance(shown, dict) else shown
-    if not rows and not isinstance(shown, str | int | float):
+    is_asset = isinstance(reply, dict) and not _OF_ASSET.isdisjoint(reply)
+    if is_asset and not rows and not isinstance(shown, str | int | float):
         return []
     if not isinstance(rows, list) or not isinstance(shown, dict) or not all(map(_is_document, rows)):
         raise Rejected(
@@ -210,6 +214,12 @@ def file_id(asset: str, version: str) -> str:
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
     return bool(row.get("file_upload_date") != row.get("created_date"))
+
+
+@interprets_response
+def names_of(reply: Json) -> frozenset[str]:
+    """The names of the rows of a list."""
+    return frozenset(str(row["name"]) for row in items_of(reply))
 
 
 @interprets_response
