@@ -230,7 +230,10 @@ class RouteTable:
             if found is None:
                 continue
             if route.methods is None or method in route.methods:
-                params = {key: route.param_convertors[key].convert(text) for key, text in found.groupdict().items()}
+                try:
+                    params = {key: route.param_convertors[key].convert(text) for key, text in found.groupdict().items()}
+                except ValueError:  # a number of more digits than are read
+                    continue
                 return Match(f"{method} {_plain(route.path)}", route, params)
             other += sorted(route.methods)
             template = route.path

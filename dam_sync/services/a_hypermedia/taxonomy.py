@@ -69,7 +69,7 @@ class HypermediaTaxonomy(HypermediaBase):
             path=(*parent.path, title),
             parent=parent.id,
             labels=_texts(whole.get("titles")),
-            synonyms={language: tuple(words) for language, words in _by_locale(whole.get("synonyms")).items() if words},
+            synonyms=_synonyms(whole.get("synonyms")),
             descriptions=_texts(whole.get("descriptions")),
         )
 
@@ -261,6 +261,11 @@ def _locale(code: str) -> str:
 def _by_locale(found: Json) -> dict[str, Any]:
     """Locale codes are upper case here, lower case everywhere else (wire A 5.6)."""
     return {_locale(locale): value for locale, value in (found or {}).items()}
+
+
+@interprets_response
+def _synonyms(found: Json) -> dict[str, tuple[str, ...]]:
+    return {locale: tuple(str(word) for word in words) for locale, words in _by_locale(found).items() if words}
 
 
 @interprets_response

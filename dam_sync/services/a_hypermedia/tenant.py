@@ -9,6 +9,7 @@ from typing import ClassVar
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
+from dam_sync.http.interpreting import interpreting_response
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -112,7 +113,8 @@ class HypermediaTenant:
 
     async def _labels(self) -> dict[str, str]:
         items = await self._api.listed(HalRequest("GET", "labels"), "label")
-        return {str(item.get("title") or item["id"]): wanted_id(item) for item in items}
+        with interpreting_response("the labels"):
+            return {str(item.get("title") or item["id"]): wanted_id(item) for item in items}
 
     async def _roots(self) -> list[Json]:
         return embedded(await self._api.json(HalRequest("GET", "thesaurus-tree")), "child")

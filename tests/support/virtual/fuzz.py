@@ -82,8 +82,10 @@ class Fuzzing:
     ops: Mapping[str, str]
     rng: random.Random
     nth: int | None
+    only_plain: bool = False
     seen: Counter[str] = field(default_factory=Counter)
     made: list[Mutation] = field(default_factory=list)
+    arrived: Mapping[str, Any] = field(default_factory=dict)
 
     def attach(self) -> None:
         """From now on."""
@@ -111,9 +113,14 @@ class Fuzzing:
         self.seen[call] += 1
         if self.nth is not None and self.seen[call] != self.nth:
             return
+        headers, blocks = list(reply.headers), list(reply.blocks)
         made = misheaded(reply, self.rng) if op == "header" else mutated(reply, op, self.rng)
-        if made is not None:
-            self.made.append(made)
+        if made is None:
+            return
+        if self.only_plain and not made.is_plain:
+            reply.headers, reply.blocks = headers, blocks
+            return
+        self.made.append(made)
 
 
 @dataclass
@@ -180,6 +187,7 @@ def try_one(case: Case, came: Tried) -> None:
     some = rng.sample(calls, min(len(calls), rng.choice(CALLS)))
     ops = {call: "header" if rng.random() < HEADERS else rng.choice(OPS) for call in some}
     nth = rng.randint(1, reference.calls[role, some[0]]) if rng.random() < ONCE else None
+    chance = rng.getstate()
     with reference.simulation.moving() as move:
         move.universe.network.weather.most = MOST_CALLS
         fuzzing = Fuzzing(move, case, role, ops, rng, nth)
@@ -187,6 +195,13 @@ def try_one(case: Case, came: Tried) -> None:
         wrong = "; ".join(judged(fuzzing, reference, came))
     came.runs += 1
     came.answers += len(fuzzing.made)
+    if wrong and fuzzing.arrived:
+        rng.setstate(chance)
+        with reference.simulation.moving() as move:
+            plainly = Fuzzing(move, case, role, ops, rng, nth, only_plain=True)
+            plainly.attach()
+            if not "".join(judged(plainly, reference, Tried())) and plainly.arrived == fuzzing.arrived:
+                wrong = ""  # what a service may say, and said, made the difference
     if wrong:
         made = ", ".join(map(str, fuzzing.made[:6]))
         came.wrong.append(
@@ -225,9 +240,9 @@ def silent(fuzzing: Fuzzing, reference: Reference, report: Report, came: Tried) 
     notes = Counter(report.notes) - reference.notes
     came.parked += bool(report.parked)
     came.reported += bool(losses)
+    found = fuzzing.arrived = by_digest(rows)
     if report.parked or losses or notes or all(each.is_plain for each in fuzzing.made):
         return
-    found = by_digest(rows)
     for key, row in reference.assets.items():
         if key not in found:
             yield f"{row['filename']} did not arrive, and nothing is said of it"

@@ -123,6 +123,8 @@ class DocumentsTerms(DocumentsPart):
             rows = reply.get("entries") if isinstance(reply, dict) else None
             if not isinstance(rows, list):
                 raise ContractBroken("a vocabulary response has no `entries`", operation=facts.DIRECTORY)
+            if not all(map(_is_entry, rows)):
+                raise ContractBroken("a vocabulary has an entry without id or properties", operation=facts.DIRECTORY)
             total = reply.get("resultsCount")
             return Page(rows, total if isinstance(total, int) and total >= 0 else None)
 
@@ -131,6 +133,10 @@ class DocumentsTerms(DocumentsPart):
             async for page, _ in pages:
                 found.extend(page.rows)
         return found
+
+
+def _is_entry(row: Json) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("properties"), dict) and bool(_entry_id(row))
 
 
 def enum_of(server: ServerSchema, vocabulary: str) -> Listed:

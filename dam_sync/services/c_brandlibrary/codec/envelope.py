@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
+from dam_sync.model.mistyped import is_textual
 from dam_sync.model.values import Json
 
 
@@ -103,8 +104,11 @@ def _row(row: Json, included: Mapping[tuple[Json, str], Json]) -> Json:
 def _related(part: Json, included: Mapping[tuple[Json, str], Json]) -> list[Json]:
     """Identifiers may come twice, without the `data` around them, or with nothing included (wire C 2)."""
     data = part.get("data", part) if isinstance(part, dict) else part
-    rows = data if isinstance(data, list) else [data]
-    named = {str(row["id"]): row.get("type") for row in rows if isinstance(row, dict) and row.get("id")}
+    rows = data if isinstance(data, list) else [data] if data else []
+    for row in rows:
+        if not isinstance(row, dict) or not is_textual(row.get("id")):
+            raise ContractBroken(f"a relationship names {row!r:.60}, which has no id")
+    named = {str(row["id"]): row.get("type") for row in rows}
     return [
         {"id": key, "type": str(kind or ""), "attributes": (included.get((kind, key)) or {}).get("attributes") or {}}
         for key, kind in named.items()

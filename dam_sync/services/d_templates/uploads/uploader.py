@@ -77,7 +77,7 @@ class TemplatesUploader:
         """Create a record with `POST /asset` and store its upload URLs. Not safe to repeat."""
         size = content.size if content is not None else 0
         reply = await self._created(body, size, asset)
-        if failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
+        if not isinstance(reply, dict) or failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
             raise InvalidValue(
                 f"the service created nothing: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset
             )
