@@ -245,6 +245,9 @@ def _set_extras(path: str, expected: frozenset[str], more: frozenset[str]) -> It
 
 def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> Iterator[Difference]:
     yield from _set_difference("groups", draft.rights.groups, actual.rights.groups)
+    sides = (draft.rights.restrictions, actual.rights.restrictions)
+    ours, theirs = (frozenset(f"{one.kind} {one.detail}".strip() for one in side) for side in sides)
+    yield from _set_difference("restrictions", ours, theirs)
     for path, want, have in _dates(draft, actual):
         if want is not None and date_differs(want, have, precision):
             yield Difference(path, instant_text(want), instant_text(have) if have else "")

@@ -119,10 +119,11 @@ class RepairPatch:
             for name, attribute in DATES.items()
         }
         wrong = [name for name, attribute in DATES.items() if self._differs(attribute)]
-        if not (wrong or cleared or gone or ours.groups - theirs.groups):
+        missing = ours.groups - theirs.groups or ours.restrictions - theirs.restrictions
+        if not (wrong or cleared or gone or missing):
             return None, frozenset()
         groups = ours.groups | kept if ours.groups else frozenset()
-        return Rights(dates["release_at"], dates["expires_at"], groups), frozenset(cleared)
+        return Rights(dates["release_at"], dates["expires_at"], groups, ours.restrictions), frozenset(cleared)
 
     def _differs(self, attribute: str) -> bool:
         want, have = getattr(self.draft.rights, attribute), getattr(self.actual.rights, attribute)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.run_context import RunContext
@@ -48,14 +48,14 @@ class SourceTerms:
             await self.load(asset)
         return self.whole(asset)
 
-    def lacks(self, asset: Asset) -> bool:
-        """Whether its terms can be told better once the vocabularies are read."""
+    def lacks(self, asset: Asset, new: Iterable[Term] = ()) -> bool:
+        """Whether its terms, or `new` ones above them, can be told better once the vocabularies are read."""
         known = self.loaded or Operation.TERMS not in self.source.capabilities
-        return not known and self._lacking(asset, self.vocabularies)
+        return not known and (self._lacking(asset, self.vocabularies) or self._above(asset, new))
 
-    async def load(self, asset: Asset) -> bool:
-        """Whether the terms of this asset can be told better now than before; reads the vocabularies at most once."""
-        if not self.lacks(asset):
+    async def load(self, asset: Asset, new: Iterable[Term] = ()) -> bool:
+        """Whether the terms can be told better now than before; reads the vocabularies at most once."""
+        if not self.lacks(asset, new):
             return False
         async with self._loading:
             if self.loaded:
@@ -83,8 +83,12 @@ class SourceTerms:
         return replace(term, labels=own.labels, synonyms=own.synonyms, descriptions=own.descriptions)
 
     def _lacking(self, asset: Asset, fields: Iterable[str]) -> bool:
-        values = [asset.fields[key] for key in fields if key in asset.fields]
-        return any(_bare(each) for value in values for each in (value if isinstance(value, tuple) else (value,)))
+        return any(_bare(each) for each in _values(asset, fields))
+
+    def _above(self, asset: Asset, new: Iterable[Term]) -> bool:
+        """Whether a new term is above one that has languages, so that it has some too."""
+        paths = {each.path for each in _values(asset, self.vocabularies) if isinstance(each, Term) and each.labels}
+        return any(term.path in {path[:depth] for path in paths for depth in range(1, len(path))} for term in new)
 
     def _told(self, key: str, value: Value) -> Value:
         if isinstance(value, tuple):
@@ -96,6 +100,11 @@ class SourceTerms:
             return value
         own = self.by_id[self.vocabularies[key]].get(value.id)
         return value if own is None else replace(own, label=value.label, labels=value.labels or own.labels)
+
+
+def _values(asset: Asset, fields: Iterable[str]) -> Iterator[Scalar]:
+    for value in (asset.fields[key] for key in fields if key in asset.fields):
+        yield from value if isinstance(value, tuple) else (value,)
 
 
 def _bare(value: Scalar) -> bool:

@@ -19,6 +19,7 @@ from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
+from dam_sync.model.audience import Restriction
 from dam_sync.model.exposure import Decided
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, Schema
@@ -312,7 +313,9 @@ class _Drafting:
         release = next((value for value in self._values(plan.release)), None)
         expiry = next((value for value in self._values(plan.expiry)), None)
         groups = frozenset(self._groups(plan.groups))
-        rights = Rights(_instant(release), _instant(expiry), groups)
+        held = "restrictions" in self.crosswalk.coverage.holds
+        restrictions = self.asset.rights.restrictions if held else frozenset[Restriction]()
+        rights = Rights(_instant(release), _instant(expiry), groups, restrictions)
         return self._in_days(rights) if plan.rights_by_day else rights
 
     def _groups(self, rule: FieldRule | None) -> list[str]:

@@ -105,9 +105,8 @@ class Schema:
     closes: bool = False  # it can be given a `Draft.closed`: an asset that no ordinary user sees
     holds: frozenset[str] = frozenset()
     """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
-    attachments, relations, `created` where a line can set the date of creation, and `filename` where an existing asset
-    can be renamed. What is not here becomes a named
-    loss."""
+    attachments, relations, `created` where a line can set the date of creation, `filename` where an existing asset
+    can be renamed, `restrictions` where those of the source are kept. What is not here becomes a named loss."""
 
     def fills(self, kind: str) -> bool:
         """Whether `Service.place` puts assets into containers of this kind; the others are `create`'s and `update`'s

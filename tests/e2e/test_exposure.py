@@ -16,8 +16,6 @@ from ruamel.yaml import YAML
 
 from dam_sync.api.jobs import run_job, verify_job
 from dam_sync.api.run_options import RunOptions
-from dam_sync.api.sandbox import Emulated
-from dam_sync.emulators import profile_of
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
@@ -25,8 +23,10 @@ from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.anypair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
 from tests.support.edits import change_source, closes
 from tests.support.everything import OWN_MARKS
+from tests.support.folders import side_of
 from tests.support.outsiders import DOWNLOAD, Seen, Sight, wider
 from tests.support.pairs import ids, pairs
+from tests.support.profiles import profile_of
 from tests.support.tenants import Pair
 
 PAIRS = pairs(1)
@@ -132,8 +132,8 @@ def accepted_of(pair: Pair) -> dict[str, frozenset[str]]:
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     source, target = request.param
     with hurried(), tenant_of(source, library(source)) as first, receiver_of(target, receiving()) as second:
-        from_ = Emulated(source, first.url, {**asked_of(source), **OPTIONS.get(source, {})})
-        into = Emulated(target, second.url, {**profile_of(target).parted, **OPTIONS.get(target, {})})
+        from_ = side_of(source, first, {**asked_of(source), **OPTIONS.get(source, {})})
+        into = side_of(target, second, {**profile_of(target).parted, **OPTIONS.get(target, {})})
         yield joined(tmp_path, from_, into, (first, second), OWN_MARKS, policy={})
 
 

@@ -9,18 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import bagit
+import pytest
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
-from dam_sync.emulators import profile_of
+from tests.conformance.catalogue import asset
 from tests.support.anypair import hurried, living, receiver_of, tenant_of
-from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.everything import DATES, OWN_MARKS, everything, receiving, titled
 from tests.support.folders import InFolder, job_between
+from tests.support.pairs import EVERYTHING, ids
+from tests.support.profiles import marker_in, profile_of
 
-A, E = "a_hypermedia", "e_profiles"
+A, B, E = "a_hypermedia", "b_documents", "e_profiles"
 RELEASES = {row["rights"]["release_at"] for row in everything() if row.get("rights", {}).get("release_at")}
-MARKER = profile_of(E).prefix + OWN_MARKS
+MARKER = marker_in(E, OWN_MARKS)
+JOURNEYS = [(A, E), *([(A, A), (A, B), (B, E)] if EVERYTHING else ())]
+INTERNS = {"record": "group", "name": "interns"}
+REFUSED = {"groups": ["staff"], "restrictions": [{"kind": "denied", "detail": "interns"}]}
+
+
+def library() -> list[Any]:
+    """Everything, and an asset that is refused to somebody by name."""
+    return [INTERNS, *everything(), asset(16, fields=titled(16), rights=REFUSED)]
 
 
 def ran(job: Path) -> dict[str, Any]:
@@ -31,41 +42,61 @@ def verified(job: Path) -> dict[str, Any]:
     return asyncio.run(verify_job(job, RunOptions(), "bytes", "100%")).as_json()["verdict"]
 
 
-def plain(rows: Mapping[str, Any]) -> list[Any]:
+def plain(kind: str, rows: Mapping[str, Any]) -> list[Any]:
     """Assets of a target without what differs from run to run: ids and dates of the target, and our marker."""
-    own = ("id", "catalogue_id", "revision", "changed_at", "imported_at", "relations", "created_at")
+    created = {"created_at"} if "holds:created" in profile_of(kind).lacks else set[str]()
+    own = {*IDS, "revision", "changed_at", "imported_at", "name", "path", "current", "properties"} | created
+    twice = {marker_in(kind, OWN_MARKS), *(profile_of(kind).prefix + name for name in DATES if not created)}
     found = []
     for row in rows.values():
-        fields = {key: value for key, value in row["fields"].items() if key != MARKER}
+        fields = {key: _plain(value) for key, value in row["fields"].items() if key not in twice}
         files = {
             part: [(file["name"], file["digests"]["sha256"]) for file in row[part]]
             for part in ("versions", "attachments")
         }
         rights = {key: value for key, value in row["rights"].items() if key != "release_at" or value in RELEASES}
+        places = sorted((place["kind"], place["path"]) for place in row["placements"])
+        related = sorted((each["kind"], _title(kind, rows[each["target"]])) for each in row["relations"])
         kept = {key: value for key, value in row.items() if key not in own}
-        found.append({**kept, "fields": fields, "rights": rights, **files})
-    return sorted(found, key=lambda row: str(row["fields"]))
+        found.append({**kept, "fields": fields, "rights": rights, "placements": places, "relations": related, **files})
+    return sorted(found, key=lambda row: (row["filename"], str(row["versions"]), str(sorted(row["fields"].items()))))
+
+
+def _title(kind: str, row: Any) -> str:
+    return str(row["fields"][profile_of(kind).prefix + "title"])
+
+
+def _plain(value: Any) -> Any:
+    """A value without the ids of terms."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return {key: each for key, each in value.items() if key not in IDS} if isinstance(value, dict) else value
+
+
+IDS = ("id", "catalogue_id")
 
 
 def differences(found: list[Any], expected: list[Any]) -> list[str]:
     assert len(found) == len(expected)
+    pairs = [(one | one["fields"], other | other["fields"]) for one, other in zip(found, expected, strict=True)]
     return [
         f"{one['filename']}: {key}: {one.get(key)} is not {other.get(key)}"
-        for one, other in zip(found, expected, strict=True)
-        for key in one.keys() | other.keys()
+        for one, other in pairs
+        for key in (one.keys() | other.keys()) - {"fields"}
         if one.get(key) != other.get(key)
     ]
 
 
-def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path) -> None:
-    archive = InFolder(tmp_path / "archive")
-    with hurried(), tenant_of(A, everything()) as source:
-        out = job_between(tmp_path / "out", Emulated(A, source.url), archive, "source_key")
+@pytest.mark.parametrize(("origin", "kind"), JOURNEYS, ids=ids(JOURNEYS))
+def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path, origin: str, kind: str) -> None:
+    archive, marker = InFolder(tmp_path / "archive"), marker_in(kind, OWN_MARKS)
+    with hurried(), tenant_of(origin, library()) as source:
+        out = job_between(tmp_path / "out", Emulated(origin, source.url), archive, "source_key")
         plan = asyncio.run(plan_job(out, RunOptions())).as_json()
         assert not archive.path.exists()
         report = ran(out)
         assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])
-        assert [loss["path"] for loss in report["losses"]] == ["substatus"]
+        assert {loss["path"] for loss in report["losses"]} <= {"substatus", "placements"}
         there = living(source)
         assert (report["parked"], report["counts"]["created"]) == ([], len(there))
         assert report["target"]["calls"] == {}
@@ -77,13 +108,22 @@ def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path) 
         verdict = verified(out)
         assert (verdict["equal"], verdict["differences"], verdict["extras"]) == (len(there), [], [])
         assert ran(out)["operations"] == {}
-        with receiver_of(E, receiving()) as direct:
-            straight = ran(job_between(tmp_path / "straight", Emulated(A, source.url), Emulated(E, direct.url), MARKER))
-            expected = plain(living(direct))
-    with hurried(), receiver_of(E, receiving()) as target:
-        back = ran(job_between(tmp_path / "in", archive, Emulated(E, target.url), MARKER))
+        with receiver_of(kind, [INTERNS, *receiving()]) as direct:
+            ends = Emulated(origin, source.url), Emulated(kind, direct.url, profile_of(kind).parted)
+            straight = ran(job_between(tmp_path / "straight", *ends, marker))
+            expected = plain(kind, living(direct))
+    with hurried(), receiver_of(kind, [INTERNS, *receiving()]) as target:
+        into = Emulated(kind, target.url, profile_of(kind).parted)
+        back = ran(job_between(tmp_path / "in", archive, into, marker))
         assert back["counts"]["created"] == straight["counts"]["created"]
-        assert differences(plain(living(target)), expected) == []
+        assert differences(plain(kind, living(target)), expected) == []
+        assert told(back["exposure"]) == told(straight["exposure"])
+        assert origin != B or any("denied" in rule for rule, *_ in told(back["exposure"])), straight["exposure"]
+
+
+def told(exposure: list[Any]) -> list[Any]:
+    """Which rules let more people see how many assets."""
+    return sorted((row["rule"], row["fate"], row["assets"]) for row in exposure)
 
 
 def test_files_on_a_hard_disk_are_imported(tmp_path: Path) -> None:

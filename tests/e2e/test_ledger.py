@@ -16,12 +16,12 @@ from dam_sync import __version__
 from dam_sync.api.jobs import run_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_gc
-from dam_sync.emulators import profile_of
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.journal_names import is_inner
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
-from tests.support.pairs import KINDS
+from tests.support.pairs import EVERY
+from tests.support.profiles import profile_of
 from tests.support.small import FastClock
 
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
@@ -45,7 +45,7 @@ def library(source: str, target: str) -> list[Any]:
     return everything(large_for(target), without={*profile_of(source).refuses, *profile_of(target).refuses})
 
 
-@pytest.mark.parametrize("target", KINDS, ids=lambda kind: kind[0])
+@pytest.mark.parametrize("target", EVERY, ids=lambda kind: kind[0])
 def test_every_write_says_what_it_did(tmp_path: Path, target: str) -> None:
     source = SOURCES.get(target, "a_hypermedia")
     with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:

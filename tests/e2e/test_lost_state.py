@@ -16,13 +16,13 @@ import pytest
 from dam_sync.api.adopt import Adoption, adopt_job, read_decisions
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_export, job_import
-from dam_sync.emulators import profile_of
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
 from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.emulated_b import AUTH
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
+from tests.support.profiles import profile_of
 from tests.support.small import FastClock
 
 PAIRS = pairs(2)

@@ -7,23 +7,24 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.sandbox import Emulated
-from tests.support.anypair import hurried, joined, living, moved, ran, tenant_of, told_by
+from tests.support.anypair import hurried, joined, living, moved, ran, receiver_of, tenant_of, told_by
 from tests.support.compared import Comparison
 from tests.support.everything import NAMES, OWN_MARKS, everything, receiving
-from tests.support.pairs import KINDS
+from tests.support.folders import side_of
+from tests.support.pairs import EVERY
 
-HOME = KINDS[0]
+HOME = EVERY[0]
 
 
-@pytest.mark.parametrize("abroad", KINDS, ids=[kind[0] for kind in KINDS])
+@pytest.mark.parametrize("abroad", EVERY, ids=[kind[0] for kind in EVERY])
 def test_what_goes_there_comes_back(tmp_path: Path, abroad: str) -> None:
     with (
         hurried(),
         tenant_of(HOME, everything()) as left,
-        tenant_of(abroad, receiving()) as away,
+        receiver_of(abroad, receiving()) as away,
         tenant_of(HOME, receiving()) as home,
     ):
-        here, there, back = Emulated(HOME, left.url), Emulated(abroad, away.url), Emulated(HOME, home.url)
+        here, there, back = Emulated(HOME, left.url), side_of(abroad, away, {}), Emulated(HOME, home.url)
         states, always = [], list[str]()
         for name, one, other, tenants in (("there", here, there, (left, away)), ("back", there, back, (away, home))):
             tenants[0].ask("/_emulator/clock", {"advance": 600})  # until its index shows all that was written there

@@ -10,20 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.run_options import RunOptions
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import profile_of
+from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.emulators.kit import environment
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.services import discover
 from tests.support import small
 from tests.support.exposure import ACCEPTED
+from tests.support.folders import FolderTenant, Side, side_of
 from tests.support.parts import small_parts
+from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.tenants import Pair, Tenant, emulated
 
 Row = Mapping[str, Any]
@@ -47,8 +49,8 @@ def any_pair(
     """Both tenants for as long as the block runs, with a job between them; files of `large_for(target)` bytes go to the
     target in parts."""
     with hurried(), small_parts(target), tenant_of(source, library) as first, receiver_of(target, empty) as second:
-        into = Emulated(target, second.url, profile_of(target).parted)
-        yield joined(folder, Emulated(source, first.url, asked_of(source)), into, (first, second), marker, **more)
+        into = side_of(target, second, profile_of(target).parted)
+        yield joined(folder, side_of(source, first, asked_of(source)), into, (first, second), marker, **more)
 
 
 def asked_of(source: str) -> dict[str, str]:
@@ -73,13 +75,17 @@ def hurried() -> Iterator[None]:
 
 
 def receiver_of(kind: str, records: Sequence[Row]) -> AbstractContextManager[Tenant]:
-    """One emulated tenant, quick, that takes small parts."""
-    return tenant_of(kind, records, **profile_of(kind).parted_emulated)
+    """One emulated tenant, quick, that takes small parts; an empty folder, which takes what its source has."""
+    return tenant_of(kind, () if kind == FOLDER else records, **profile_of(kind).parted_emulated)
 
 
 @contextmanager
 def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant]:
-    """One emulated tenant, quick."""
+    """One emulated tenant, quick, or a folder."""
+    if kind == FOLDER:
+        with TemporaryDirectory() as path:
+            yield folder_tenant(Path(path) / "library", records)
+        return
     trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated, **QUICK, **more}
     if discover()[kind].capabilities.limits.pace.per_second is not None:
@@ -92,14 +98,20 @@ def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant
             tenant.served.stop()
 
 
-def joined(
-    folder: Path, source: Emulated, target: Emulated, tenants: tuple[Tenant, Tenant], marker: str, **more: Any
-) -> Pair:
+def folder_tenant(path: Path, records: Sequence[Row]) -> FolderTenant:
+    """A folder with these records; not there yet where there are none."""
+    tenant = FolderTenant(path)
+    if records:
+        tenant.side.fill(records)
+    return tenant
+
+
+def joined(folder: Path, source: Side, target: Side, tenants: tuple[Tenant, Tenant], marker: str, **more: Any) -> Pair:
     """A job between two tenants, with a suggested mapping."""
     folder.mkdir(parents=True, exist_ok=True)
     mapping = folder / "mapping.yaml"
     job = write_job(folder / "job.yaml", "pair", source, target, mapping, **{"policy": ACCEPTED, **more})
-    asyncio.run(write_suggested_mapping(job, mapping, profile_of(target.kind).prefix + marker))
+    asyncio.run(write_suggested_mapping(job, mapping, marker_in(target.kind, marker)))
     return Pair(*tenants, job, folder)
 
 

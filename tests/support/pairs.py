@@ -7,17 +7,19 @@ import os
 from typing import Final
 
 from dam_sync.emulators import emulated_kinds
+from tests.support.profiles import FOLDER
 
 EVERYTHING: Final = bool(os.environ.get("DAM_SYNC_ALL"))
 KINDS: Final = tuple(sorted(emulated_kinds()))
-ALL: Final = [(source, target) for source in KINDS for target in KINDS]
+EVERY: Final = (*KINDS, FOLDER)
+ALL: Final = [(source, target) for source in EVERY for target in EVERY]
 
 
 def pairs(*distances: int) -> list[tuple[str, str]]:
     """The sample of pairs whose target comes so many services after their source; all pairs where all are asked for."""
     if EVERYTHING:
         return ALL
-    return [(kind, KINDS[(place + far) % len(KINDS)]) for far in distances for place, kind in enumerate(KINDS)]
+    return [(kind, EVERY[(place + far) % len(EVERY)]) for far in distances for place, kind in enumerate(EVERY)]
 
 
 def ids(chosen: list[tuple[str, str]]) -> list[str]:

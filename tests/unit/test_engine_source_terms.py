@@ -58,6 +58,16 @@ async def test_what_is_above_a_term_is_made_whole_too() -> None:
     assert known.completed(Term("Other", path=("Other",))) == Term("Other", path=("Other",))
 
 
+async def test_the_vocabulary_is_read_for_what_is_above_a_term_that_has_languages() -> None:
+    source = Source()
+    known = origins(source, subject="subjects")
+    whole = asset(subject=(SEA,))
+    assert not await known.load(whole, [Term("Sea", path=("Nature", "Sea"))])
+    assert await known.load(whole, [Term("Nature", path=("Nature",)), Term("Sea", path=("Nature", "Sea"))])
+    assert known.completed(Term("Nature", path=("Nature",))).labels == NATURE.labels
+    assert source.read == ["subjects"]
+
+
 async def test_nothing_is_read_for_terms_that_are_whole_or_of_no_interest() -> None:
     source = Source()
     known = origins(source, subject="subjects")

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import bagit
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation, Rights
+from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue, NotFound
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.service import TRASH, Context, Service, Window
@@ -32,6 +34,7 @@ FIELDS = {
     "word": Field("word", FieldKind.TERM, vocabulary="w"),
 }
 SOURCE = Schema(FIELDS, {"w": Vocabulary("w", closed=True)}, locales=("en", "fr"))
+DENIED = Restriction(RestrictionKind.DENIED, "interns")
 DRAFT = Draft(
     MARKER,
     "été.jpg",
@@ -39,7 +42,7 @@ DRAFT = Draft(
     fields={"title": Localized({"en": "Sea"}), "source_key": "src-1"},
     placements=frozenset({Placement("folder", ("Press", "A / B"))}),
     tags=frozenset({"one"}),
-    rights=Rights(expires_at=datetime(2040, 1, 1, tzinfo=UTC), groups=frozenset({"staff"})),
+    rights=Rights(None, datetime(2040, 1, 1, tzinfo=UTC), frozenset({"staff"}), frozenset({DENIED})),
 )
 
 
@@ -182,6 +185,9 @@ async def test_terms_and_containers_are_made_once(tmp_path: Path) -> None:
         ("Nature", ("Nature",), top.id),
         ("Sea", ("Nature", "Sea"), below.id),
     ]
+    known = await service.ensure_term("w", replace(below, labels={"fr": "Mer"}, synonyms={"en": ("Ocean",)}))
+    assert (known.id, known.labels, known.synonyms) == (below.id, {"fr": "Mer"}, {"en": ("Ocean",)})
+    assert (await terms(service))[1] == known
     place = await service.ensure_container("folder", ("Press", "A / B"))
     assert await service.ensure_container("folder", ("Press", "A / B")) == place
     assert [found async for found in service.containers()] == [place]

@@ -60,7 +60,7 @@ def drafted(draft: Draft, identity: AssetId, file: FileRef | None, now: datetime
         versions=(file,) if file is not None else (),
         placements=draft.placements,
         tags=draft.tags,
-        rights=replace(draft.rights, restrictions=frozenset()),
+        rights=draft.rights,
         created_at=created if isinstance(created, datetime) else None,
         changed_at=now,
         imported_at=now,
@@ -86,10 +86,10 @@ def patched(asset: Asset, patch: Patch, now: datetime) -> Asset:
 
 
 def _rights(old: Rights, patch: Patch) -> Rights:
-    new = patch.rights or Rights(groups=old.groups)
+    new = patch.rights or Rights(groups=old.groups, restrictions=old.restrictions)
     release = None if "release" in patch.cleared else old.release_at
     expiry = None if "expiry" in patch.cleared else old.expires_at
-    return replace(old, release_at=new.release_at or release, expires_at=new.expires_at or expiry, groups=new.groups)
+    return replace(new, release_at=new.release_at or release, expires_at=new.expires_at or expiry)
 
 
 def safe_name(name: str) -> str:
@@ -108,6 +108,7 @@ def field_of(record: Record) -> Field:
     except ValueError:
         raise ContractBroken(f"the field {record['key']} has the unknown kind {record['kind']!r}") from None
     flags = {name: bool(record[name]) for name in FLAGS if name in record}
+    flags |= {"multiple": True} if kind is FieldKind.ROWS else {}  # a field set has any number of rows
     cells = frozenset(str(cell["key"]) for cell in record.get("fields") or ())
     return Field(
         key=str(record["key"]),
@@ -173,6 +174,12 @@ def term_record(vocabulary: str, term: Term) -> Record:
     record |= {"parent": term.parent} if term.parent else {}
     record |= {"synonyms": {k: list(v) for k, v in term.synonyms.items()}} if term.synonyms else {}
     return record | ({"descriptions": dict(term.descriptions)} if term.descriptions else {})
+
+
+def completed(known: Term, term: Term) -> Term:
+    """A term with what another one has besides."""
+    labels, synonyms = {**term.labels, **known.labels}, {**term.synonyms, **known.synonyms}
+    return replace(known, labels=labels, synonyms=synonyms, descriptions={**term.descriptions, **known.descriptions})
 
 
 def container_of(record: Record) -> Placement:

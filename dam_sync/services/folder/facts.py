@@ -23,13 +23,12 @@ CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 KEPT = timedelta(days=1)
 LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: removed by a later run"),)
 NOT_MOVED = (
-    "restrictions besides status, dates and groups (refused users, downloads, containers, sensitive values): what is "
-    "read back from a folder is guarded by status, dates and groups alone",
+    "the status that a tenant has of its own below the common one",
     "times at which files of versions were stored",
 )
 CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})
 HELD = frozenset(
-    {"tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "created", "filename"}
-)
+    {"tags", "status", "release", "expiry", "groups", "restrictions", "versions", "attachments", "relations"}
+) | {"created", "filename"}
 CREATED = "created"  # the field that takes the date of creation
 SOURCE_KEY = "source_key"  # the field for the marker

@@ -68,8 +68,9 @@ class Reader:
     def asset(self, identity: AssetId) -> Asset:
         """The asset with the sizes of its files. Raises NotFound, ContractBroken; blocks."""
         asset = codec.asset_of(self.tenant.listing.asset(identity))
-        versions = tuple(self._sized(file) for file in asset.versions)
-        return replace(asset, versions=versions, attachments=tuple(self._sized(file) for file in asset.attachments))
+        versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))
+        created = {facts.CREATED: asset.created_at} if asset.created_at is not None else {}
+        return replace(asset, versions=versions, attachments=attachments, fields={**created, **asset.fields})
 
     def _sized(self, file: FileRef) -> FileRef:
         if file.size is not None or not file.id:

@@ -38,12 +38,14 @@ class Taxonomy:
             yield place
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """See `Service.ensure_term`."""
+        """See `Service.ensure_term`; a known term gets the languages, synonyms and descriptions that it lacks."""
+        made = replace(term, id=codec.term_id(vocabulary, term.parent, term.label))
         for known in await run_sync(self._terms, vocabulary):
             if (known.parent, known.label) == (term.parent, term.label):
-                return known
+                made = codec.completed(known, term)
+                if made == known:
+                    return known
         await self.writer.begin()
-        made = replace(term, id=codec.term_id(vocabulary, term.parent, term.label))
         await run_sync(self.tenant.catalogue.change, lambda: [codec.term_record(vocabulary, made)])
         return made
 
