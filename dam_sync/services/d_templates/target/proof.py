@@ -58,6 +58,18 @@ def kept_of(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
     return [entry for entry in known if _filled(entry)]
 
 
+def carried(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
+    """The same for a write that sends all of them. Raises Rejected if one cannot be read, because it would be dropped."""
+    if any(not entry.id for entry in record.entries):
+        raise Rejected(
+            "the asset has an attribute whose shape is not documented, and a write that sends all would drop it",
+            code="metadata",
+            asset=record.family,
+            hint="look at the metadata of the asset there, then `errors JOB --retry`",
+        )
+    return kept_of(record, forms)
+
+
 def _took_effect(sent: Sequence[Mapping[str, Json]], before: Record, after: Record) -> bool:
     """Whether any of the sent values is present or changed; true if none was sent."""
     wanted = {str(entry["metadataDefinitionId"]): entry for entry in sent if len(entry) > 1}

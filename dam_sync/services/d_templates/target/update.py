@@ -15,7 +15,7 @@ from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, 
 from dam_sync.services.d_templates.codec.values import encode
 from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record, failed, message_of, value_ids
 from dam_sync.services.d_templates.source.versions import VersionGroupIds
-from dam_sync.services.d_templates.target.proof import UpdateProof, kept_of
+from dam_sync.services.d_templates.target.proof import UpdateProof, carried
 from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
 
 
@@ -213,15 +213,8 @@ def next_day(when: datetime) -> datetime:
 
 def _merged(before: Record, sent: list[dict[str, Json]], forms: MetadataForms) -> list[Json]:
     """The sent entries plus everything else that the record has. Raises Rejected if that is not known."""
-    if any(not entry.id for entry in before.entries):
-        raise Rejected(
-            "the asset has an attribute whose shape is not documented, and an update that sends all would drop it",
-            code="metadata",
-            operation=facts.UPDATE,
-            hint="look at the metadata of the asset there, then `errors JOB --retry`",
-        )
     named = {entry["metadataDefinitionId"] for entry in sent}
-    return [*(entry_json(one) for one in kept_of(before, forms) if one.id not in named), *sent]
+    return [*(entry_json(one) for one in carried(before, forms) if one.id not in named), *sent]
 
 
 def entry_json(entry: MetadataEntry) -> Json:
