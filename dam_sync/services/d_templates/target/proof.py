@@ -59,7 +59,7 @@ def kept_of(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
 
 
 def carried(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
-    """The same for a write that sends all of them. Raises Rejected if one cannot be read, because it would be dropped."""
+    """The same for a write that sends all of them. Raises Rejected if one cannot be read: it would be dropped."""
     if any(not entry.id for entry in record.entries):
         raise Rejected(
             "the asset has an attribute whose shape is not documented, and a write that sends all would drop it",
