@@ -7,8 +7,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from dam_sync.config.job import is_secret
+from dam_sync.config.options import required_of
+from dam_sync.config.secrets import is_secret
 from dam_sync.help import topics
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
@@ -124,7 +126,7 @@ def _service(kind: Connector) -> str:
     parts = {
         "In a job file": _example(kind),
         "Authentication": _flows(kind),
-        "Options": _table(("Option", "Meaning"), [(f"`{name}`", each.help) for name, each in kind.settings.items()]),
+        "Options": _table(("Option", "Meaning"), _described(kind.options, ())),
         "What is moved": _moved(kind),
         "What is not moved": "Neither read nor written:\n\n" + "".join(f"- {line}\n" for line in kind.not_moved),
         "Limits": _table(
@@ -139,19 +141,27 @@ def _service(kind: Connector) -> str:
 def _example(kind: Connector) -> str:
     tenant = "  tenant_url: https://tenant.example\n" if kind.needs_tenant_url else ""
     side = f"  kind: {kind.name}\n  base_url: {EXAMPLES.get(kind.schemes[0], '…')}\n{tenant}"
-    for flow, needed in list(kind.flows.items())[:1]:
+    for flow, method in list(kind.auth.items())[:1]:
+        needed = required_of(method)
         auth = [f'{name}: "${{env:{name.upper()}}}"' if is_secret(name) else f"{name}: …" for name in needed]
         side += f"  auth: {{{', '.join([f'flow: {flow}', *auth])}}}\n"
     return f"```yaml\nsource:                  # or target\n{side}```\n"
 
 
 def _flows(kind: Connector) -> str:
-    rows = [(f"`{flow}`", _names(needed), _names(kind.extras.get(flow, ()))) for flow, needed in kind.flows.items()]
-    return _table(("`auth.flow`", "Required", "Optional"), rows) if rows else "The service takes no credentials.\n"
+    if not kind.auth:
+        return "The service takes no credentials.\n"
+    rows = [(f"`{flow}`", ", ".join(f"`{name}`" for name in required_of(method))) for flow, method in kind.auth.items()]
+    text = _table(("`auth.flow`", "Required parameters"), rows)
+    optional = [
+        (f"`{flow}`", *row) for flow, method in kind.auth.items() for row in _described(method, required_of(method))
+    ]
+    return f"{text}\n{_table(('`auth.flow`', 'Optional parameter', 'Meaning'), optional)}" if optional else text
 
 
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _described(model: type[Any], without: Iterable[str]) -> list[tuple[str, str]]:
+    """The fields of a model and their descriptions."""
+    return [(f"`{name}`", field.description or "") for name, field in model.model_fields.items() if name not in without]
 
 
 def _moved(kind: Connector) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import JobConfig, SideConfig, load_job, resolve_secret
+from dam_sync.config.job import JobConfig, load_job
+from dam_sync.config.side import auth_of, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.run_context import MOVING, PLANNING, Contents, RunContext
@@ -78,13 +79,13 @@ def connect(
 ) -> Service:
     """One side of a job, not yet proved. Raises ConfigError when a secret does not resolve."""
     side = job.source if role == "source" else job.target
-    limits = job.limits
+    limits, connector = job.limits, discover()[side.kind]
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",
-        auth=credential_of(side),
+        auth=auth_of(connector, side.auth),
         folder=job.folder,
-        options=side.options,
+        options=options_of(connector, side.options),
         clock=options.clock,
         vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
         budget=budget,
@@ -96,14 +97,7 @@ def connect(
         attempts=attempts,
         may_write=may_write,
     )
-    return discover()[side.kind].connect(context)
-
-
-def credential_of(side: SideConfig) -> dict[str, str]:
-    """The flow and its parameters, secrets in clear. Raises ConfigError for a secret that does not resolve."""
-    if side.auth is None:
-        return {}
-    return {"flow": side.auth.flow, **{key: resolve_secret(text) for key, text in side.auth.parameters.items()}}
+    return connector.connect(context)
 
 
 @asynccontextmanager

@@ -61,11 +61,11 @@ class CheckResult:
     @classmethod
     def of(cls, subject: str, error: DamSyncError) -> Iterator[CheckResult]:
         """A fault, or one for each in a file. What would park an asset is configuration here: nothing ran."""
-        faults: tuple[Diagnostic, ...] = getattr(error, "faults", ())
-        for fault in faults:
+        diagnostics: tuple[Diagnostic, ...] = getattr(error, "diagnostics", ())
+        for fault in diagnostics:
             message = f"{fault.file}:{fault.line}: {fault.key}: {fault.message}"
             yield cls(subject, message, fault.hint, error.exit_code, file=fault.file, line=fault.line)
-        if not faults:
+        if not diagnostics:
             code = ConfigError.exit_code if error.exit_code == Rejected.exit_code else error.exit_code
             yield cls(subject, str(error), error.hint, code)
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.bootstrap import credential_of
 from dam_sync.api.sampling import closing
 from dam_sync.config.job import side_of_code
+from dam_sync.config.side import auth_of, options_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import NotFound
@@ -83,16 +83,17 @@ async def connect(
     """
     given = {"base_url": base_url, "tenant_url": tenant_url, "auth": auth, "options": options}
     side = side_of_code({"kind": kind, **{key: value for key, value in given.items() if value}}, discover())
+    connector = discover()[kind]
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url,
-        auth=credential_of(side),
-        options=side.options,
+        auth=auth_of(connector, side.auth),
+        options=options_of(connector, side.options),
         clock=clock,
         vault=FileCredentialStore(credentials) if credentials is not None else None,
         read_only=True,
     )
-    service = discover()[kind].connect(context)
+    service = connector.connect(context)
     try:
         yield ConnectedService(kind, service)
     finally:

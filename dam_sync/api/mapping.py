@@ -44,6 +44,6 @@ class Mapping:
             reading = reading_of(self.given.written, self.given.folder)
             document, crosswalk = compile_reading(reading, source, target)
         except MappingError as error:
-            return error.faults
+            return error.diagnostics
         failures = run_tests(document, crosswalk)
         return tuple(Diagnostic(one.file, one.line, one.key, one.message) for one in failures)

@@ -13,7 +13,7 @@ from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.bootstrap import connect, job_of
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sampling import sample_of
-from dam_sync.config.job import is_secret
+from dam_sync.config.secrets import is_secret
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.mapping.suggest import suggest

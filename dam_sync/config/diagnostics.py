@@ -1,4 +1,4 @@
-"""Faults in files that people write: which file and line, which key, what is wrong, and the nearest right key."""
+"""Errors in files that people write: which file and line, which key, what is wrong, and the nearest right key."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class SourceMap:
                 return found
         return 1
 
-    def fault(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
-        """A fault at this place."""
+    def diagnostic(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
+        """A diagnostic at this place."""
         return Diagnostic(self.file, self.line(place), dotted(place), message, hint)
 
 
@@ -58,30 +58,34 @@ def source_map_of(file: str, node: Json) -> SourceMap:
 def diagnostics_of(
     written: SourceMap, errors: Iterable[Mapping[str, Json]], schema: Json, later: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
-    """The faults behind a validator's errors (`type`, `loc`, `msg`); `schema` is the JSON Schema of the file.
+    """The diagnostics behind a validator's errors (`type`, `loc`, `msg`); `schema` is the JSON Schema of the file.
 
     `later`: keys that are documented but not part of this release. No value from the file is repeated.
     """
     for error in errors:
-        place = _real_place(written.data, tuple(error["loc"]))
+        place = real_place(written.data, tuple(error["loc"]))
         if error["type"] == "extra_forbidden":
             yield _unknown_key(written, place, schema, later)
         elif error["type"] == "missing":
-            yield written.fault(place[:-1], f"{place[-1]} is missing")
+            yield written.diagnostic(place[:-1], f"{place[-1]} is missing")
         elif error["type"] in ("model_type", "dict_type"):
-            yield written.fault(place, "should hold keys and values", "write {key: value}")
+            yield written.diagnostic(place, "should hold keys and values", "write {key: value}")
         else:
-            yield written.fault(place, _message(str(error["msg"])))
+            yield written.diagnostic(place, error_text(error))
 
 
 def _unknown_key(written: SourceMap, place: KeyPath, schema: Json, later: Collection[str]) -> Diagnostic:
     word = str(place[-1])
     if word in later:
-        return written.fault(place, "not in this release", "remove the key")
-    return written.fault(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])))
+        return written.diagnostic(place, "not in this release", "remove the key")
+    return written.diagnostic(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])))
 
 
-def _message(text: str) -> str:
+def error_text(error: Mapping[str, Json]) -> str:
+    """What a validator says is wrong (`type`, `msg`), without the value."""
+    text = str(error["msg"])
+    if error["type"] == "zoneinfo_str":
+        return "should be the name of a time zone, for example Europe/Paris"
     for prefix in ("Value error, ", "Input should be "):
         if text.startswith(prefix):
             rest = text.removeprefix(prefix)
@@ -89,7 +93,7 @@ def _message(text: str) -> str:
     return text
 
 
-def _real_place(data: Json, loc: KeyPath) -> KeyPath:
+def real_place(data: Json, loc: KeyPath) -> KeyPath:
     """Only those steps of a validator's location that exist in the file; its last one may be missing or unknown."""
     place: list[str | int] = []
     for index, part in enumerate(loc):

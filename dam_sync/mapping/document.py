@@ -408,5 +408,5 @@ def _table(
     try:
         return read_table(folder, name, *columns)
     except TableFault as fault:
-        diagnostics.append(written.fault(place, str(fault)))
+        diagnostics.append(written.diagnostic(place, str(fault)))
         return {}

@@ -43,7 +43,7 @@ class Builder:
 
     def fault(self, place: KeyPath, message: str, hint: str = "", rank: int = 0) -> None:
         """Note one fault; the same one is reported once."""
-        fault = replace(self.document.written.fault(place, message, hint), rank=rank)
+        fault = replace(self.document.written.diagnostic(place, message, hint), rank=rank)
         if fault not in self.diagnostics:
             self.diagnostics.append(fault)
 
@@ -138,7 +138,7 @@ class Builder:
         plain += [] if spec.const is None and spec.default is None else ["the constant"]
         if plain:
             locale = next(iter(self.languages.locales), "") or next(iter(self.target.locales), "en")
-            where = self.document.written.fault(place, "").key
+            where = self.document.written.diagnostic(place, "").key
             self.warnings.append(
                 f"{where}: the field is in several languages and {', '.join(plain)} in none: it is taken as {locale}; "
                 f"write {{language: {locale}}} into a line of its own pipe"
@@ -148,7 +148,7 @@ class Builder:
         known = self.source.fields.get(path.key) if path.root == "fields" else None
         from_html = known is not None and known.kind is FieldKind.HTML
         to_html = fit.field.kind is FieldKind.HTML
-        where = f"{self.document.written.fault(place, '').key}"
+        where = f"{self.document.written.diagnostic(place, '').key}"
         if from_html and fit.shape is ValueType.TEXT and not to_html and not _has(transforms, StripHtml):
             self.notes.append(f"{where}: HTML goes into a plain field as it is; strip_html gives its text")
         if to_html and not from_html and path.shape is ValueType.TEXT and not _has(transforms, Escape):

@@ -79,14 +79,14 @@ class ConfigError(DamSyncError):
     """The job file, a secret or an option has to be corrected."""
 
     exit_code = 2
-    faults: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @classmethod
-    def of(cls, faults: Iterable[Diagnostic]) -> Self:
-        """One error for all the faults of a file, one line of text each, in the order of the file."""
-        ordered = tuple(sorted(faults, key=lambda fault: (fault.file, fault.rank, fault.line)))
-        error = cls("\n".join(str(fault) for fault in ordered))
-        error.faults = ordered
+    def of(cls, diagnostics: Iterable[Diagnostic]) -> Self:
+        """One error for all the diagnostics of a file, one line of text each, in the order of the file."""
+        ordered = tuple(sorted(diagnostics, key=lambda each: (each.file, each.rank, each.line)))
+        error = cls("\n".join(map(str, ordered)))
+        error.diagnostics = ordered
         return error
 
 

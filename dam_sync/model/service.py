@@ -22,7 +22,6 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
-from dam_sync.model.options import Option
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
@@ -327,16 +326,16 @@ class Service(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a service is given when it is connected: addresses, a resolved credential, tools and ports.
+    """What a service is given when it is connected: URLs, a resolved credential, tools and ports.
 
-    auth: flow and its resolved parameters (secrets in clear, never logged). options: the kind's own settings.
-    settings beyond the kind's declared ones were refused before. base_url and auth are empty where the connector needs
-    none; folder: that of the job file, against which paths in options are meant.
+    auth: an instance of one of `Connector.auth`, with secrets in clear, never logged; None where the connector needs
+    none. options: an instance of `Connector.options`. base_url is empty where a job may leave it out; folder: that of
+    the job file, against which paths in options are meant.
     """
 
     base_url: str
-    auth: Mapping[str, str] = field(repr=False)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    auth: Any = field(default=None, repr=False)
+    options: Any = None
     tenant_url: str = ""
     folder: Path = Path()
     clock: Clock = field(default_factory=SystemClock)
@@ -379,23 +378,22 @@ class AssumedWrite:
 class Connector:
     """What a service package exports as CONNECTOR, and an entry point of the group `dam_sync.services` refers to.
 
-    settings: the options it takes, by name. flows: auth flow -> required parameters, none where the service takes no
-    `auth`; extras: what a flow takes besides. connect: makes the service, an instance of `service`. schemes: those a
-    `base_url` may have; base_url_optional: whether a job may leave it out. leaves: what a killed run leaves there, once
-    the next one is through.
+    service: imports and returns the class that is connected; called when it is needed, so that a job file is checked
+    without HTTP libraries. options: a model derived from `dam_sync.config.options.Options`. auth: a model derived from
+    `AuthMethod` for each `auth.flow`; none where the service takes no credentials. schemes: those a `base_url` may
+    have; base_url_optional: whether a job may leave it out. leaves: what a killed run leaves there, once the next one
+    is through.
     """
 
     name: str
     summary: str
-    settings: Mapping[str, Option]
-    flows: Mapping[str, tuple[str, ...]]
-    connect: Callable[[Context], Service]
-    service: type[Service]
+    service: Callable[[], type[Service]]
+    options: type[Any]
+    auth: Mapping[str, type[Any]] = field(default_factory=dict)
     assumptions: tuple[Assumption, ...] = ()
     needs_tenant_url: bool = False
     schemes: tuple[str, ...] = ("https", "http")
     base_url_optional: bool = False
-    extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     leaves: tuple[OrphanRetention, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()
     not_moved: tuple[str, ...] = ()
@@ -403,4 +401,9 @@ class Connector:
     @property
     def capabilities(self) -> Capabilities:
         """What the service can do at most, as its reference documentation says."""
-        return self.service.declared
+        return self.service().declared
+
+    def connect(self, context: Context) -> Service:
+        """The service, connected; no call is made yet. Raises ConfigError."""
+        make: Callable[[Context], Service] = self.service()
+        return make(context)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from dam_sync.config.options import AuthMethod, Options
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Connector, Service
 
@@ -82,12 +83,25 @@ def _from_distribution(point: EntryPoint) -> Connector:
         raise _refused(point, f"{point.value} is a {type(connector).__name__}, not a Connector")
     if connector.name != point.name:
         raise _refused(point, f"{point.value} calls itself {connector.name!r}")
-    if not (isinstance(connector.service, type) and issubclass(connector.service, Service)):
-        raise _refused(point, f"the service of {point.value} is not a class derived from Service")
-    if getattr(connector.service, "__abstractmethods__", None):
-        missing = ", ".join(sorted(connector.service.__abstractmethods__))
-        raise _refused(point, f"{connector.service.__name__} lacks the required {missing}")
+    try:
+        service = connector.service()
+    except Exception as error:
+        raise _refused(point, f"loading its service raised {type(error).__name__}: {error}") from error
+    if wrong := _unusable(connector, service):
+        raise _refused(point, wrong)
     return connector
+
+
+def _unusable(connector: Connector, service: type[Service]) -> str:
+    """What is wrong with a connector of another distribution."""
+    if not (isinstance(connector.options, type) and issubclass(connector.options, Options)):
+        return "its options are not a class derived from Options"
+    if not all(isinstance(model, type) and issubclass(model, AuthMethod) for model in connector.auth.values()):
+        return "an auth method is not a class derived from AuthMethod"
+    if not (isinstance(service, type) and issubclass(service, Service)):
+        return "its service is not a class derived from Service"
+    missing: frozenset[str] = getattr(service, "__abstractmethods__", frozenset())
+    return f"{service.__name__} lacks the required {', '.join(sorted(missing))}" if missing else ""
 
 
 def _refused(point: EntryPoint, why: str) -> ConfigError:

@@ -31,6 +31,7 @@ from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
 from tests.support.connected import Emulated, HastyClock, alike
 from tests.support.source import Source, generated
+from tests.support.typed import connected
 from tests.support.vault import MemoryVault
 
 BUDGET = 64 << 20
@@ -59,7 +60,7 @@ class Tenant(Emulated):
             budget=MemoryBudget(BUDGET),
             **more,
         )
-        self.connected.append(self.kind.connect(context))
+        self.connected.append(connected(self.kind, context))
         return self.connected[-1]
 
     @property

@@ -35,7 +35,7 @@ async def test_every_good_credential_is_proven(tenant: Tenant) -> None:
 
 
 def test_every_flow_of_the_kind_is_tried(library_tenant: Tenant) -> None:
-    assert {way["flow"] for way in library_tenant.wired.auth} == set(library_tenant.kind.flows)
+    assert {way["flow"] for way in library_tenant.wired.auth} == set(library_tenant.kind.auth)
 
 
 @pytest.mark.calls(20)

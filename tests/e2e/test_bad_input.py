@@ -160,8 +160,8 @@ SECRETS = (
     ("${command:false}", ("${command:false} ended with exit code 1", "run the command by hand")),
     ("${command:not-a-program}", ("${command:not-a-program} cannot be run: No such file",)),
     ("${keyring:nobody}", ("${keyring:nobody}",)),
-    ("${enw:NAME}", ("is no reference to a secret", "${env:NAME}")),
-    ("pre${env:HOME}", ("is no reference to a secret",)),
+    ("${enw:NAME}", ("is not a reference to a secret", "${env:NAME}")),
+    ("pre${env:HOME}", ("is not a reference to a secret",)),
 )
 
 
@@ -194,10 +194,10 @@ ADDRESSES = (
     ("http://127.0.0.1:9", 5, ("127.0.0.1", "refused the connection", "check the port")),
     ("https://dam.invalid", 5, ("dam.invalid", "is not known", "DNS")),
     ("https://127.0.0.1:{port}", 2, ("no secure connection to 127.0.0.1", "check the URL and its port")),
-    ("http://dam.example", 2, ("source.base_url: plain http is taken for this machine only; write https://",)),
-    ("http://192.0.2.7:8080", 2, ("source.base_url: plain http is taken for this machine only",)),
+    ("http://dam.example", 2, ("source.base_url: plain http is allowed for this host only; write https://",)),
+    ("http://192.0.2.7:8080", 2, ("source.base_url: plain http is allowed for this host only",)),
     ("https://user:hush-hush@dam.example", 2, ("holds more than host and path; credentials belong under auth",)),
-    ("dam.example", 2, ("source.base_url: is no address; write https://host",)),
+    ("dam.example", 2, ("source.base_url: is not a URL; write https://host",)),
 )
 
 

@@ -9,7 +9,8 @@ import pytest
 import typer.main
 
 from dam_sync.cli import cli
-from dam_sync.config.job import JobConfig, PolicyConfig, SideConfig, SideLimits
+from dam_sync.config.job import JobConfig, PolicyConfig, SideLimits
+from dam_sync.config.side import SideConfig
 from dam_sync.help import text_of, topics
 from dam_sync.mapping.document import MappingFile
 from dam_sync.reference import EXITS, README, documents, refreshed, sections

@@ -55,7 +55,7 @@ def any_pair(
 
 def asked_of(source: str) -> dict[str, str]:
     """Options by which a source is asked for what it does not read by itself."""
-    return {name: "on" for name in ON_REQUEST if name in discover()[source].settings}
+    return {name: "on" for name in ON_REQUEST if name in discover()[source].options.model_fields}
 
 
 def large_for(target: str) -> int:

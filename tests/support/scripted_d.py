@@ -21,6 +21,7 @@ from dam_sync.model.service import Context, Service
 from dam_sync.services.d_templates import CONNECTOR
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
+from tests.support.typed import connected
 
 AUTH = {"flow": "session", "api_key": "key-123456789", "username": "svc", "password": "s3cret-Pass1"}
 TITLE, MARK, DAY, COLOR = "attr-title", "attr-mark", "attr-day", "attr-color"
@@ -444,7 +445,7 @@ class Opened:
     def connect(self, auth: Mapping[str, str] = AUTH, *, vault: Any = None, **options: Any) -> Service:
         """A new connection."""
         context = Context(self.script.url, auth, options, clock=self.script.clock, vault=vault)
-        self.connected.append(CONNECTOR.connect(context))
+        self.connected.append(connected(CONNECTOR, context))
         return self.connected[-1]
 
 

@@ -13,6 +13,7 @@ from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services.a_hypermedia import CONNECTOR
 from tests.support.connected import Emulated, serving_of
+from tests.support.typed import connected
 
 PASSWORD = {"flow": "basic", "login": "dam-sync", "password": "secret-a"}
 
@@ -125,7 +126,7 @@ class Tenant(Emulated):
         context = Context(
             self.served.url, auth, given, clock=clock or QuickClock(), read_only=read_only, max_calls=max_calls
         )
-        self.connected.append(CONNECTOR.connect(context))
+        self.connected.append(connected(CONNECTOR, context))
         return self.connected[-1]
 
 

@@ -17,12 +17,13 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Window
 from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import CONNECTOR, facts
-from dam_sync.services.a_hypermedia.api.client import credential
+from dam_sync.services.a_hypermedia.api.client import authenticator_of
 from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.api.search import MediaSearch, Query, SearchPage
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving
+from tests.support.typed import typed
 
 
 @pytest.fixture
@@ -64,16 +65,16 @@ async def test_a_signed_token_opens_too(opened: Open) -> None:
     ],
 )
 def test_each_flow_makes_its_credential(auth: Mapping[str, str], kind: type) -> None:
-    assert set(auth) == {"flow", *CONNECTOR.flows[auth["flow"]]}
-    assert isinstance(credential(Context("http://127.0.0.1:1", auth)), kind)
+    context = typed(CONNECTOR, Context("http://127.0.0.1:1", auth))
+    assert isinstance(authenticator_of(context), kind)
 
 
 def test_what_the_options_refuse_is_said() -> None:
     for options in ({"keyset": "maybe"}, {"timezone": "Mars/Olympus"}, {"index_lag": "soon"}):
         with pytest.raises(ConfigError, match=next(iter(options))):
-            CONNECTOR.connect(Context("http://127.0.0.1:1", PASSWORD, options))
+            typed(CONNECTOR, Context("http://127.0.0.1:1", PASSWORD, options))
     with pytest.raises(ConfigError, match="saml"):
-        CONNECTOR.connect(Context("http://127.0.0.1:1", {"flow": "saml"}))
+        typed(CONNECTOR, Context("http://127.0.0.1:1", {"flow": "saml"}))
 
 
 async def test_the_schema_of_the_instance(opened: Open) -> None:

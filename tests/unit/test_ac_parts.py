@@ -26,7 +26,7 @@ def _names_of(part: type) -> set[str]:
     return {name for name in stored | own if not name.startswith("__")} - SHARED
 
 
-@pytest.mark.parametrize("service", [a_hypermedia.CONNECTOR.service, c_brandlibrary.CONNECTOR.service])
+@pytest.mark.parametrize("service", [a_hypermedia.CONNECTOR.service(), c_brandlibrary.CONNECTOR.service()])
 def test_no_two_parts_define_the_same_name(service: type[Service]) -> None:
     parts = [part for part in service.__mro__ if part.__module__.startswith("dam_sync.services.")]
     owners = defaultdict(list)

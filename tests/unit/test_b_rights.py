@@ -8,10 +8,12 @@ import pytest
 
 from dam_sync.model.asset import Asset
 from dam_sync.model.audience import Restriction, RestrictionKind
+from dam_sync.services.b_documents import CONNECTOR
 from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.codec.rights import HIDDEN, UNREADABLE, is_blocked, local_grants
 from dam_sync.services.b_documents.codec.wire import Around, asset_of
 from dam_sync.services.b_documents.options import DocumentsOptions
+from tests.support.typed import read_options
 
 BLOCK = ("Everyone", "Everything", False)
 PLAIN = DocumentsOptions()
@@ -77,7 +79,7 @@ def test_a_refusal_of_nobody_who_is_let_in_restricts_nothing() -> None:
 
 
 def test_a_group_that_holds_all_users_is_everybody_where_the_job_says_so() -> None:
-    options = DocumentsOptions.of({"everybody": "members"})
+    options = read_options(CONNECTOR, {"everybody": "members"})
     assert read(options=options).rights.groups == frozenset()
     assert read(("staff", "Read", True), BLOCK, options=options).rights.groups == {"staff"}
     assert read(("members", "Everything", False), options=options).rights.groups == {"administrators"}

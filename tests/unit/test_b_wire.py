@@ -15,8 +15,8 @@ from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context
 from dam_sync.model.values import GeoPoint, Person, Row, Term, Value
-from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import credential_of
+from dam_sync.services.b_documents import CONNECTOR, facts
+from dam_sync.services.b_documents.api.client import authenticator_of
 from dam_sync.services.b_documents.api.search import hits_of, quoted, select
 from dam_sync.services.b_documents.codec.fields import Directory, DocumentsField, ServerSchema, enumerated, info_of
 from dam_sync.services.b_documents.codec.forms import state_of, transitions_between
@@ -35,6 +35,7 @@ from dam_sync.services.b_documents.options import DocumentsOptions
 from dam_sync.services.b_documents.taxonomy.containers import Tree, container_name
 from dam_sync.services.b_documents.taxonomy.terms import Listed, arranged, free_id
 from dam_sync.services.b_documents.tenant import Release, Root
+from tests.support.typed import read_options, typed
 
 UTC_ZONE, PARIS = ZoneInfo("UTC"), ZoneInfo("Europe/Paris")
 SUBJECT = {"art": Term("Art", "art", ("Art",)), "art/photo": Term("Photo", "art/photo", ("Art", "Photo"), "art")}
@@ -362,7 +363,9 @@ def test_the_total_of_an_index_is_no_promise() -> None:
 
 
 def test_states_are_reached_by_the_fewest_transitions() -> None:
-    options = DocumentsOptions.of({"transitions": {"project": {"review": "submit"}}, "states": {"in review": "review"}})
+    options = read_options(
+        CONNECTOR, {"transitions": {"project": {"review": "submit"}}, "states": {"in review": "review"}}
+    )
     assert transitions_between("approved", "obsolete", options) == ["backToProject", "obsolete"]
     assert transitions_between("approved", "review", options) == ["backToProject", "submit"]
     assert state_of("in review", options) == "review"
@@ -391,7 +394,7 @@ def test_releases_are_compared_by_number(text: str, new: bool) -> None:
 )
 def test_options_that_mean_nothing_are_refused(given: Any) -> None:
     with pytest.raises(ConfigError):
-        DocumentsOptions.of(given)
+        read_options(CONNECTOR, given)
 
 
 @pytest.mark.parametrize(
@@ -409,4 +412,4 @@ def test_options_that_mean_nothing_are_refused(given: Any) -> None:
 )
 def test_credentials_with_something_missing_are_refused(auth: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
-        credential_of(Context("https://dam.example", auth))
+        authenticator_of(typed(CONNECTOR, Context("https://dam.example", auth or {"flow": ""})))

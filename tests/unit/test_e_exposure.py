@@ -132,7 +132,7 @@ def test_a_tenant_closes_where_every_type_has_a_profile_for_it() -> None:
     assert not security.closes(TenantSchema(), PLAIN, NOW)
     logos = {**BOTH.profiles, "logos": UploadProfile("logos", "Logo", PUBLIC, True)}
     assert not security.closes(TenantSchema(profiles=logos), PLAIN, NOW)
-    named = ProfilesOptions(closed_profiles={"Logo": "vault"})
+    named = ProfilesOptions(closed_profile={"Logo": "vault"})
     vault = {**logos, "vault": UploadProfile("vault", "Logo", frozenset({"nobody"}), True)}
     assert security.closes(TenantSchema(profiles=vault), named, NOW)
 

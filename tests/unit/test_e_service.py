@@ -30,6 +30,7 @@ from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_e import START, TOKEN, Open, asset, consent, serving
+from tests.support.typed import connected
 
 
 @pytest.fixture
@@ -355,7 +356,7 @@ async def test_the_documented_rate_is_kept_and_a_refusal_waited_out(opened: Open
     tenant.faults.add([{"match": "GET /v2/assets/assetgroups", "nth": 1, "do": "throttle"}])
     await service.schema()
     assert not tenant.faults.unhit()
-    fast = CONNECTOR.connect(Context(tenant.served.url, TOKEN, {}, tenant.served.url, calls_per_second=500.0))
+    fast = connected(CONNECTOR, Context(tenant.served.url, TOKEN, {}, tenant.served.url, calls_per_second=500.0))
     assert fast.limits.pace.per_second == 50
     await fast.close()
 

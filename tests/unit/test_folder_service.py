@@ -27,6 +27,7 @@ from dam_sync.services.folder.api.disk import Disk, parts_of
 from dam_sync.services.folder.uploads import home
 from dam_sync.transfer.content import MemoryContent
 from tests.support.journal import Crash, MemoryJournal
+from tests.support.typed import connected
 
 MARKER = Marker("source_key", "src-1")
 FIELDS = {
@@ -48,7 +49,7 @@ DRAFT = Draft(
 
 def connect(path: Path, *, read_only: bool = False, **options: Any) -> Service:
     context = Context("", {}, {"path": str(path), "bag": "off", **options}, read_only=read_only)
-    return discover()["folder"].connect(context)
+    return connected(discover()["folder"], context)
 
 
 def content(data: bytes = b"bytes", name: str = "été.jpg") -> MemoryContent:
@@ -305,12 +306,12 @@ def test_names_on_disk_are_safe(name: str, safe: str) -> None:
 def test_the_folder_is_named_once(options: dict[str, str]) -> None:
     url = options.pop("base_url", "")
     with pytest.raises(ConfigError, match="the folder is"):
-        discover()["folder"].connect(Context(url, {}, options))
+        connected(discover()["folder"], Context(url, {}, options))
 
 
 async def test_a_folder_by_url(tmp_path: Path) -> None:
     path = tmp_path / "with space"
-    service = discover()["folder"].connect(Context(path.as_uri(), {}, {"bag": "off"}))
+    service = connected(discover()["folder"], Context(path.as_uri(), {}, {"bag": "off"}))
     await service.probe()
     assert (path / "archive.json").exists()
 

@@ -22,8 +22,8 @@ from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, read, schema,
 def told(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> list[str]:
     with pytest.raises(MappingError) as caught:
         compiled(folder, text, source, target)
-    assert caught.value.faults
-    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.faults]
+    assert caught.value.diagnostics
+    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.diagnostics]
 
 
 def changed(target: Schema, key: str, **more: object) -> Schema:

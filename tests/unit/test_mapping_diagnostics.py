@@ -24,7 +24,7 @@ def faults(folder: Path, text: str, target: Schema = TARGET) -> list[str]:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(MappingError) as caught:
         compile_file(path, SOURCE, target)
-    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.faults]
+    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.diagnostics]
 
 
 def test_both_stages_are_reported_at_once_and_only_what_is_wrong(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ def told(folder: Path, text: str) -> list[str]:
     with pytest.raises(MappingError) as caught:
         read(folder, text)
     assert caught.value.exit_code == 2
-    assert [str(fault) for fault in caught.value.faults] == caught.value.message.split("\n")
-    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.faults]
+    assert [str(fault) for fault in caught.value.diagnostics] == caught.value.message.split("\n")
+    return [str(fault).replace(f"{folder}/", "") for fault in caught.value.diagnostics]
 
 
 def test_the_least_mapping_reads(tmp_path: Path) -> None:

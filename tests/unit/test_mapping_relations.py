@@ -49,7 +49,7 @@ def test_a_kind_that_the_target_lacks_is_told_by_its_own_name(tmp_path: Path) ->
 def test_what_the_target_has_not_is_a_fault_with_its_line(tmp_path: Path, target: Schema, told: str) -> None:
     with pytest.raises(MappingError) as caught:
         compiled(tmp_path, BLOCK, target=target)
-    (fault,) = caught.value.faults
+    (fault,) = caught.value.diagnostics
     assert told in fault.message
     assert fault.line == BLOCK.count("\n")
     assert fault.hint

@@ -120,10 +120,10 @@ async def test_everything_wrong_is_told_at_once() -> None:
     with pytest.raises(dam_sync.ConfigError) as caught:
         async with dam_sync.connect(TARGET, base_url="https://api.example", auth={"flow": "tokn"}, options={"x": 1}):
             pass
-    assert {fault.key for fault in caught.value.faults} >= {"auth.flow", "options.x"}
+    assert {fault.key for fault in caught.value.diagnostics} >= {"auth.flow", "options.x"}
     with pytest.raises(dam_sync.ConfigError) as caught:
         dam_sync.Job(name="not a name", source={"kind": "z"}, target={"kind": TARGET}, mapping="m.yaml", nonsense=1)
-    assert {fault.key for fault in caught.value.faults} >= {"name", "source.kind", "nonsense"}
+    assert {fault.key for fault in caught.value.diagnostics} >= {"name", "source.kind", "nonsense"}
     with pytest.raises(dam_sync.MappingError):
         dam_sync.Mapping({"version": 2})
 

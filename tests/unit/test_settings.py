@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import keyring
 import pytest
@@ -14,24 +14,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
-from dam_sync.config.job import ExposureConfig, JobConfig, Reference, SideLimits, json_schema, load_job, resolve_secret
-from dam_sync.model import options
+from dam_sync.config.job import ExposureConfig, JobConfig, SideLimits, json_schema, load_job
+from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth
+from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
 
-def kind(name: str, flows: Mapping[str, tuple[str, ...]], *, two: bool = False) -> Connector:
+class MadeUpOptions(Options):
+    version_policy: Literal["none", "file_only"] = "none"
+    index_lag: Seconds = 0.0
+
+
+class SignedMethod(AuthMethod):
+    client_id: str
+    key: str
+    algorithm: Literal["HS256", "HS512"] = "HS256"
+
+
+class ClientMethod(AuthMethod):
+    token_url: str
+    client_id: str
+    client_secret: str
+
+
+def kind(name: str, auth: Mapping[str, type[AuthMethod]], *, two: bool = False) -> Connector:
     """A made-up kind, in everything else like some real one."""
     real = next(iter(discover().values()))
-    settings = {"version_policy": options.choice("", "none", "file_only"), "index_lag": options.seconds("")}
-    return replace(real, name=name, settings=settings, flows=flows, needs_tenant_url=two)
+    return replace(real, name=name, options=MadeUpOptions, auth=auth, needs_tenant_url=two)
 
 
 KINDS = {
-    "alpha": kind("alpha", {"basic": ("login", "password"), "signed_token": ("client_id", "key")}),
-    "beta": kind("beta", {"token": ("token",), "client": ("token_url", "client_id", "client_secret")}, two=True),
+    "alpha": kind("alpha", {"basic": PasswordAuth, "signed_token": SignedMethod}),
+    "beta": kind("beta", {"token": TokenAuth, "client": ClientMethod}, two=True),
 }
 
 JOB = """\
@@ -64,8 +81,8 @@ def told(folder: Path, text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         load(folder, text)
     assert caught.value.exit_code == 2
-    assert [str(fault) for fault in caught.value.faults] == caught.value.message.split("\n")
-    return [str(fault).replace(f"{folder / 'jobs'}/", "") for fault in caught.value.faults]
+    assert [str(fault) for fault in caught.value.diagnostics] == caught.value.message.split("\n")
+    return [str(fault).replace(f"{folder / 'jobs'}/", "") for fault in caught.value.diagnostics]
 
 
 def test_a_whole_job(tmp_path: Path) -> None:
@@ -126,21 +143,21 @@ webhooks: {listen: x}
         "museum.yaml:1: file: mapping is missing",
         "museum.yaml:2: name: String should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'",
         "museum.yaml:4: source.kind: there is no kind alfa; did you mean alpha?",
-        "museum.yaml:5: source.base_url: plain http is taken for this machine only; write https://…",
+        "museum.yaml:5: source.base_url: plain http is allowed for this host only; write https://…",
         "museum.yaml:6: source.auth.login: should be text; put it between quotes",
         "museum.yaml:6: source.auth.password: a literal secret is not allowed in a job file; write ${env:NAME}, "
         "${file:PATH}, ${command:ARGS} or ${keyring:service/user}, for example ${env:SOURCE_PASSWORD}",
-        "museum.yaml:7: target: tenant_url is missing; beta has two addresses",
+        "museum.yaml:7: target: tenant_url is missing; beta has two URLs",
         "museum.yaml:9: target.base_url: holds more than host and path; credentials belong under auth",
-        "museum.yaml:10: target.auth.token_url: plain http is taken for this machine only; write https://…",
-        "museum.yaml:10: target.auth.client_id: is no reference to a secret; write the whole value as ${env:NAME}, "
+        "museum.yaml:10: target.auth.token_url: plain http is allowed for this host only; write https://…",
+        "museum.yaml:10: target.auth.client_id: is not a reference to a secret; write the whole value as ${env:NAME}, "
         "${file:PATH}, ${command:ARGS} or ${keyring:service/user}",
-        "museum.yaml:10: target.auth.client_secret: is no reference to a secret; write the whole value as ${env:NAME}, "
-        "${file:PATH}, ${command:ARGS} or ${keyring:service/user}",
+        "museum.yaml:10: target.auth.client_secret: is not a reference to a secret; write the whole value as "
+        "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}",
         "museum.yaml:10: target.auth.extra: should be text; put it between quotes",
         "museum.yaml:10: target.auth.extra: unknown key; known: client_id, client_secret, token_url",
         "museum.yaml:11: target.options.version_polcy: beta has no option version_polcy; did you mean version_policy?",
-        "museum.yaml:11: target.options.index_lag: references to secrets are taken under auth only",
+        "museum.yaml:11: target.options.index_lag: references to secrets are allowed under auth only",
         "museum.yaml:12: target.tenant: unknown key; did you mean tenant_url?",
         "museum.yaml:13: maping: unknown key; did you mean mapping?",
         "museum.yaml:14: limits.calls_per_second: should be greater than 0",
@@ -187,17 +204,17 @@ def test_only_known_rules_and_words_are_taken_and_no_switch_for_all(tmp_path: Pa
         ("flow: basic", "flow: bsic", "museum.yaml:6: source.auth.flow: alpha has no flow bsic; did you mean basic?"),
         ("login: dam-sync, ", "", "museum.yaml:6: source.auth: login is missing; flow basic needs it"),
         ("flow: basic, ", "", "museum.yaml:6: source.auth: flow is missing"),
-        ("https://api.dam.example", "api.dam.example", "museum.yaml:10: target.base_url: is no address"),
-        ("https://api.dam.example", "https://[::1", "museum.yaml:10: target.base_url: is no address"),
-        ("https://api.dam.example", "https://h:99999", "museum.yaml:10: target.base_url: is no address"),
-        ("https://api.dam.example", "ftp://h", "museum.yaml:10: target.base_url: is no address"),
+        ("https://api.dam.example", "api.dam.example", "museum.yaml:10: target.base_url: is not a URL"),
+        ("https://api.dam.example", "https://[::1", "museum.yaml:10: target.base_url: is not a URL"),
+        ("https://api.dam.example", "https://h:99999", "museum.yaml:10: target.base_url: is not a URL"),
+        ("https://api.dam.example", "ftp://h", "museum.yaml:10: target.base_url: is not a URL"),
         ("https://api.dam.example", "https://h?token=x", "museum.yaml:10: target.base_url: holds more"),
         ("kind: beta", "kind: [beta]", "museum.yaml:9: target.kind: should be a valid string"),
         ('"${file:token.txt}"', "wat_demo", "museum.yaml:12: target.auth.token: a literal secret is not allowed"),
         ('"${file:token.txt}"', "12345", "museum.yaml:12: target.auth.token: a literal secret is not allowed"),
         ('"${file:token.txt}"', "$B_PW", "museum.yaml:12: target.auth.token: looks like a variable"),
         ('"${file:token.txt}"', '"${B_PW}"', "museum.yaml:12: target.auth.token: looks like a variable"),
-        ('"${file:token.txt}"', '"${vault:x}"', "museum.yaml:12: target.auth.token: is no reference to a secret"),
+        ('"${file:token.txt}"', '"${vault:x}"', "museum.yaml:12: target.auth.token: is not a reference to a secret"),
         (
             'auth: {flow: token, token: "${file:token.txt}"}',
             "auth: token",
@@ -224,8 +241,8 @@ def test_options_are_checked_with_the_file(tmp_path: Path) -> None:
     bad = JOB.replace("{index_lag: 5}", "{index_lag: soon, version_policy: perhaps}")
     assert told(tmp_path, bad.replace("name: museum", "name: ../x")) == [
         "museum.yaml:2: name: String should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'",
-        "museum.yaml:7: source.options.index_lag: should be a number of seconds, 0 or more",
-        "museum.yaml:7: source.options.version_policy: should be none or file_only",
+        "museum.yaml:7: source.options.version_policy: should be 'none' or 'file_only'",
+        "museum.yaml:7: source.options.index_lag: should be a valid number, unable to parse string as a number",
     ]
 
 
@@ -403,7 +420,7 @@ def test_a_secret_from_an_editor_that_marks_its_files_is_read(tmp_path: Path) ->
     assert resolve_secret(Reference.at("${file:token}", "auth.token", tmp_path)) == "s3cret-token"
 
 
-FOLDER = replace(KINDS["alpha"], name="shelf", flows={}, schemes=("file",), base_url_optional=True)
+FOLDER = replace(KINDS["alpha"], name="shelf", auth={}, schemes=("file",), base_url_optional=True)
 SHELF = """\
 version: 1
 name: shelf
@@ -424,8 +441,8 @@ def test_a_kind_may_have_another_scheme_no_credentials_and_no_url(tmp_path: Path
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("file:///archive", "https://archive", "source.base_url: is no address; write file:///folder"),
-        ("file:///archive", "file:", "source.base_url: is no address; write file:///folder"),
+        ("file:///archive", "https://archive", "source.base_url: is not a URL; write file:///folder"),
+        ("file:///archive", "file:", "source.base_url: is not a URL; write file:///folder"),
         ("file:///archive", "file:///archive?x=1", "source.base_url: holds more than host and path"),
         ("{kind: shelf}", "{kind: shelf, auth: {flow: basic}}", "target.auth: shelf takes no credentials"),
         ("{kind: shelf}", "{kind: alpha}", "target: base_url is missing"),
@@ -437,4 +454,4 @@ def test_what_such_a_kind_does_not_take(tmp_path: Path, old: str, new: str, foun
     path.write_text(SHELF.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         load_job(path, {**KINDS, "shelf": FOLDER})
-    assert any(found in str(fault) for fault in caught.value.faults), caught.value.message
+    assert any(found in str(fault) for fault in caught.value.diagnostics), caught.value.message

@@ -45,13 +45,13 @@ def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: 
     """The transform of one step of a pipe: `trim`, `{split: ";"}` or `{split: {on: ";"}}`; appends to `diagnostics`."""
     name, given = _taken_apart(step)
     if name is None:
-        diagnostics.append(written.fault(place, "a step is a transform, or one transform with its arguments"))
+        diagnostics.append(written.diagnostic(place, "a step is a transform, or one transform with its arguments"))
         return None
     kind = TRANSFORMS.get(name)
     if kind is None:
         hint = "remove it" if name in LATER else nearest(name, TRANSFORMS)
         diagnostics.append(
-            written.fault(place, f"{name}: not in this release" if name in LATER else f"no transform {name}", hint)
+            written.diagnostic(place, f"{name}: not in this release" if name in LATER else f"no transform {name}", hint)
         )
         return None
     arguments = _arguments(kind, given)
@@ -88,6 +88,6 @@ def _diagnostics(
     for fault in diagnostics_of(inner, error.errors(include_url=False, include_input=False), schema):
         if fault.key == "file" or not nested:
             message = fault.message if nested or "unknown key" not in fault.message else "takes no arguments"
-            yield written.fault(place, message)
+            yield written.diagnostic(place, message)
         else:
-            yield written.fault((*place, fault.key), fault.message, fault.hint)
+            yield written.diagnostic((*place, fault.key), fault.message, fault.hint)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector
+from dam_sync.model.service import Connector, Service
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.options import FLOWS, SETTINGS
-from dam_sync.services.a_hypermedia.service import HypermediaService
+from dam_sync.services.a_hypermedia.options import AUTH, HypermediaOptions
+
+
+def _service() -> type[Service]:
+    from dam_sync.services.a_hypermedia.service import HypermediaService  # only a connection needs HTTP
+
+    return HypermediaService
+
 
 CONNECTOR = Connector(
     name=facts.NAME,
     summary="hypermedia DAM: forms, thesauri, folders, labels, file versions; no webhooks",
-    settings=SETTINGS,
-    flows=FLOWS,
-    connect=HypermediaService,
-    service=HypermediaService,
+    service=_service,
+    options=HypermediaOptions,
+    auth=AUTH,
     assumptions=facts.ASSUMPTIONS,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,

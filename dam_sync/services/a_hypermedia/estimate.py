@@ -106,7 +106,7 @@ class HypermediaEstimate(MediaFinder):
         top = self._tenant.top.now
         if top is None:
             return one("GET", "folder-tree") + one("POST", "folder-tree")
-        known = any(child.get("title") == self._options.staging for child in embedded(top, "child"))
+        known = any(child.get("title") == self._options.staging_folder for child in embedded(top, "child"))
         return one("POST", "folder-tree", times=0 if known else 1)
 
     def _attachment_calls(self) -> Calls:

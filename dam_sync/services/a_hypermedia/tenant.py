@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, timedelta, tzinfo
 from typing import ClassVar
 
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
@@ -16,12 +17,12 @@ from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.client import client_of
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
-from dam_sync.services.a_hypermedia.api.hal import embedded, link, tail, wanted_id
+from dam_sync.services.a_hypermedia.api.hal import Rels, embedded, link, tail, wanted_id
 from dam_sync.services.a_hypermedia.api.search import MediaSearch
 from dam_sync.services.a_hypermedia.codec.fields import Offer, status_names
 from dam_sync.services.a_hypermedia.codec.forms import MediaForms, bare_lists, field_of, forms_of, with_choices
 from dam_sync.services.a_hypermedia.codec.wire import MediaDecodeContext, Status, folder_ids, status_of
-from dam_sync.services.a_hypermedia.options import LocaleOptions, options_of
+from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
 from dam_sync.services.a_hypermedia.target.proofs import Proofs
 from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
@@ -29,11 +30,11 @@ from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 class HypermediaTenant:
     """Learnt by calls at first need, then kept; folders and forms are learnt again when an unknown one turns up."""
 
-    def __init__(self, api: HypermediaApi, locale_options: LocaleOptions, link_types: Collection[str] = ()) -> None:
-        self.link_types = link_types
+    def __init__(self, api: HypermediaApi, options: HypermediaOptions) -> None:
+        self.link_types: Collection[str] = options.link_types
         self._api = api
-        self._locale_options = locale_options
-        self.zone = locale_options.zone
+        self._options = options
+        self.zone: tzinfo = UTC if options.timezone.key == "UTC" else options.timezone
         self._walked = False
         self.locales = SingleFlight(self._languages)
         self.forms = SingleFlight(self._forms)
@@ -149,8 +150,8 @@ class HypermediaTenant:
 
     async def _languages(self) -> tuple[str, ...]:
         """Content languages, the user's own first: as set in the options, else by asking (wire A 5.6)."""
-        if self._locale_options.locales:
-            return self._locale_options.locales
+        if self._options.locales:
+            return self._options.locales
         found = await self._languages_of_a_media() or await self._languages_of_a_term()
         return found or ("en",)
 
@@ -195,11 +196,13 @@ class HypermediaBase(HttpService):
     def __init__(self, context: Context) -> None:
         """No call is made yet. Raises ConfigError."""
         self._client = client_of(context)
-        self._options = options = options_of(context.options)
-        self.limits = replace(facts.LIMITS, lag=options.lag)
-        signed = context.auth.get("flow") == "signed_token"
-        self._api = api = HypermediaApi(self._client, context.base_url, options.rels, context.clock, signed=signed)
-        self._tenant = HypermediaTenant(api, options.locale_options, options.link_types)
+        options: HypermediaOptions = context.options
+        self._options = options
+        self.limits = replace(facts.LIMITS, lag=timedelta(seconds=options.index_lag))
+        rels = Rels(options.relation_prefix, options.header_prefix)
+        signed = isinstance(context.auth, HypermediaSignedToken)
+        self._api = api = HypermediaApi(self._client, context.base_url, rels, context.clock, signed=signed)
+        self._tenant = HypermediaTenant(api, options)
         self._media_search = MediaSearch(api)
         self._uploads = HypermediaUploads(api, context.budget)
         self._proofs = Proofs(context.clock, options.bulk)

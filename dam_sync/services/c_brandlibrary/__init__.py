@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector
+from dam_sync.model.service import Connector, Service
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.options import FLOWS, SETTINGS
-from dam_sync.services.c_brandlibrary.service import BrandLibraryService
+from dam_sync.services.c_brandlibrary.options import AUTH, BrandLibraryOptions
+
+
+def _service() -> type[Service]:
+    from dam_sync.services.c_brandlibrary.service import BrandLibraryService  # only a connection needs HTTP
+
+    return BrandLibraryService
+
 
 CONNECTOR = Connector(
     name=facts.NAME,
     summary="a brand library: sections, collections, labels, custom fields of text, one API key, signed storage links",
-    settings=SETTINGS,
-    flows=FLOWS,
-    connect=BrandLibraryService,
-    service=BrandLibraryService,
+    service=_service,
+    options=BrandLibraryOptions,
+    auth=AUTH,
     assumptions=facts.ASSUMPTIONS,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,

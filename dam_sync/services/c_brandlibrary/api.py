@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.interpreting import interpreting_response
 from dam_sync.model.clock import Clock
@@ -15,7 +16,7 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument, document_of, made_of
-from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions, credential_of, limits_of
+from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions, limits_of
 
 ROOT = "/api/v4"
 JSON_HEADERS = {"Accept": "application/json", "Content-Type": "application/json"}  # spec 001, Endpoints, Service C
@@ -37,9 +38,9 @@ class BrandLibraryApi:
     @classmethod
     def open(cls, context: Context) -> BrandLibraryApi:
         """Raises ConfigError for a URL, options or a credential that cannot be used."""
-        options = BrandLibraryOptions.of(context.options)
+        options: BrandLibraryOptions = context.options
         limits = limits_of(context, options)
-        wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, limits.pace)
+        wiring = ClientConfig.of(context, facts.NAME, Bearer(context.auth.token), facts.RULES, limits.pace)
         bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
         wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
         return cls(Client(wiring), context.clock, options, limits, context.read_only)

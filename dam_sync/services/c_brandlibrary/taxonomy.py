@@ -74,7 +74,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         return term_of(label)
 
     def _refuse_closed(self, key: Key, label: str) -> None:
-        if is_closed(key, self._api.options.extends_lists):
+        if is_closed(key, self._api.options.extend_lists):
             raise Unsupported(
                 f"the list {key.name} is restricted and does not have {label!r}",
                 hint="map the value to one of the list, or set `options: {extend_lists: on}`",

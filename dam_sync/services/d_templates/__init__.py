@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector
+from dam_sync.model.service import Connector, Service
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.options import OPTIONS
-from dam_sync.services.d_templates.service import TemplatesService
+from dam_sync.services.d_templates.options import AUTH, TemplatesOptions
+
+
+def _service() -> type[Service]:
+    from dam_sync.services.d_templates.service import TemplatesService  # only a connection needs HTTP
+
+    return TemplatesService
+
 
 CONNECTOR = Connector(
     name=facts.NAME,
     summary="a DAM API with metadata templates, security templates, versions as records and presigned links",
-    settings=OPTIONS,
-    flows={
-        "session": ("api_key", "username", "password"),
-        "oauth": ("api_key", "client_id", "client_secret", "refresh_token"),
-    },
-    extras={"oauth": ("token_url",)},
-    connect=TemplatesService,
-    service=TemplatesService,
+    service=_service,
+    options=TemplatesOptions,
+    auth=AUTH,
     assumptions=facts.ASSUMPTIONS,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,

@@ -18,13 +18,12 @@ from dam_sync.http.redaction import hide, redact
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
-from dam_sync.model.options import required
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import is_id
-from dam_sync.services.d_templates.options import TemplatesOptions
+from dam_sync.services.d_templates.options import TemplatesOptions, TemplatesSession
 
 V = TypeVar("V")
 
@@ -58,15 +57,15 @@ class TemplatesApi:
     @classmethod
     def open(cls, context: Context) -> TemplatesApi:
         """Raises ConfigError for a URL, option or credential that cannot be used."""
-        options = TemplatesOptions.of(context.options)
+        options: TemplatesOptions = context.options
         at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
         pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
-        wiring = ClientConfig.of(context, facts.NAME, credential_of(context, options), facts.RULES, kept)
-        headers = {"X-API-Key": required(context.auth, "api_key"), "Accept": "application/json"}
+        wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)
+        headers = {"X-API-Key": context.auth.api_key, "Accept": "application/json"}
         wiring = replace(wiring, headers=headers)
-        limits = replace(facts.LIMITS, pace=pace, lag=timedelta(seconds=options.lag))
+        limits = replace(facts.LIMITS, pace=pace, lag=timedelta(seconds=options.index_lag))
         host = urlsplit(context.base_url).netloc
         return cls(Client(wiring), context.clock, options, limits, host, context.vault)
 
@@ -77,7 +76,7 @@ class TemplatesApi:
             raise NotFound(
                 f"{identity[:60]!r} is not an id of this service", operation=operation, asset=asset or identity
             )
-        path = self.options.prefix + template.removeprefix("/v1").replace("{id}", quote(identity, safe=""))
+        path = template.replace("{id}", quote(identity, safe=""))
         return Request(operation, method, path, asset=asset, **more)
 
     async def send(self, request: Request) -> Response:
@@ -127,26 +126,21 @@ def refusal(reply: Response) -> DamSyncError:
     return Denied(text, hint="grant the role of the integration user the privilege for this call", **context)
 
 
-def credential_of(context: Context, options: TemplatesOptions) -> Authenticator:
-    """The auth method of the job file (wire D 1.3, 1.6). Raises ConfigError."""
+def authenticator_of(context: Context) -> Authenticator:
+    """The authenticator of the job's flow (wire D 1.3, 1.6). Raises ConfigError."""
     auth, base = context.auth, context.base_url.rstrip("/")
-    hide(required(auth, "api_key"))
-    match auth.get("flow"):
-        case "session":
-            token_url = f"{base}{options.prefix}/auth/token"
-            return SessionLogin(token_url, required(auth, "username"), required(auth, "password"), context.clock)
-        case "oauth":
-            if context.vault is None:
-                raise ConfigError("the refresh token may rotate and there is no credential store to keep it in")
-            return RotatingToken(
-                auth.get("token_url") or f"{base}/v2/oauth/token",
-                required(auth, "client_id"),
-                required(auth, "client_secret"),
-                required(auth, "refresh_token"),
-                context.vault,
-                f"{facts.NAME}-{urlsplit(base).hostname}-{auth['client_id']}",
-                context.clock,
-                encoding="form",
-            )
-        case flow:
-            raise ConfigError(f"service {facts.NAME} has no auth method {flow!r}", hint="use `session` or `oauth`")
+    hide(auth.api_key)
+    if isinstance(auth, TemplatesSession):
+        return SessionLogin(f"{base}/v1/auth/token", auth.username, auth.password, context.clock)
+    if context.vault is None:
+        raise ConfigError("the refresh token may rotate and there is no credential store to keep it in")
+    return RotatingToken(
+        auth.token_url or f"{base}/v2/oauth/token",
+        auth.client_id,
+        auth.client_secret,
+        auth.refresh_token,
+        context.vault,
+        f"{facts.NAME}-{urlsplit(base).hostname}-{auth.client_id}",
+        context.clock,
+        encoding="form",
+    )

@@ -129,7 +129,7 @@ class TemplatesTenant:
         rows = listed(await self.api.ask(facts.SECURITY), "securityTemplates", "templates")
         known = {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
         options = self.api.options
-        return Security.of(known, options.security, options.restricted, options.everybody)
+        return Security.of(known, options.security, options.restricted_security, options.everybody)
 
 
 class TemplatesPart(HttpService):

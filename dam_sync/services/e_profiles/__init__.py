@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector
-from dam_sync.services.e_profiles.facts import (
-    ASSUMED_WRITES,
-    ASSUMPTIONS,
-    LEAVES,
-    NAME,
-    NOT_MOVED,
-)
-from dam_sync.services.e_profiles.options import SETTINGS
-from dam_sync.services.e_profiles.service import ProfilesService
+from dam_sync.model.service import Connector, Service
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.options import AUTH, ProfilesOptions
+
+
+def _service() -> type[Service]:
+    from dam_sync.services.e_profiles.service import ProfilesService  # only a connection needs HTTP
+
+    return ProfilesService
+
 
 CONNECTOR = Connector(
-    name=NAME,
+    name=facts.NAME,
     summary="a DAM API with one metadata type an asset, flat vocabularies, upload profiles and signed links",
-    settings=SETTINGS,
-    flows={"token": ("token",), "oauth": ("client_id", "client_secret", "refresh_token")},
-    connect=ProfilesService,
-    service=ProfilesService,
-    assumptions=ASSUMPTIONS,
+    service=_service,
+    options=ProfilesOptions,
+    auth=AUTH,
+    assumptions=facts.ASSUMPTIONS,
     needs_tenant_url=True,
-    leaves=LEAVES,
-    assumed_writes=ASSUMED_WRITES,
-    not_moved=NOT_MOVED,
+    leaves=facts.LEAVES,
+    assumed_writes=facts.ASSUMED_WRITES,
+    not_moved=facts.NOT_MOVED,
 )

@@ -157,7 +157,7 @@ class ProfilesTarget(ProfilesPart):
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _profile(self, draft: Draft) -> str:
-        return draft.profile or self.api.options.profiles.get("", "")
+        return draft.profile or self.api.options.upload_profile.get("", "")
 
     def _refuse_nameless(self, draft: Draft) -> None:
         if not self._profile(draft):
@@ -206,7 +206,7 @@ class ProfilesTarget(ProfilesPart):
 
     async def _versioning_profile(self, kind: str) -> str:
         """The profile to add versions through: the job's for this metadata type, else the first that makes the type."""
-        named = self.api.options.profiles
+        named = self.api.options.upload_profile
         if kind in named or "" in named:
             return named.get(kind) or named[""]
         profiles = (await self.tenant.load()).profiles.values()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector
+from dam_sync.model.service import Connector, Service
 from dam_sync.services.folder import facts
-from dam_sync.services.folder.options import OPTIONS
-from dam_sync.services.folder.service import FolderService
+from dam_sync.services.folder.options import FolderOptions
+
+
+def _service() -> type[Service]:
+    from dam_sync.services.folder.service import FolderService  # only a connection needs it
+
+    return FolderService
+
 
 CONNECTOR = Connector(
     name=facts.NAME,
     summary="a folder on disk: files, a catalogue of JSON lines, and BagIt manifests; an export, a backup, an import",
-    settings=OPTIONS,
-    flows={},
-    connect=FolderService,
-    service=FolderService,
+    service=_service,
+    options=FolderOptions,
     schemes=("file",),
     base_url_optional=True,
     leaves=facts.LEAVES,

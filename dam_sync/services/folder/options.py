@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from dam_sync.model import options
+from pydantic import Field
+
+from dam_sync.config.options import Options, Switch
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.options import Option
 from dam_sync.model.service import Context
 
-OPTIONS: Final[Mapping[str, Option]] = {
-    "path": options.text("the folder, relative to the folder of the job file; instead of `base_url: file:///…`"),
-    "bag": options.switch(
-        "on (default: after a run that wrote, the folder is a BagIt bag with the SHA-256 of every file) or off"
-    ),
-}
 
+class FolderOptions(Options):
+    """What a job says about a folder."""
 
-@dataclass(frozen=True, slots=True)
-class FolderOptions:
-    """The options, checked."""
+    path: str = Field(
+        "", description="the folder, relative to the folder of the job file; instead of `base_url: file:///…`"
+    )
+    bag: Switch = Field(
+        True,
+        description="on (default: after a run that wrote, the folder is a BagIt bag with the SHA-256 of every file) or "
+        "off",
+    )
 
-    root: Path
-    bag: bool
-
-    @classmethod
-    def of(cls, context: Context) -> FolderOptions:
-        """Raises ConfigError where the job names no folder, or two."""
-        path = str(context.options.get("path") or "")
-        if bool(path) == bool(context.base_url):
-            wrong = "is named twice" if path else "is not named"
+    def root_of(self, context: Context) -> Path:
+        """The folder. Raises ConfigError where the job names none, or two."""
+        if bool(self.path) == bool(context.base_url):
+            wrong = "is named twice" if self.path else "is not named"
             raise ConfigError(
                 f"the folder {wrong}", hint="write either `options: {path: FOLDER}` or `base_url: file:///FOLDER`"
             )
-        root = context.folder / Path(path).expanduser() if path else Path(unquote(urlsplit(context.base_url).path))
-        return cls(root.absolute(), context.options.get("bag", "on") in ("on", True))
+        if self.path:
+            return (context.folder / Path(self.path).expanduser()).absolute()
+        return Path(unquote(urlsplit(context.base_url).path)).absolute()

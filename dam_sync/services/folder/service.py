@@ -35,8 +35,9 @@ class FolderService(Service):
     declared = facts.CAPABILITIES
 
     def __init__(self, context: Context) -> None:
-        self._options = FolderOptions.of(context)
-        self._tenant = Tenant(Disk(self._options.root), context.clock, context.read_only)
+        options: FolderOptions = context.options
+        self._root, self._seals = options.root_of(context), options.bag
+        self._tenant = Tenant(Disk(self._root), context.clock, context.read_only)
         self._reader = Reader(self._tenant)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
         self._taxonomy = Taxonomy(self._tenant, self._writer)
@@ -51,7 +52,7 @@ class FolderService(Service):
         return await run_sync(self._probe)
 
     def _probe(self) -> Account:
-        root, tenant = self._options.root, self._tenant
+        root, tenant = self._root, self._tenant
         if not root.is_dir():
             if root.exists() or not root.parent.is_dir():
                 wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
@@ -105,7 +106,7 @@ class FolderService(Service):
         tenant = self._tenant
         if wrote:
             tenant.catalogue.compact()
-        if self._options.bag and tenant.base and (wrote or tenant.is_unsealed()):
+        if self._seals and tenant.base and (wrote or tenant.is_unsealed()):
             seal(tenant.disk, tenant.clock.now().date())
 
     async def find(self, marker: Marker) -> AssetId | None:

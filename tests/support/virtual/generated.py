@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
+from dam_sync.config.options import NoOptions, TokenAuth
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.errors import NotFound
@@ -141,14 +142,13 @@ def bytes_of(number: int) -> bytes:
     return b"picture %d\n" % number
 
 
-def kind_of(size: int, settings: Mapping[str, str] | None = None) -> Connector:
+def kind_of(size: int) -> Connector:
     """The kind, its libraries of so many assets."""
     sized = type("Sized", (Generated,), {"size": size})
     return Connector(
         name=NAME,
         summary="a generated library",
-        settings=dict(settings or {}),
-        flows={"token": ("token",)},
-        connect=sized,
-        service=sized,
+        service=lambda: sized,
+        options=NoOptions,
+        auth={"token": TokenAuth},
     )

@@ -127,17 +127,17 @@ class MediaFinder(HypermediaBase):
     async def _wait(self, attempt: int) -> None:
         """Before each attempt: nothing at first, by the last the index cannot be behind any more."""
         earlier = _POLLS[attempt - 1] if attempt else 0.0
-        await self._api.clock.sleep(self._options.lag.total_seconds() * (_POLLS[attempt] - earlier))
+        await self._api.clock.sleep(self._options.index_lag * (_POLLS[attempt] - earlier))
 
     async def _staging_folder(self) -> str:
         """The folder new media are made in, at the top of the tree; made where it is missing."""
         top = await self._tenant.top.get()
         for child in embedded(top, "child"):
-            if child.get("title") == self._options.staging:
+            if child.get("title") == self._options.staging_folder:
                 return wanted_id(child)
         try:
             return made_id(
-                await self._api.call(HalRequest("POST", "folder-tree", json={"title": self._options.staging}))
+                await self._api.call(HalRequest("POST", "folder-tree", json={"title": self._options.staging_folder}))
             )
         except DamSyncError:  # it may have been made: the next attempt looks again
             self._tenant.top.forget()

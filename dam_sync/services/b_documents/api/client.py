@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import cast
 from urllib.parse import quote, urlsplit
 
+from dam_sync.config.options import PasswordAuth
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
 from dam_sync.http.auth.oauth import (
     DeviceIdentity,
@@ -25,11 +26,15 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import Limits
-from dam_sync.model.options import required
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.options import DocumentsOptions
+from dam_sync.services.b_documents.options import (
+    DocumentsLoginToken,
+    DocumentsOAuth,
+    DocumentsOptions,
+    DocumentsSignedToken,
+)
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
@@ -53,13 +58,13 @@ class DocumentsApi:
     @classmethod
     def open(cls, context: Context) -> DocumentsApi:
         """Raises ConfigError for a URL, options or a credential that cannot be used."""
-        options = DocumentsOptions.of(context.options)
+        options: DocumentsOptions = context.options
         pace = context.paced(facts.LIMITS.pace)
-        wiring = ClientConfig.of(context, facts.NAME, credential_of(context), facts.RULES, pace)
+        wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, pace)
         wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named
         limits = replace(facts.LIMITS, pace=pace)
         base = context.base_url.rstrip("/")
-        grant = _grant(context.auth) if context.auth.get("flow") == "oauth" else ""
+        grant = context.auth.kind if isinstance(context.auth, DocumentsOAuth) else ""
         return cls(Client(wiring), context.clock, options, limits, base, context.read_only, grant)
 
     async def get(
@@ -140,77 +145,45 @@ def document_path(uid: str, *more: str) -> str:
     return "/".join((f"{facts.API}/id", uid, *more))
 
 
-def credential_of(context: Context) -> Authenticator:
+def authenticator_of(context: Context) -> Authenticator:
     """The authenticator of the job's flow (spec 001, Authentication, Service B). Raises ConfigError."""
     auth, base = context.auth, context.base_url.rstrip("/")
-    match auth.get("flow"):
-        case "basic":
-            return Basic(_login(auth), required(auth, "password"))
-        case "token":
-            return _login_token(auth, base, context.clock)
-        case "signed_token":
-            return _signer(auth, context.clock)
-        case "oauth":
-            return _oauth(context, base)
-        case flow:
-            raise ConfigError(f"auth.flow {flow!r} is not one of basic, token, signed_token, oauth")
+    if isinstance(auth, PasswordAuth):
+        return Basic(auth.login, auth.password)
+    if isinstance(auth, DocumentsLoginToken):
+        return _login_token(auth, base, context.clock)
+    if isinstance(auth, DocumentsSignedToken):
+        return _signer(auth, context.clock)
+    return _oauth(auth, context, base)
 
 
-def _login_token(auth: Mapping[str, str], base: str, clock: Clock) -> Authenticator:
-    header = auth.get("header") or facts.TOKEN_HEADER
-    if token := auth.get("token"):
-        return HeaderToken(header, token)
-    basic = Basic(_login(auth), required(auth, "password"))
-    device = DeviceIdentity(header, auth.get("application") or "dam-sync", auth.get("device") or "dam-sync")
-    return LoginToken(f"{base}/authentication/token", basic, device, clock)
+def _login_token(auth: DocumentsLoginToken, base: str, clock: Clock) -> Authenticator:
+    if auth.token:
+        return HeaderToken(auth.header, auth.token)
+    device = DeviceIdentity(auth.header, auth.application, auth.device)
+    return LoginToken(f"{base}/authentication/token", Basic(auth.login, auth.password), device, clock)
 
 
-def _signer(auth: Mapping[str, str], clock: Clock) -> SignedToken:
+def _signer(auth: DocumentsSignedToken | DocumentsOAuth, clock: Clock) -> SignedToken:
     """Subject is the user; the issuer is a constant of the product, its verifier looks at neither (wire B)."""
-    claims = {"sub": _login(auth), "iss": auth.get("issuer") or "dam-sync"}
-    if audience := auth.get("audience"):
-        claims["aud"] = audience
-    return SignedToken(claims, required(auth, "key"), auth.get("algorithm") or "HS512", _TOKEN_LIFE, clock)
+    claims = {"sub": auth.login, "iss": auth.issuer, **({"aud": auth.audience} if auth.audience else {})}
+    return SignedToken(claims, auth.key, auth.algorithm, _TOKEN_LIFE, clock)
 
 
-def _oauth(context: Context, base: str) -> Authenticator:
-    auth, clock = context.auth, context.clock
-    url = auth.get("token_url") or f"{base}/oauth2/token"
-    client = OAuthClient(url, required(auth, "client_id"), auth.get("client_secret") or "")
-    match _grant(auth):
+def _oauth(auth: DocumentsOAuth, context: Context, base: str) -> Authenticator:
+    clock, url = context.clock, auth.token_url or f"{base}/oauth2/token"
+    client = OAuthClient(url, auth.client_id, auth.client_secret)
+    match auth.kind:
         case "client_credentials":
-            return ClientCredentials(url, client.client_id, required(auth, "client_secret"), "", clock)
+            return ClientCredentials(url, auth.client_id, auth.client_secret, "", clock)
         case "jwt_bearer":
             return JwtBearerGrant(client, _signer(auth, clock), clock)
         case _:
             if context.vault is None:
                 raise ConfigError("tokens that rotate need a credential store to be kept in")
-            consent = UserConsent(
-                auth.get("refresh_token") or "",
-                auth.get("code") or "",
-                auth.get("redirect_uri") or "",
-                auth.get("code_verifier") or "",
-            )
-            if not (consent.refresh_token or consent.code):
-                raise ConfigError("auth.refresh_token or auth.code is missing")
+            consent = UserConsent(auth.refresh_token, auth.code, auth.redirect_uri, auth.code_verifier)
             name = f"{facts.NAME}-{urlsplit(base).hostname}-{client.client_id}"
             return SharedConsent(client, consent, context.vault, name, clock)
-
-
-def _grant(auth: Mapping[str, str]) -> str:
-    """The grant the job names, or the only one that its parameters fit."""
-    named = (auth.get("grant") or "").replace("-", "_")
-    if named in ("authorization_code", "refresh_token", "jwt_bearer", "client_credentials"):
-        return named
-    if named:
-        raise ConfigError(f"auth.grant {named!r} is not one of authorization_code, jwt_bearer, client_credentials")
-    if auth.get("refresh_token") or auth.get("code"):
-        return "authorization_code"
-    return "jwt_bearer" if auth.get("key") else "client_credentials"
-
-
-def _login(auth: Mapping[str, str]) -> str:
-    return auth.get("login") or auth.get("username") or auth.get("user") or required(auth, "login")
 
 
 @interprets_response

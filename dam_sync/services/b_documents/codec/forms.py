@@ -72,7 +72,7 @@ def properties_of(
             )
         if type_name and info.types and type_name not in info.types:
             raise InvalidValue(f"{type_name} has no property {key}", hint="map another profile, or not this field")
-        found[key] = encode(info, value, terms, options.zone)
+        found[key] = encode(info, value, terms, options.timezone)
     return found
 
 

@@ -167,7 +167,7 @@ def _fields(properties: Json, server: ServerSchema, options: DocumentsOptions, t
     found: dict[str, Value] = {}
     for key, data in properties.items():
         info = server.fields.get(key)
-        if info is not None and (value := decode(info, fitting(info, data)[0], terms, options.zone)) is not None:
+        if info is not None and (value := decode(info, fitting(info, data)[0], terms, options.timezone)) is not None:
             found[key] = value
     return found
 

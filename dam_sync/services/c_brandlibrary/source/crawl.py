@@ -288,7 +288,7 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     async def _asset_counts(self, row: Json) -> dict[str, int]:
         """Version counts of one asset's attachments."""
-        if not self._api.options.counts_versions or not related(row, "attachments"):
+        if not self._api.options.version_counts or not related(row, "attachments"):
             return {}
         asked = (("fields", "version_count"), ("per", str(facts.RECENT_PAGE)))
         try:
@@ -299,7 +299,7 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     async def _counted(self, listing: str, home: str) -> dict[str, int] | None:
         """Version counts of a section or library, by one listing; None where the service has no such list."""
-        if not self._api.options.counts_versions:
+        if not self._api.options.version_counts:
             return {}
         if home not in self._counts:
             of_all = listing == facts.LIBRARY_ASSETS

@@ -62,7 +62,7 @@ class BrandLibraryOpener(BrandLibraryBase):
         if owners and asset not in owners:
             raise NotFound("the file belongs to another asset now", asset=asset, operation=facts.ATTACHMENT)
         reported = row["attributes"].get("version_count")
-        if isinstance(reported, int) and max(reported, 1) != count and self._api.options.counts_versions:
+        if isinstance(reported, int) and max(reported, 1) != count and self._api.options.version_counts:
             raise NotFound("the file was replaced by a newer version", asset=asset, operation=facts.ATTACHMENT)
         link = str(row["attributes"].get("url") or "")
         if not link:

@@ -46,7 +46,7 @@ class BrandLibraryProbe(BrandLibraryBase):
         """Fields, vocabularies, what an asset can be given."""
         keys, payload = await self._tenant.keys.get(), await self._tenant.has_payload()
         options = self._api.options
-        return fields.schema_of(keys, extends=options.extends_lists, payload=payload, section=options.section)
+        return fields.schema_of(keys, extends=options.extend_lists, payload=payload, section=options.section)
 
     async def _notes(self, library: ChosenLibrary, user: str) -> list[str]:
         role = await self._role(library, user)

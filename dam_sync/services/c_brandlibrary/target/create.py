@@ -123,7 +123,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: CoalescedCall
     ) -> Json:
         """What the service may have swallowed. Raises Rejected, IntegrityError."""
-        waits = content is not None and self._api.options.waits_ready
+        waits = content is not None and self._api.options.readiness == "wait"
         if waits:
             await self._api.clock.sleep(self._api.options.first_look)
         row = await self._looks.ask(made, seat)
@@ -142,7 +142,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
                 await self._hide(made, journal)
             raise
         if content is not None:
-            refuse_other_file(row, content, self._api.options.waits_ready)
+            refuse_other_file(row, content, self._api.options.readiness == "wait")
         return True
 
     async def _ready(self, made: AssetId) -> Json:
@@ -248,7 +248,7 @@ def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
 
 def cleans(draft: Draft, options: BrandLibraryOptions) -> bool:
     """Whether the token leaves the description again."""
-    return draft.marker is not None and not options.keeps_marker
+    return draft.marker is not None and not options.keep_marker
 
 
 def hiding_form(draft: Draft, now: datetime) -> str:

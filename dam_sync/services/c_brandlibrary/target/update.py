@@ -172,7 +172,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
 
     async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, journal: Journal) -> None:
         """The new attachment must be there, and once it was looked at have the size that was sent."""
-        waits = self._api.options.waits_ready
+        waits = self._api.options.readiness == "wait"
         fresh: list[Json] = []
 
         async def ready() -> Json:

@@ -215,7 +215,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
             fresh = [one for one in (await self.version_groups.load(asset)).records if one.object not in before]
             return [one for one in fresh if not one.deleted and _may_be_ours(one, user, content.name)] or None
 
-        records = await self.api.until(another, self.api.options.lag, facts.FIND_WAITS)
+        records = await self.api.until(another, self.api.options.index_lag, facts.FIND_WAITS)
         for record in sorted(records or (), key=lambda one: not one.has_file):
             kept = await self._kept(record)
             if kept is not None:

@@ -35,7 +35,7 @@ class TemplatesFind(TemplatesPart):
         if attribute is None or attribute.kind is not FieldKind.TEXT:
             raise InvalidValue(f"there is no text attribute {marker.field!r} to find a marker in")
         return await self.api.until(
-            lambda: self._marked(attribute, marker.value), self.api.options.lag, facts.FIND_WAITS
+            lambda: self._marked(attribute, marker.value), self.api.options.index_lag, facts.FIND_WAITS
         )
 
     async def _marked(self, attribute: Attribute, value: str) -> Record | None:

@@ -132,7 +132,7 @@ class TemplatesCollections(TemplatesPart):
             known = await self._all(again=True)
             return known if name in known else None
 
-        found = await self.api.until(shown, self.api.options.lag, facts.FIND_WAITS)
+        found = await self.api.until(shown, self.api.options.index_lag, facts.FIND_WAITS)
         if found is None:
             hint = "it may be a private collection of another user: rename one of them"
             raise Conflict(f"there is a collection {name!r} that this user cannot see", hint=hint)
@@ -225,7 +225,7 @@ class TemplatesCollections(TemplatesPart):
         async def right() -> bool | None:
             return _is_so(await self._files_in(collection), operation, files) or None
 
-        return bool(await self.api.until(right, self.api.options.lag, facts.FIND_WAITS))
+        return bool(await self.api.until(right, self.api.options.index_lag, facts.FIND_WAITS))
 
     async def _rewritten(self, collection: str, operation: str, files: list[str]) -> None:
         """The older call: the list replaces all members, so there is one writer at a time."""

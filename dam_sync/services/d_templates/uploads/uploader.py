@@ -309,7 +309,7 @@ class TemplatesUploads(TemplatesPart):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        sized = self.api.options.sessions
+        sized = self.api.options.small_uploads == "session"
         self.uploader = TemplatesUploader(self.api, self.version_groups, UploadUrls(self.api), sized, sized)
 
     async def sweep(self, recorded: IsReferenced) -> int:

@@ -15,11 +15,10 @@ from dam_sync.http.retry import standard
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, ContractBroken, NotFound
 from dam_sync.model.limits import Limits
-from dam_sync.model.options import required
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.options import ProfilesOptions, limits_of
+from dam_sync.services.e_profiles.options import ProfilesOptions, ProfilesToken, limits_of
 
 RECENT = 4096  # uploads remembered as fresh, at most
 
@@ -40,9 +39,9 @@ class ProfilesApi:
     @classmethod
     def open(cls, context: Context) -> ProfilesApi:
         """Raises ConfigError for URLs, options or a credential that cannot be used."""
-        options = ProfilesOptions.of(context)
+        options: ProfilesOptions = context.options
         limits = limits_of(context, options)
-        auth = credential_of(context, options)
+        auth = authenticator_of(context)
         wiring = ClientConfig.of(context, facts.NAME, auth, facts.RULES, limits.pace)
         bases = {**wiring.bases, "tenant": _tenant_url(context)}
         client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
@@ -91,27 +90,22 @@ class ProfilesApi:
         return age is not None and age < facts.FRESH_SECONDS
 
 
-def credential_of(context: Context, options: ProfilesOptions) -> Authenticator:
+def authenticator_of(context: Context) -> Authenticator:
     """The authenticator of the job's flow. Raises ConfigError."""
     auth = context.auth
-    match auth.get("flow"):
-        case "token":
-            token = required(auth, "token")
-            return TokenAsBasic(token) if options.form == "basic" else Bearer(token)
-        case "oauth":
-            if context.vault is None:
-                raise ConfigError("the refresh token rotates and there is no credential store to keep it in")
-            return RotatingToken(
-                context.base_url.rstrip("/") + facts.TOKEN_PATH,
-                required(auth, "client_id"),
-                required(auth, "client_secret"),
-                required(auth, "refresh_token"),
-                context.vault,
-                f"{facts.NAME}-{urlsplit(_tenant_url(context)).hostname}-{auth['client_id']}",
-                context.clock,
-            )
-        case flow:
-            raise ConfigError(f"service {facts.NAME} knows no auth flow {flow!r}", hint="use `token` or `oauth`")
+    if isinstance(auth, ProfilesToken):
+        return TokenAsBasic(auth.token) if auth.form == "basic" else Bearer(auth.token)
+    if context.vault is None:
+        raise ConfigError("the refresh token rotates and there is no credential store to keep it in")
+    return RotatingToken(
+        context.base_url.rstrip("/") + facts.TOKEN_PATH,
+        auth.client_id,
+        auth.client_secret,
+        auth.refresh_token,
+        context.vault,
+        f"{facts.NAME}-{urlsplit(_tenant_url(context)).hostname}-{auth.client_id}",
+        context.clock,
+    )
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

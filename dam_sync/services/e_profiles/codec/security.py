@@ -85,7 +85,7 @@ def closing_profile(
     """The profile of the same metadata type whose uploads nobody sees by themselves: the one that the job names, else
     the first that releases nothing."""
     alike = [each for each in tenant.profiles.values() if each.type == wanted.type]
-    named = options.closed_profiles.get(wanted.type) or options.closed_profiles.get("", "")
+    named = options.closed_profile.get(wanted.type) or options.closed_profile.get("", "")
     if named:
         return next((each for each in alike if each.name == named), None)
     return next((each for each in sorted(alike, key=lambda each: each.name) if each.hides(now)), None)

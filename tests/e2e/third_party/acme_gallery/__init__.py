@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from acme_gallery.service import NAME, GalleryService
-from dam_sync.model import options
+from acme_gallery.service import NAME, GalleryOptions, GalleryService
+from dam_sync.config.options import TokenAuth
 from dam_sync.model.service import Connector
 
 CONNECTOR = Connector(
     name=NAME,
     summary="pictures of the Acme gallery, read-only",
-    settings={"page": options.count("items a page (default 100)", 1)},
-    flows={"token": ("token",)},
-    connect=GalleryService,
-    service=GalleryService,
+    service=lambda: GalleryService,
+    options=GalleryOptions,
+    auth={"token": TokenAuth},
 )

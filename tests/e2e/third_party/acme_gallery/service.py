@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date
 from typing import Any
 
+from pydantic import Field
+
+from dam_sync.config.options import Count, Options
 from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
@@ -13,7 +16,8 @@ from dam_sync.model.capabilities import Capabilities, Feature, Support
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.ports import Stream
-from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.schema import Field as SchemaField
+from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Account, Batch, Calls, Context, Cursor, Service, Shard, Window
 from dam_sync.model.values import instant_text, parse_instant
 
@@ -23,12 +27,18 @@ LIMITS = Limits(page=PAGE, pace=Pace(at_once=4))
 READ = Support("yes")
 SCHEMA = Schema(
     fields={
-        "title": Field("title", FieldKind.TEXT, "Title"),
-        "caption": Field("caption", FieldKind.LONG_TEXT, "Caption"),
-        "keywords": Field("keywords", FieldKind.TEXT, "Keywords", multiple=True),
-        "taken": Field("taken", FieldKind.DATE, "Taken on"),
+        "title": SchemaField("title", FieldKind.TEXT, "Title"),
+        "caption": SchemaField("caption", FieldKind.LONG_TEXT, "Caption"),
+        "keywords": SchemaField("keywords", FieldKind.TEXT, "Keywords", multiple=True),
+        "taken": SchemaField("taken", FieldKind.DATE, "Taken on"),
     }
 )
+
+
+class GalleryOptions(Options):
+    """What a job may say about a gallery."""
+
+    page: Count = Field(PAGE, ge=1, description="items a page (default 100)")
 
 
 class GalleryService(Service):
@@ -40,8 +50,8 @@ class GalleryService(Service):
     )
 
     def __init__(self, context: Context) -> None:
-        self._page = int(context.options.get("page", PAGE))
-        self._client = Client(ClientConfig.of(context, NAME, Bearer(context.auth["token"]), (), LIMITS.pace))
+        self._page = context.options.page
+        self._client = Client(ClientConfig.of(context, NAME, Bearer(context.auth.token), (), LIMITS.pace))
 
     @property
     def calls(self) -> Calls:

@@ -1,0 +1,117 @@
+"""Secrets in a job file: references to an environment variable, a file, a command or the keyring, never values."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from dam_sync.model.errors import ConfigError
+
+COMMAND_SECONDS = 30
+SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
+SOURCES = ("env", "file", "command", "keyring")
+REFERENCE = re.compile(rf"\$\{{({'|'.join(SOURCES)}):([^}}]+)\}}")
+OPENING = "${"
+FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
+
+
+class Reference(str):
+    """A value of `auth` as written: a plain word, or a reference to a secret. It knows where it stands."""
+
+    place: str = ""
+    folder: Path = Path()
+
+    @classmethod
+    def at(cls, text: str, place: str, folder: Path) -> Reference:
+        """The text found at `file:line: key`; relative paths in it are meant from `folder`."""
+        made = cls(text)
+        made.place, made.folder = place, folder
+        return made
+
+
+def is_secret(key: str) -> bool:
+    """Whether a parameter of `auth` is one that nobody else may know."""
+    return SECRET.search(key) is not None
+
+
+def resolve_secret(text: str) -> str:
+    """What a reference stands for, or the text itself when it is none. Raises ConfigError naming the reference."""
+    match = REFERENCE.fullmatch(text)
+    if match is None:
+        if OPENING in text:
+            raise _unresolved(text, "is not a reference", "write the whole value as one: ${env:NAME} or ${file:PATH}")
+        return str(text)
+    secret = RESOLVERS[match[1]](text, match[2].strip())
+    if not secret:
+        raise _unresolved(text, "is empty", "store the secret there")
+    return secret
+
+
+def _unresolved(text: str, message: str, hint: str = "") -> ConfigError:
+    """Never says more of the value than the reference itself."""
+    place = f"{text.place}: " if isinstance(text, Reference) and text.place else ""
+    named = str(text) if REFERENCE.fullmatch(text) else "the value"
+    return ConfigError(f"{place}{named} {message}", hint=hint)
+
+
+def _from_environment(text: str, name: str) -> str:
+    secret = os.environ.get(name)
+    if secret is None:
+        raise _unresolved(text, "is not set", f"export {name}=… before the command")
+    return secret
+
+
+def _from_file(text: str, name: str) -> str:
+    folder = text.folder if isinstance(text, Reference) else Path()
+    try:
+        return (folder / Path(name).expanduser()).read_text(encoding="utf-8-sig").strip("\r\n")
+    except UnicodeDecodeError:
+        raise _unresolved(text, "is not text") from None
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "unknown home"
+        raise _unresolved(text, f"cannot be read: {reason}", "correct the path or its rights") from None
+
+
+def _from_command(text: str, name: str) -> str:
+    try:
+        ran = subprocess.run(shlex.split(name), capture_output=True, timeout=COMMAND_SECONDS, check=False)
+        if ran.returncode:
+            raise _unresolved(text, f"ended with exit code {ran.returncode}", "run the command by hand")
+        return ran.stdout.decode("utf-8").strip("\r\n")
+    except subprocess.TimeoutExpired:
+        raise _unresolved(text, f"did not end within {COMMAND_SECONDS} s", "run the command by hand") from None
+    except UnicodeDecodeError:
+        raise _unresolved(text, "gives no text") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its quotes do not match"
+        raise _unresolved(text, f"cannot be run: {reason}", "correct the command") from None
+
+
+def _from_keyring(text: str, name: str) -> str:
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        raise _unresolved(text, "needs the keyring", "pip install 'dam-sync[keyring]'") from None
+    service, _, user = name.rpartition("/")
+    if not service or not user:
+        raise _unresolved(text, "names no user", "write ${keyring:service/user}")
+    try:
+        secret = keyring.get_password(service, user)
+    except KeyringError as error:
+        raise _unresolved(text, f"cannot be asked: {type(error).__name__}", "unlock the keyring") from None
+    if secret is None:
+        raise _unresolved(text, "is not in the keyring", f"keyring set {service} {user}")
+    return secret
+
+
+RESOLVERS: Mapping[str, Callable[[str, str], str]] = {
+    "env": _from_environment,
+    "file": _from_file,
+    "command": _from_command,
+    "keyring": _from_keyring,
+}

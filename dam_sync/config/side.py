@@ -1,0 +1,227 @@
+"""One of the two services in a job file, checked against its connector: URLs, auth method, parameters, options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dam_sync.config.diagnostics import KeyPath, SourceMap, error_text, real_place
+from dam_sync.config.options import AuthMethod, Options
+from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, is_secret, resolve_secret
+from dam_sync.model.diagnostic import Diagnostic, nearest
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.service import Connector
+from dam_sync.model.values import Json
+
+VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+HTTP = ("https", "http")
+EXAMPLES = {"https": "https://host", "file": "file:///folder"}
+
+
+class StrictModel(BaseModel):
+    """A piece of the file; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Auth(BaseModel):
+    """How to authenticate: the flow, and its parameters by name."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+    flow: str
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Everything but the flow, as written; empty ones are left out."""
+        return {key: value for key, value in (self.model_extra or {}).items() if isinstance(value, str) and value}
+
+    def __repr__(self) -> str:
+        return f"Auth(flow={self.flow!r}, {', '.join(sorted(self.parameters))})"
+
+    __str__ = __repr__
+
+
+class SideConfig(StrictModel):
+    """One of the two services."""
+
+    kind: str
+    base_url: str = ""  # needed unless the connector says otherwise, as `auth` is
+    tenant_url: str = ""
+    auth: Auth | None = None
+    options: Mapping[str, Json] = Field(default_factory=dict)
+
+
+def options_of(connector: Connector, given: Mapping[str, Json]) -> Options:
+    """The options of a side as its connector declares them. Raises ConfigError."""
+    try:
+        options: Options = connector.options.model_validate(dict(given))
+    except ValidationError as error:
+        raise _config_error(error, "options", {}) from None
+    return options
+
+
+def auth_of(connector: Connector, auth: Auth | None) -> AuthMethod | None:
+    """The auth method of a side with its secrets resolved. Raises ConfigError for what does not resolve or fit."""
+    if auth is None:
+        return None
+    if auth.flow not in connector.auth:
+        raise ConfigError(f"{connector.name} has no flow {auth.flow}", hint=nearest(auth.flow, connector.auth))
+    resolved = {key: resolve_secret(text) for key, text in auth.parameters.items()}
+    try:
+        method: AuthMethod = connector.auth[auth.flow].model_validate(resolved)
+    except ValidationError as error:
+        raise _config_error(error, "auth", auth.parameters) from None
+    return method
+
+
+def _config_error(error: ValidationError, key: str, given: Mapping[str, str]) -> ConfigError:
+    lines = []
+    for each in error.errors(include_url=False, include_input=False, include_context=False):
+        name = ".".join(map(str, each["loc"]))
+        written = given.get(name)
+        place = written.place if isinstance(written, Reference) and written.place else f"{key}.{name}".rstrip(".")
+        lines.append(f"{place}: {error_text(each)}")
+    return ConfigError("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class SideCheck:
+    """What only the connectors know of one side: auth methods, parameters, options, URLs."""
+
+    written: SourceMap
+    place: KeyPath
+    side: Mapping[str, Json]
+    connectors: Mapping[str, Connector] | None  # None: not checked against them
+    literal_secrets: bool = False  # code may hold a secret, a file may not
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """Everything wrong with this side."""
+        if self.connectors is None:
+            auth = self.side.get("auth")
+            yield from self._secrets(auth) if isinstance(auth, dict) else ()
+        else:
+            yield from self._all(self.connectors)
+
+    def _all(self, connectors: Mapping[str, Connector]) -> Iterator[Diagnostic]:
+        name = self.side.get("kind")
+        kind = connectors.get(name) if isinstance(name, str) else None
+        if isinstance(name, str) and kind is None:
+            yield self._at(("kind",), f"there is no kind {name}", nearest(name, connectors))
+        yield from self._needed(kind)
+        for key in ("base_url", "tenant_url"):
+            if isinstance(self.side.get(key), str):
+                yield from self._url((key,), self.side[key], kind.schemes if kind else HTTP)
+        auth, options = self.side.get("auth"), self.side.get("options")
+        if isinstance(auth, dict):
+            yield from self._secrets(auth)
+            yield from self._auth(auth, kind) if kind else ()
+        if isinstance(options, dict):
+            yield from self._options(options, kind)
+        if kind is not None and kind.needs_tenant_url and not self.side.get("tenant_url"):
+            yield self._at((), "tenant_url is missing", f"{kind.name} has two URLs")
+
+    def _at(self, keys: KeyPath, message: str, hint: str = "") -> Diagnostic:
+        return self.written.diagnostic((*self.place, *keys), message, hint)
+
+    def _needed(self, kind: Connector | None) -> Iterator[Diagnostic]:
+        """What is left out though the kind needs it; of a kind that is not known, what most need."""
+        optional = {
+            "base_url": kind is not None and kind.base_url_optional,
+            "auth": kind is not None and not kind.auth,
+        }
+        for key, left_out in optional.items():
+            if not left_out and self.side.get(key) is None:
+                yield self._at((), f"{key} is missing")
+
+    def _auth(self, auth: Mapping[str, Json], kind: Connector) -> Iterator[Diagnostic]:
+        flow = auth.get("flow")
+        if not kind.auth:
+            yield self._at(("auth",), f"{kind.name} takes no credentials", "remove the key")
+        elif isinstance(flow, str) and flow not in kind.auth:
+            yield self._at(("auth", "flow"), f"{kind.name} has no flow {flow}", nearest(flow, kind.auth))
+        elif isinstance(flow, str):
+            method = kind.auth[flow]
+            empty = {key for key in method.model_fields if not auth.get(key)}
+            given = {key: value for key, value in auth.items() if key not in empty | {"flow"}}
+            unread = {key for key, value in given.items() if not isinstance(value, str) or OPENING in value}
+            for error in _errors(method, given):
+                key = str(error["loc"][0]) if error["loc"] else ""
+                if error["type"] == "missing":
+                    yield self._at(("auth",), f"{key} is missing", f"flow {flow} needs it")
+                elif error["type"] == "extra_forbidden":
+                    yield self._at(("auth", key), "unknown key", nearest(key, method.model_fields))
+                elif key not in unread:
+                    yield self._at(("auth", *error["loc"]), error_text(error))
+
+    def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Diagnostic]:
+        """A secret is a reference, whatever the URL is: files like this one are sent around and kept for ever."""
+        for key, value in auth.items():
+            refused = is_secret(key) and not self.literal_secrets
+            literal = refused and value and not (isinstance(value, str) and OPENING in value)
+            variable = VARIABLE.fullmatch(value) if isinstance(value, str) and (literal or OPENING in value) else None
+            place = ("auth", key)
+            if variable is not None:
+                hint = f"write ${{env:{variable[1] or variable[2]}}}"
+                yield self._at(place, "looks like a variable of the shell, which is not expanded here", hint)
+            elif literal:
+                name = f"{self.place[0]}_{key}".upper()
+                hint = f"write {FORMS}, for example ${{env:{name}}}"
+                yield self._at(place, "a literal secret is not allowed in a job file", hint)
+            elif not isinstance(value, str):
+                yield self._at(place, "should be text; put it between quotes")
+            elif OPENING in value and REFERENCE.fullmatch(value) is None:
+                yield self._at(place, "is not a reference to a secret", f"write the whole value as {FORMS}")
+            elif key.endswith("_url") and OPENING not in value:
+                yield from self._url(place, value, HTTP)
+
+    def _options(self, options: Mapping[str, Json], kind: Connector | None) -> Iterator[Diagnostic]:
+        references = [key for key, value in options.items() if OPENING in str(value)]
+        for error in _errors(kind.options, options) if kind is not None else ():
+            key = str(error["loc"][0]) if error["loc"] else ""
+            if error["type"] == "extra_forbidden" and kind is not None:
+                hint = nearest(key, kind.options.model_fields)
+                yield self._at(("options", key), f"{kind.name} has no option {key}", hint)
+            elif key not in references:
+                place = real_place(self.written.data, (*self.place, "options", *error["loc"]))
+                yield self.written.diagnostic(place, error_text(error))
+        for key in references:
+            yield self._at(("options", key), "references to secrets are allowed under auth only")
+
+    def _url(self, keys: KeyPath, url: str, schemes: Sequence[str]) -> Iterator[Diagnostic]:
+        """URLs are never repeated: one may hold a password."""
+        example = f"write {EXAMPLES.get(schemes[0], f'{schemes[0]}://…')}"
+        try:
+            parts = urlsplit(url)
+            host, odd = parts.hostname or "", bool(parts.username or parts.password or parts.query or parts.fragment)
+            _ = parts.port
+        except ValueError:
+            yield self._at(keys, "is not a URL", example)
+            return
+        if parts.scheme not in schemes or not (host or (parts.path and parts.scheme not in HTTP)):
+            yield self._at(keys, "is not a URL", example)
+        elif odd:
+            yield self._at(keys, "holds more than host and path", "credentials belong under auth")
+        elif parts.scheme == "http" and not _is_loopback(host):
+            yield self._at(keys, "plain http is allowed for this host only", "write https://…")
+
+
+def _errors(model: type[Any], given: Mapping[str, Json]) -> Sequence[Mapping[str, Any]]:
+    """What a model refuses; no value is repeated."""
+    try:
+        model.model_validate(dict(given))
+    except ValidationError as error:
+        return error.errors(include_url=False, include_input=False, include_context=False)
+    return ()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
