@@ -91,7 +91,7 @@ async def test_the_schema_of_the_tenant(opened: Open) -> None:
 
 
 async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> None:
-    service = opened().connect(version_policy=None)
+    service = opened().connect(version_policy="none")
     assert Operation.REPLACE not in service.capabilities
     assert "versions" not in (await service.schema()).holds
     with pytest.raises(Unsupported):
