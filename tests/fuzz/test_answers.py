@@ -38,6 +38,7 @@ FOUND = (
     "b_documents:reads:75112",
     "b_documents:reads:100060",
     "b_documents:reads:100085",
+    "b_documents:reads:175059",
     "c_brandlibrary:reads:75006",
     "c_brandlibrary:reads:100039",
     "c_brandlibrary:writes:50048",
@@ -64,6 +65,7 @@ FOUND = (
     "e_profiles:reads:75121",
     "e_profiles:reads:100003",
     "e_profiles:reads:100054",
+    "e_profiles:reads:150011",
 )
 
 

@@ -190,7 +190,7 @@ class ProfilesTarget(ProfilesPart):
 
         async def complete() -> Json:
             row = await self._state(asset)
-            return row if (row.get("status") or {}).get("upload_progress") in (None, "complete") else None
+            return row if wire.is_complete(row) else None
 
         row = await poll_until(self.api.clock, complete, facts.PENDING_SECONDS, facts.PENDING_WAITS)
         if row is None:
@@ -201,7 +201,7 @@ class ProfilesTarget(ProfilesPart):
                 code="upload pending",
                 hint="look into the queue of conflicted uploads, resolve it, then `errors JOB --retry`",
             )
-        profile = await self._versioning_profile(str((row.get("metadata_info") or {}).get("field_set") or ""))
+        profile = await self._versioning_profile(wire.metadata_type_of(row))
         return {"version": wire.version_of(row), "filename": row["filename"], "profile": profile}
 
     async def _versioning_profile(self, kind: str) -> str:

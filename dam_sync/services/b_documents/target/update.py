@@ -318,7 +318,11 @@ def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
 
 @interprets_response
 def _blob(row: Json) -> Json:
-    return (row.get("properties") or {}).get(wire.CONTENT)
+    """The main file; None where there is none. Raises ContractBroken for what is no file."""
+    blob = (row.get("properties") or {}).get(wire.CONTENT)
+    if blob is not None and not isinstance(blob, dict):
+        raise TypeError(f"{wire.CONTENT} is {blob!r:.40}, not a file")
+    return blob
 
 
 async def holds(blob: Json, content: Content) -> bool:

@@ -114,7 +114,7 @@ def asset_of(row: Json, tenant: TenantSchema, more: More = More()) -> Asset:
         filename=str(row.get("filename") or ""),
         status="trash" if row.get("deleted_date") else "archived" if more.archived else "published",
         form_type=str((row.get("file_properties") or {}).get("format_type") or ""),
-        type=str((row.get("metadata_info") or {}).get("field_set") or ""),
+        type=metadata_type_of(row),
         fields=_derived(row) | _metadata(row, tenant),
         versions=tuple(file_of(item, id_of(row)) for item in _oldest_first(row, more.versions)),
         attachments=tuple(document_of(item, id_of(row)) for item in more.documents if item.get("downloadUrl")),
@@ -214,6 +214,18 @@ def file_id(asset: str, version: str) -> str:
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
     return bool(row.get("file_upload_date") != row.get("created_date"))
+
+
+@interprets_response
+def is_complete(row: Json) -> bool:
+    """Whether the last upload of an asset is complete."""
+    return (row.get("status") or {}).get("upload_progress") in (None, "complete")
+
+
+@interprets_response
+def metadata_type_of(row: Json) -> str:
+    """The metadata type of an asset; empty where it has none."""
+    return str((row.get("metadata_info") or {}).get("field_set") or "")
 
 
 @interprets_response
