@@ -124,7 +124,7 @@ async def connected(
         source_schema = await source.schema()
         await target.adopt_schema(source_schema)
         schemas = source_schema, await target.schema()
-        _, crosswalk = compile_reading(reading_of_job(job), *schemas, unique_names=target.limits.filename_is_identity)
+        _, crosswalk = compile_reading(reading_of_job(job), *schemas)
         yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
 
 

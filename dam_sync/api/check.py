@@ -191,7 +191,7 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
         return
     source, (target, schema) = sides.services["source"][0], sides.services["target"]
     policy = Policy(versions=job.policy.versions)
-    fitness = Fitness(target.capabilities, schema, policy)
+    fitness = Fitness(schema, policy)
     found = await preview_of(source, target, sides.crosswalk, fitness)
     if not found.taken:
         if found.left_out:
@@ -243,9 +243,8 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
             refuse_faulty(reading_of_job(job))
             yield CheckResult("mapping", "reads well; not compared, for a schema is missing", warns=True)
             return
-        (_, source), (target_service, target) = sides.services["source"], sides.services["target"]
-        unique = target_service.limits.filename_is_identity
-        document, crosswalk = compile_reading(reading_of_job(job), source, target, unique_names=unique)
+        (_, source), (_, target) = sides.services["source"], sides.services["target"]
+        document, crosswalk = compile_reading(reading_of_job(job), source, target)
         failures = run_tests(document, crosswalk)
     except MappingError as error:
         yield from CheckResult.of("mapping", error)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences
-from dam_sync.engine.decide import TargetAbilities, fresh_attachments, fresh_relations, kept_versions, version_key
+from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_versions, version_key
 from dam_sync.engine.filenames import FilenameAllocator, with_suffix
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
@@ -192,8 +192,7 @@ class MatchingWorker(Worker):
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
         target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)
         kept = kept_versions(asset, target.capabilities, policy)
-        able = TargetAbilities.of(target.capabilities, self.context.target_schema)
-        relations = fresh_relations(asset, None, able)
+        relations = fresh_relations(asset, None, self.context.target_schema)
         return LinkRow(
             source=asset.id,
             target=actual.id,

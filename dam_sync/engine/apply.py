@@ -12,7 +12,6 @@ from dam_sync.engine.decide import (
     Create,
     Park,
     Skip,
-    TargetAbilities,
     Update,
     decide,
     fresh_attachments,
@@ -26,7 +25,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.errors import Conflict, ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Journal
@@ -88,14 +87,13 @@ class TargetWriter:
         """What became of the asset, for the store. Raises the errors of the target."""
         context = self.context
         asset, drafted = item.asset, item.drafted
-        able = TargetAbilities.of(context.target.capabilities, context.target_schema)
         journal = context.store.journal(item.work, context.run.id)
         meant = await recorded_intents(journal) if item.work.begun else []
         link, repair = item.link, await self._to_repair(item, meant)
         patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
         if repair is not None:
             link, patch = repair.link, repair.patch
-        action = decide(asset, drafted.draft, link, able, context.policy, patch)
+        action = decide(asset, drafted.draft, link, context.target_schema, context.policy, patch)
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
@@ -157,7 +155,7 @@ class TargetWriter:
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        relations = fresh_relations(asset, None, TargetAbilities.of(target.capabilities, self.context.target_schema))
+        relations = fresh_relations(asset, None, self.context.target_schema)
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
         return self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
@@ -268,7 +266,7 @@ class TargetWriter:
 
     def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
         """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""
-        mapped = file is current or self.context.target.limits.filename_is_identity
+        mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
         return self.context.contents(file, draft.filename if mapped else file.name or draft.filename)
 
     def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
@@ -302,16 +300,16 @@ class TargetWriter:
         asset, drafted = item.asset, item.drafted
         if link is None:
             raise ContractBroken("nothing to settle", asset=item.work.asset)
-        target = AssetId(link.target)
+        target, capabilities = AssetId(link.target), self.context.target.capabilities
         rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
-        rows = [row for row in rows if self.context.target_schema.fills(row[0].kind)]
+        rows = [row for row in rows if capabilities.membership(row[0].kind) is MembershipWrite.IN_BULK]
         return Outcome(
             action=action,
             losses=[
                 {"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in (*drafted.losses, *losses)
             ],
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
-            placements=tuple(rows) if Operation.PLACE in self.context.target.capabilities else (),
+            placements=tuple(rows),
             relations=tuple((relation.kind, relation.target) for relation in sorted(bulk.relations, key=str)),
             evidence=link.evidence,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation, digest_of
-from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
@@ -64,41 +64,24 @@ class Park:
 Action: TypeAlias = Create | Update | Skip | Park
 
 
-@dataclass(frozen=True, slots=True)
-class TargetAbilities:
-    """What the target can do, as far as a decision needs it."""
-
-    capabilities: Capabilities
-    fixed: frozenset[str] = frozenset()  # kinds of container in which an asset stays
-    renames: bool = True
-    kinds: frozenset[str] | None = None  # of relations; None: any
-    fileless: bool = True
-
-    @classmethod
-    def of(cls, capabilities: Capabilities, schema: Schema) -> TargetAbilities:
-        """From what the target said."""
-        renames = "filename" in schema.holds
-        return cls(capabilities, schema.container_fixed, renames, schema.relation_kinds, schema.fileless)
-
-
 def decide(
-    asset: Asset, draft: Draft, link: LinkRow | None, able: TargetAbilities, policy: Policy, patch: Patch | None = None
+    asset: Asset, draft: Draft, link: LinkRow | None, target: Schema, policy: Policy, patch: Patch | None = None
 ) -> Action:
     """The one place that says what happens to an asset. patch: what to change of a linked one, where its state is not
     what the link says."""
-    capabilities = able.capabilities
+    capabilities = target.capabilities
     kept = kept_versions(asset, capabilities, policy)
     if link is None:
         if Operation.CREATE not in capabilities:
             return Park("Unsupported", "the target cannot take new assets", "choose another target")
-        if not kept and not able.fileless:
+        if not kept and not capabilities.writes(Feature.FILELESS):
             hint = "give it a file at the source; it stays parked until then"
             return Park("Unsupported", "the target cannot take an asset without a file", hint)
         return Create(kept)
     fresh = _fresh_versions(kept, link)
-    patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, able)
+    patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, target)
     attachments = fresh_attachments(asset, link, capabilities)
-    relations = fresh_relations(asset, link, able)
+    relations = fresh_relations(asset, link, target)
     if patch.empty and not (fresh or attachments or relations or losses):
         return Skip()
     if fresh and Operation.REPLACE not in capabilities:
@@ -120,21 +103,26 @@ def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabili
     return tuple(file for file in asset.attachments if version_key(file) not in known)
 
 
-def fresh_relations(asset: Asset, link: LinkRow | None, able: TargetAbilities) -> frozenset[Relation]:
+def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> frozenset[Relation]:
     """The relations that the target can hold and was not asked for."""
-    if Operation.RELATE not in able.capabilities:
+    if Operation.RELATE not in target.capabilities:
         return frozenset()
     known = frozenset(link.relations) if link else frozenset()
-    held = (each for each in asset.relations if able.kinds is None or each.kind in able.kinds)
+    held = (each for each in asset.relations if target.relation_kinds is None or each.kind in target.relation_kinds)
     return frozenset(each for each in held if (each.kind, each.target) not in known)
 
 
-def _possible(patch: Patch, able: TargetAbilities) -> tuple[Patch, tuple[Loss, ...]]:
+def _possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
     """The patch without what an existing asset of the target cannot be given, and that as losses."""
-    stuck = frozenset(p for p in patch.placements_add | patch.placements_remove if p.kind in able.fixed)
+    capabilities = target.capabilities
+    stuck = frozenset(
+        p
+        for p in patch.placements_add | patch.placements_remove
+        if capabilities.membership(p.kind) is MembershipWrite.AT_CREATION
+    )
     kinds = sorted({placement.kind for placement in stuck})
     losses = [Loss(f"placements.{kind}", "fixed", "an asset stays where it was created") for kind in kinds]
-    if patch.filename is not None and not able.renames:
+    if patch.filename is not None and not capabilities.writes(Feature.FILENAME):
         losses.append(Loss("filename", "fixed", "the target renames no asset"))
         patch = replace(patch, filename=None)
     patch = replace(

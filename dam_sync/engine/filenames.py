@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from dam_sync.engine.guards.lost_state import LOOKED, is_marked, refuse_marks, whole
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Entry
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
@@ -50,7 +51,7 @@ class FilenameAllocator:
 
     @property
     def _decide(self) -> bool:
-        return self.context.target.limits.filename_is_identity
+        return not self.context.target.capabilities.writes(Feature.SAME_NAMES)
 
     async def _known_until(self) -> datetime | None:
         """None: everything is to be looked at."""

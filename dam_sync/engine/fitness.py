@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dam_sync.engine.decide import Create, Park, Policy, Skip, TargetAbilities, decide, fresh_attachments
+from dam_sync.engine.decide import Create, Park, Policy, Skip, decide, fresh_attachments
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
-from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.schema import Schema
 from dam_sync.store.rows import LinkRow, Outcome
 
@@ -18,7 +17,6 @@ NEEDS = {"profile": "profile", "groups": "security group"}
 class Fitness:
     """What a target takes, of a job with this policy."""
 
-    capabilities: Capabilities
     schema: Schema
     policy: Policy
 
@@ -29,13 +27,12 @@ class Fitness:
 
 def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     """The same for the target of a context."""
-    target = context.target
-    return Fitness(target.capabilities, context.target_schema, context.policy).unfit(asset, draft, link)
+    return Fitness(context.target_schema, context.policy).unfit(asset, draft, link)
 
 
 def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
-    capabilities, schema = target.capabilities, target.schema
-    action = decide(asset, draft, link, TargetAbilities.of(capabilities, schema), target.policy)
+    schema, capabilities = target.schema, target.schema.capabilities
+    action = decide(asset, draft, link, schema, target.policy)
     match action:
         case Park():
             return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.decide import TargetAbilities, fresh_relations
+from dam_sync.engine.decide import fresh_relations
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.capabilities import Operation
@@ -38,8 +38,7 @@ async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, li
 
 async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
     """By kind and target id: the relations that the target should show, of an asset whose kinds are the target's."""
-    able = TargetAbilities.of(context.target.capabilities, context.target_schema)
-    ours = fresh_relations(asset, None, able)
+    ours = fresh_relations(asset, None, context.target_schema)
     if not ours:
         return {}
     others = await context.store.links([relation.target for relation in ours])

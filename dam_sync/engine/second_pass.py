@@ -12,7 +12,7 @@ from dam_sync.engine.guards.finding import such_as
 from dam_sync.engine.guards.mass_deletion import disappearance_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
@@ -75,13 +75,14 @@ async def write_relations(context: RunContext) -> None:
     if Operation.RELATE not in context.target.capabilities:
         return
     journal = context.store.run_journal(f"relate:{context.run.id}")
+    cycles = context.target.capabilities.writes(Feature.CYCLES)
     after = 0
     while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
             after = row.seq
             if not row.owner_target or not row.other_target:
                 continue
-            if not context.target_schema.relation_circles and await context.store.leads(row.kind, row.other, row.owner):
+            if not cycles and await context.store.leads(row.kind, row.other, row.owner):
                 await context.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
                 continue
             await _write_relation(context, journal, row)

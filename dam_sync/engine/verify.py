@@ -28,7 +28,7 @@ from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
 from dam_sync.store.rows import LinkRow
@@ -274,14 +274,14 @@ class Verifier:
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not give them out, or cannot hold them."""
-        able, holds = self.context.target.capabilities, self.context.target_schema.holds
+        able = self.context.target.capabilities
         parts = (
             (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
             (ATTACHMENTS, bool(asset.attachments), Operation.ATTACH in able),
             (RELATIONS, bool(asset.relations), Operation.RELATE in able),
             *(
-                (part, bool(there), part in holds)
-                for part, there in (("tags", asset.tags), ("groups", asset.rights.groups))
+                (part.name.lower(), bool(there), able.writes(part))
+                for part, there in ((Feature.TAGS, asset.tags), (Feature.GROUPS, asset.rights.groups))
             ),
         )
         return frozenset(hidden) | {part for part, there, held in parts if there and not held}

@@ -21,7 +21,7 @@ from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Loss
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.mistyped import damage_named
@@ -194,7 +194,7 @@ class Worker:
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     """Older versions that the policy leaves behind; those that the target cannot hold are a loss of their own."""
     older = len(asset.versions) - 1
-    if older < 1 or context.policy.versions == "all" or "versions" not in context.target_schema.holds:
+    if older < 1 or context.policy.versions == "all" or not context.target.capabilities.writes(Feature.VERSIONS):
         return ()
     return (Loss("versions", "policy versions: current", f"{older} older"),)
 

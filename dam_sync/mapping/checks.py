@@ -184,7 +184,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
 
 def check_held(builder: Builder) -> None:
     """The target can hold what the lines for status, tags and rights write."""
-    body, holds = builder.document.body, builder.target.holds
+    body, holds = builder.document.body, builder.target.capabilities.parts
     blocks = (
         (("asset", "status"), body.asset.status, "status"),
         (("tags",), body.tags, "tags"),
@@ -201,7 +201,7 @@ def check_held(builder: Builder) -> None:
 def _check_relations(builder: Builder) -> None:
     """The target has every kind of relation that is named for it."""
     kinds, target = builder.document.body.relations.kinds, builder.target
-    if kinds and "relations" not in target.holds:
+    if kinds and "relations" not in target.capabilities.parts:
         hint = "remove the block; relations become named losses"
         builder.fault(("relations",), "the target cannot be given relations", hint)
         return

@@ -35,6 +35,7 @@ from dam_sync.mapping.tables import folded
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.mapping.vocabulary import VocabularyRule, path_of
 from dam_sync.model.asset import AssetId, digest_of
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import FieldKind, Schema, Vocabulary
@@ -44,23 +45,19 @@ LONGEST_MARKER = 64
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
-def compile_file(
-    path: Path, source: Schema, target: Schema, *, unique_names: bool = False
-) -> tuple[MappingDocument, Crosswalk]:
+def compile_file(path: Path, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
     """A mapping file, read and compiled. Raises MappingError with every fault of the file and of what it says of the
     two schemas."""
-    return compile_reading(read_mapping(path), source, target, unique_names=unique_names)
+    return compile_reading(read_mapping(path), source, target)
 
 
-def compile_reading(
-    reading: MappingReading, source: Schema, target: Schema, *, unique_names: bool = False
-) -> tuple[MappingDocument, Crosswalk]:
+def compile_reading(reading: MappingReading, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
     """The same for a mapping that was read already."""
     if reading.document is None:
         raise MappingError.of(reading.diagnostics)
     if reading.diagnostics:
         raise MappingError.of([*reading.diagnostics, *_diagnostics_of_rest(reading.document, source, target)])
-    return reading.document, compile_mapping(reading.document, source, target, unique_names=unique_names)
+    return reading.document, compile_mapping(reading.document, source, target)
 
 
 def _diagnostics_of_rest(document: MappingDocument, source: Schema, target: Schema) -> list[Diagnostic]:
@@ -81,13 +78,8 @@ def _builder(document: MappingDocument, source: Schema, target: Schema) -> Build
     return builder
 
 
-def compile_mapping(
-    document: MappingDocument, source: Schema, target: Schema, *, unique_names: bool = False
-) -> Crosswalk:
-    """The mapping, ready to draft. Raises MappingError with every fault.
-
-    unique_names: in the target a file name decides what an upload becomes, so the engine may add our mark to it.
-    """
+def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -> Crosswalk:
+    """The mapping, ready to draft. Raises MappingError with every fault."""
     builder = _builder(document, source, target)
     languages = builder.languages
     makes = check_profile(builder)
@@ -102,7 +94,7 @@ def compile_mapping(
     selection = _selection(builder)
     if builder.diagnostics:
         raise MappingError.of(builder.diagnostics)
-    if unique_names:
+    if not target.capabilities.writes(Feature.SAME_NAMES):
         builder.notes.append("the target knows files by their names: a name that is taken gets our mark added")
     return Crosswalk(
         reads=frozenset(builder.reads),
@@ -180,7 +172,7 @@ class Cases(EachTransform):
 
 def _held(target: Schema) -> frozenset[str]:
     """What the target can be given at all, so that what is missing there is told from what no line carries."""
-    return target.holds | ({"placements", "labels"} if target.container_kinds else frozenset())
+    return target.capabilities.parts | ({"placements", "labels"} if target.container_kinds else frozenset())
 
 
 def _tongue(document: MappingDocument, target: Schema) -> LanguagePreference:
@@ -266,7 +258,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         ),
         release=single(("security", "release"), body.security.release, Fit(text_field("release", kind=moment))),
         expiry=single(("security", "expiry"), body.security.expiry, Fit(text_field("expiry", kind=moment))),
-        rights_by_day=target.rights_by_day,
+        rights_by_day=not target.capabilities.writes(Feature.TIME_OF_DAY),
         held_by=target.held_by,
         profiles=Profiles(_profile_line(builder), makes.by_profile),
         naming=target.naming,
@@ -275,6 +267,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
 
 
 def _field_lines(builder: Builder) -> Iterator[tuple[str, FieldRule]]:
+    trims = not builder.target.capabilities.writes(Feature.OUTER_WHITESPACE)
     for key, spec in builder.document.body.fields.items():
         known = builder.target.fields.get(key)
         if known is None:
@@ -282,9 +275,7 @@ def _field_lines(builder: Builder) -> Iterator[tuple[str, FieldRule]]:
         elif not spec.marker:
             yield (
                 key,
-                builder.build(
-                    ("fields", key), spec, Fit(known, locales=builder.target.locales, trims=builder.target.trims)
-                ),
+                builder.build(("fields", key), spec, Fit(known, locales=builder.target.locales, trims=trims)),
             )
 
 

@@ -36,7 +36,7 @@ class FieldPair:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """What an asset has besides its metadata fields, for a target that keeps it in a field; `word`: of Schema.holds."""
+    """What an asset has besides its fields, for a target that keeps it in a field. word: of `Capabilities.parts`."""
 
     path: str
     given: Given

@@ -73,7 +73,7 @@ class _Suggesting:
         self._tags(pairing, reserved)
         spared = {one.key for one in self._tag_fields(pairing, TAG_NAMES[:2])}
         pairing.take(exact=False, reserved={*reserved, *self.lines}, without=spared)
-        pairing.take_facets(target.holds, {*reserved, *self.lines})
+        pairing.take_facets(target.capabilities.parts, {*reserved, *self.lines})
         chosen = chosen or self._left_over(pairing)
         fields = [*self._marked(chosen), *self._fields(pairing, chosen)]
         lines = (*fields, *self._asset(), *self._tag_line(pairing), *self._placements(), *self._security())
@@ -187,7 +187,7 @@ class _Suggesting:
 
     def _tags(self, pairing: FieldMatching, reserved: set[str]) -> None:
         """Tags into a field of that name, where the target has no tags."""
-        if "tags" in self.target.holds:
+        if "tags" in self.target.capabilities.parts:
             return
         given = Given(ValueType.TEXT, many=True)
         kinds = (ValueType.TEXT, ValueType.TERM)
@@ -203,7 +203,7 @@ class _Suggesting:
 
     def _tag_line(self, pairing: FieldMatching) -> Iterator[SuggestedLine]:
         """Tags to tags; keywords that found no field follow where there are no tags."""
-        if "tags" not in self.target.holds:
+        if "tags" not in self.target.capabilities.parts:
             return
         more = [path_of_field(one) for one in self._tag_fields(pairing, TAG_NAMES)]
         yield SuggestedLine("tags", ("tags[]", *more), ("trim", "unique"), 1.0, "tags stay tags", "tags")
@@ -214,12 +214,12 @@ class _Suggesting:
         shapes = (ValueType.TEXT, ValueType.TERM)
         several = [one for one in self._readable() if one.multiple and SHAPES[one.kind] in shapes]
         named = [one for one in several if any(compact(name) in names for name in names_of(one))]
-        return [one for one in named if one.key not in used and "tags" in self.target.holds]
+        return [one for one in named if one.key not in used and "tags" in self.target.capabilities.parts]
 
     def _asset(self) -> Iterator[SuggestedLine]:
         pipe = ("nfc", {"safe_name": {"max": self.filename}})
         yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system takes", "asset")
-        if "status" in self.target.holds:
+        if "status" in self.target.capabilities.parts:
             ours, theirs = self.source.statuses, self.target.statuses
             more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
             yield SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
@@ -241,7 +241,7 @@ class _Suggesting:
             yield SuggestedLine(mine, (path,), (), score, reason, "placements", more)
 
     def _security(self) -> Iterator[SuggestedLine]:
-        holds, ours, theirs = self.target.holds, self.source.groups, self.target.groups
+        holds, ours, theirs = self.target.capabilities.parts, self.source.groups, self.target.groups
         if "groups" in holds:
             more: Mapping[str, Json] = {} if ours and theirs and ours <= theirs else {"on_error": "drop"}
             if "groups" in self.target.needs:
@@ -270,7 +270,7 @@ class _Suggesting:
     def _relations(self) -> Iterator[tuple[str, str]]:
         """Kinds of relation that are called otherwise in the target; those of which nobody can tell are noted."""
         theirs = self.target.relation_kinds
-        if "relations" not in self.target.holds or theirs is None:
+        if "relations" not in self.target.capabilities.parts or theirs is None:
             return
         for kind in sorted((self.source.relation_kinds or frozenset()) - theirs):
             found = next((one for one in sorted(theirs) if compact(one) == compact(kind)), "")

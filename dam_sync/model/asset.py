@@ -140,7 +140,7 @@ class Draft:
     """An asset to be created. Placements carry the target's container ids; terms in `fields` the target's term ids.
 
     profile: the target's upload profile or form. `fields` includes the marker. An empty status leaves the default.
-    closed: no ordinary user may see the asset, at no moment of its creation and not afterwards; see `Schema.closes`.
+    closed: no ordinary user may see the asset, at no moment of its creation and not afterwards; see `Feature.CLOSED`.
     """
 
     marker: Marker | None

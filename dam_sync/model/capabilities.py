@@ -65,10 +65,17 @@ class Feature(StrEnum):
     RELEASE = "release date"
     EXPIRY = "expiry date"
     GROUPS = "access groups"
+    RESTRICTIONS = "other restrictions of access"
     RELATIONS = "relations"
     CREATED = "creation date"
     LINKS = "public links"
     TRASH = "the trash"
+    FILENAME = "changed file names"
+    SAME_NAMES = "several assets with one file name"
+    CLOSED = "assets hidden from ordinary users"
+    TIME_OF_DAY = "time of day of release and expiry"
+    CYCLES = "relations that lead back to their beginning"
+    OUTER_WHITESPACE = "whitespace at the ends of texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,31 @@ class Support:
 YES = Support("yes", "yes")
 """Read and written without restriction."""
 
+PARTS = frozenset(
+    {
+        Feature.TAGS,
+        Feature.STATUS,
+        Feature.RELEASE,
+        Feature.EXPIRY,
+        Feature.GROUPS,
+        Feature.RESTRICTIONS,
+        Feature.VERSIONS,
+        Feature.ATTACHMENTS,
+        Feature.RELATIONS,
+        Feature.CREATED,
+        Feature.FILENAME,
+    }
+)
+"""Parts of an asset besides fields and containers that a mapping writes only where the target can be given them."""
 LIMITED = Limits()  # nothing documented
+
+
+class MembershipWrite(StrEnum):
+    """When an asset is put into containers of one kind."""
+
+    WITH_ASSET = "by `create` and `update`"
+    AT_CREATION = "by `create`; it stays there"
+    IN_BULK = "by `place`, once all assets exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +123,14 @@ class Capabilities:
     """What a service can do, or one connection to it; a connection never can do more than its service.
 
     operations: the optional methods that can be called. features: what can be read and written; what is absent is
-    neither read nor written. limits: the numbers within which.
+    neither read nor written. limits: the numbers within which. memberships: how assets get into containers, by kind;
+    kinds that are absent are filled by `place` where the service has it, else by `create` and `update`.
     """
 
     operations: frozenset[Operation] = frozenset()
     features: Mapping[Feature, Support] = field(default_factory=dict)
     limits: Limits = LIMITED
+    memberships: Mapping[str, MembershipWrite] = field(default_factory=dict)
 
     def __contains__(self, operation: Operation) -> bool:
         """Whether this optional method can be called."""
@@ -110,6 +143,16 @@ class Capabilities:
     def writes(self, feature: Feature) -> bool:
         """Whether a target can be given this."""
         return feature in self.features and bool(self.features[feature].write)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The names of the parts of an asset, see `PARTS`, that a target can be given; others become named losses."""
+        return frozenset(part.name.lower() for part in PARTS if self.writes(part))
+
+    def membership(self, kind: str) -> MembershipWrite:
+        """How an asset gets into containers of this kind."""
+        usual = MembershipWrite.IN_BULK if Operation.PLACE in self else MembershipWrite.WITH_ASSET
+        return self.memberships.get(kind, usual)
 
     def without(self, *operations: Operation, writes: Iterable[Feature] = ()) -> Capabilities:
         """The same less these operations, and less the writing of these features."""

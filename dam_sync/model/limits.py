@@ -99,7 +99,6 @@ class Limits:
         False  # a window lists every asset, most of them thinly, so that what is missing there is gone
     )
     members_after_crawl: bool = False  # `members()` costs less once this connection has listed everything
-    filename_is_identity: bool = False  # an upload under an existing file name is not a new asset
 
 
 @dataclass(frozen=True, slots=True)

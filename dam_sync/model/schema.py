@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dam_sync.model.asset import Placement
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.naming import Naming
+
+NOTHING = Capabilities()
 
 
 class FieldKind(StrEnum):
@@ -91,24 +94,9 @@ class Schema:
     container_kinds: frozenset[str] = frozenset()  # placements it can hold: folder, category, collection, label, …
     container_depth: Mapping[str, int] = field(default_factory=dict)  # most levels of a kind; absent: any number
     container_most: Mapping[str, int] = field(default_factory=dict)  # most containers of a kind for one asset
-    container_bulk: frozenset[str] | None = None  # kinds that `place` fills; None: all, where the service has `place`
     container_default: frozenset[Placement] = frozenset()  # where an asset is put that names none of that kind
-    container_fixed: frozenset[str] = frozenset()  # kinds in which an asset stays where it was created
     relation_kinds: frozenset[str] | None = None  # kinds of relation it can be given; None: any
-    relation_circles: bool = True  # relations of one kind may lead back to where they began
-    rights_by_day: bool = False  # release and expiry are days: a time of day is lost
-    fileless: bool = True  # it takes assets without a file
-    held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types of a feature; absent: all
+    held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # asset types that have a part; absent: all
     needs: frozenset[str] = frozenset()  # what each asset must be given: any of profile, groups
     naming: Naming | None = None  # what names of files and containers must not hold; None: any name is taken
-    trims: bool = False  # whitespace at the ends of texts is not kept
-    closes: bool = False  # it can be given a `Draft.closed`: an asset that no ordinary user sees
-    holds: frozenset[str] = frozenset()
-    """Which features of the neutral model it can be given: any of tags, status, release, expiry, groups, versions,
-    attachments, relations, `created` where a line can set the date of creation, `filename` where an existing asset
-    can be renamed, `restrictions` where those of the source are kept. What is not here becomes a named loss."""
-
-    def fills(self, kind: str) -> bool:
-        """Whether `Service.place` puts assets into containers of this kind; the others are `create`'s and `update`'s
-        affair."""
-        return self.container_bulk is None or kind in self.container_bulk
+    capabilities: Capabilities = NOTHING  # those of the service when it gave this schema; of a target at least

@@ -8,7 +8,6 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 
-HOLDS = ("created", "tags", "status", "release", "expiry", "groups", "versions", "attachments", "relations", "filename")
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 
 
@@ -16,13 +15,12 @@ MORE = ("types", "nested", "sweeps")
 
 
 def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
-    """Operations by name, `holds:…` of the schema, `limits:…` that are numbers, `read:…` and `write:…` of features.
+    """Operations by name, `limits:…` that are numbers, `read:…` and `write:…` of features.
 
     types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.
     """
     able = service.capabilities
     found = {operation.value for operation in able.operations}
-    found |= {f"holds:{name}" for name in schema.holds}
     found |= {f"limits:{name}" for name in LIMITS if getattr(service.limits, name) is not None}
     found |= {"limits:per_second"} if service.limits.pace.per_second is not None else set()
     found |= {"limits:link"} if service.limits.lifetimes.link is not None else set()
@@ -45,7 +43,6 @@ def every_ability() -> frozenset[str]:
     return frozenset(
         {operation.value for operation in Operation}
         | set(MORE)
-        | {f"holds:{name}" for name in HOLDS}
         | {f"limits:{name}" for name in limits}
         | {word(way, feature) for feature in Feature for way in ("read", "write")}
     )

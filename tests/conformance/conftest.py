@@ -115,7 +115,7 @@ def able(which: tuple[str, str], library_tenant: Tenant, request: pytest.Fixture
     needed = {each for marker in request.node.iter_markers("needs") for each in marker.args}
     if needed:
         missing = needed - can
-        lost = missing - library_tenant.wired.lacks
+        lost = missing - library_tenant.absent
         assert not lost, f"{which[0]} has lost {', '.join(sorted(lost))}"
         if missing:
             pytest.skip(f"{which[0]} says it has no {', '.join(sorted(missing))}")

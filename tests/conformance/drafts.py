@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Placement, Rights
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.service import Service
@@ -120,14 +120,14 @@ async def placed(tenant: Tenant, service: Service) -> frozenset[Placement]:
 
 def creates_in(service: Service, schema: Schema, kind: str) -> bool:
     """Whether `create` and `update` put assets into containers of this kind."""
-    bulk = Operation.PLACE in service.capabilities and schema.fills(kind)
+    bulk = service.capabilities.membership(kind) is MembershipWrite.IN_BULK
     return kind in schema.container_kinds and not bulk
 
 
 def folder(tenant: Tenant, *path: str) -> str:
     """A folder of the catalogue by `kind text`, in the words of `places`: flat services join the levels."""
     kind = tenant.wired.containers["folder"]
-    flat = "nested" in tenant.wired.lacks
+    flat = "nested" in tenant.absent
     return f"{kind} {Placement(kind, (' / '.join(path),) if flat else path).text}"
 
 
@@ -136,9 +136,9 @@ async def full_draft(tenant: Tenant, service: Service, **more: Any) -> Draft:
     schema = await service.schema()
     fields = await values_for(service, schema, names_in(service, schema))
     given: dict[str, Any] = {"placements": await placed(tenant, service)}
-    given |= {"tags": frozenset({"sea", "été", "two words"})} if "tags" in schema.holds else {}
-    given |= {"rights": RIGHTS} if {"release", "expiry", "groups"} <= schema.holds else {}
-    given |= {"status": "published"} if "status" in schema.holds else {}
+    given |= {"tags": frozenset({"sea", "été", "two words"})} if service.capabilities.writes(Feature.TAGS) else {}
+    given |= {"rights": RIGHTS} if service.capabilities.parts >= {"release", "expiry", "groups"} else {}
+    given |= {"status": "published"} if service.capabilities.writes(Feature.STATUS) else {}
     return await plain_draft(service, **{"fields": fields, **given, **more})
 
 
@@ -178,7 +178,7 @@ def check_made(tenant: Tenant, schema: Schema, draft: Draft, digest: str = "") -
     (row,) = tenant.marked(draft.marker.value)
     found, wanted = true_fields(row, schema), own_fields(draft.fields)
     assert {key: found.get(key) for key in wanted} == wanted
-    assert row["type"] == ("Photo" if "types" not in tenant.wired.lacks else row["type"])
+    assert row["type"] == ("Photo" if "types" not in tenant.absent else row["type"])
     assert set(draft.tags) == set(row["tags"])
     kinds = {place.kind for place in draft.placements}
     assert {(place.kind, place.path) for place in draft.placements} == {

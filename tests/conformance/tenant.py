@@ -64,13 +64,19 @@ class Tenant(Emulated):
         return self.connected[-1]
 
     @property
+    def absent(self) -> frozenset[str]:
+        """Capabilities that the service is known not to have, in the words of `abilities`."""
+        listed = (Path(__file__).parent / "absent" / f"{self.kind.name}.txt").read_text(encoding="utf-8")
+        return frozenset(listed.split())
+
+    @property
     def relation(self) -> str:
         """A kind of relation that this service has."""
         return self.wired.relation or LINK
 
     def shown(self) -> dict[AssetId, Json]:
         """The assets that the service shows: what is in the trash only where that can be seen."""
-        hidden = "read:trash" in self.wired.lacks
+        hidden = "read:trash" in self.absent
         return {key: row for key, row in self.truth().items() if not hidden or row["status"] != "trash"}
 
     def key(self, name: str) -> str:

@@ -17,7 +17,7 @@ import pytest
 import structlog
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
 from dam_sync.model.schema import Schema
@@ -122,14 +122,14 @@ async def test_a_mixed_update_costs_what_was_told(
     draft = await full_draft(tenant, service)
     identity, _ = await made(tenant, service, draft)
     tenant.advance(90)
-    stays = schema.container_fixed
-    gone = frozenset(place for place in draft.placements if place.kind not in stays)
+    stays = MembershipWrite.AT_CREATION
+    gone = frozenset(p for p in draft.placements if service.capabilities.membership(p.kind) is not stays)
     patch = Patch(fields={tenant.key("note"): "x"}, placements_remove=gone)
-    if "holds:tags" in can:
+    if "write:tags" in can:
         patch = replace(patch, tags_add=frozenset({"x"}), tags_remove=frozenset({"sea"}))
-    if "holds:groups" in can:
+    if "write:groups" in can:
         patch = replace(patch, rights=draft.rights)
-    if "holds:status" in can:
+    if "write:status" in can:
         patch = replace(patch, status=min(schema.statuses - {"published"}) if schema.statuses else "archived")
     await check(tenant, service.forecast(patch), lambda: service.update(identity, patch))
 
@@ -162,7 +162,7 @@ async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service)
     kind = tenant.wired.containers["folder"]
     assert await places(tenant, service)
     parent, path = "", ("One", "Two", "Three")
-    for depth in range(1, 2 if "nested" in tenant.wired.lacks else 4):
+    for depth in range(1, 2 if "nested" in tenant.absent else 4):
         told = service.forecast(Placement(kind, path[:depth]))
         with tenant.costs() as spent:
             parent = (await service.ensure_container(kind, path[:depth], parent)).id
@@ -177,7 +177,7 @@ async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Serv
     for name in ("folder", "collection"):
         kind = tenant.wired.containers.get(name, "")
         place = next((place for place in known.values() if place.kind == kind), None)
-        if place is None or not (await service.schema()).fills(kind):
+        if place is None or service.capabilities.membership(kind) is not MembershipWrite.IN_BULK:
             continue
         told = service.forecast(Membership(place, ids))
         await check(tenant, told, lambda p=place: service.place(p, ids, []))  # type: ignore[misc]

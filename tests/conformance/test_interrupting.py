@@ -43,7 +43,7 @@ SEEDS = count(1)
 
 READINGS = [(kind, variant) for kind in KINDS for variant in (VARIANTS if EVERYTHING else VARIANTS[:1])]
 pytestmark = [pytest.mark.needs(Operation.CREATE, Operation.FIND, "limits:parts"), pytest.mark.calls(10_000)]
-WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPLACE, "holds:versions"))]
+WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPLACE, "write:versions"))]
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ async def whole(tenant: Tenant, service: Service, number: int = 1) -> Asset:
 def readable(tenant: Tenant, identity: AssetId) -> list[Json]:
     """The versions whose bytes the service gives out: all, or the current one."""
     versions: list[Json] = tenant.truth()[identity]["versions"]
-    return versions[-1:] if "read:versions" in tenant.wired.lacks else versions
+    return versions[-1:] if "read:versions" in tenant.absent else versions
 
 
 # -- fetch -------------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ async def test_versions_come_oldest_first_and_end_with_the_current_one(tenant: T
     assert [(file.name, file.size) for file in found.versions] == [(row["name"], row["size"]) for row in truth]
     assert found.file == found.versions[-1]
     assert len({file.id for file in found.versions}) == len(truth)
-    if "read:versions" in tenant.wired.lacks:
+    if "read:versions" in tenant.absent:
         assert any(loss.path == "versions" for loss in found.losses)
     else:
         assert len(truth) == 3
@@ -326,7 +326,7 @@ async def test_the_terms_of_an_unknown_vocabulary_are_refused(source: Service) -
 @pytest.mark.needs(Operation.CONTAINERS)
 async def test_every_container_is_listed_once(tenant: Tenant, source: Service) -> None:
     kinds = tenant.wired.containers
-    nested = [(" / ".join(path),) for path in NESTED] if "nested" in tenant.wired.lacks else NESTED
+    nested = [(" / ".join(path),) for path in NESTED] if "nested" in tenant.absent else NESTED
     wanted = Counter((kind, path) for name, kind in kinds.items() for path in (nested if name == "folder" else FLAT))
     found = [place async for place in source.containers()]
     assert Counter((place.kind, place.path) for place in found) == wanted

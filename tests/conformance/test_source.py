@@ -77,7 +77,7 @@ async def test_probe_only_takes_abilities_away(tenant: Tenant) -> None:
 
 
 def test_abilities_are_exactly_those_written_down(library_tenant: Tenant, can: frozenset[str]) -> None:
-    assert can == every_ability() - library_tenant.wired.lacks
+    assert can == every_ability() - library_tenant.absent
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ TEXTUAL = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.TERM})
 @pytest.mark.parametrize("key", KINDS)
 def test_each_field_has_its_kind(library_tenant: Tenant, schema: Schema, key: str) -> None:
     """A kind that the service says it has not is kept as text, or as a choice of texts."""
-    lost = {kind for kind in KINDS[key] if f"write:{kind.value}" in library_tenant.wired.lacks}
+    lost = {kind for kind in KINDS[key] if f"write:{kind.value}" in library_tenant.absent}
     wanted = KINDS[key] if lost != KINDS[key] else TEXTUAL
     assert schema.fields[library_tenant.key(key)].kind in wanted
 
@@ -156,18 +156,17 @@ async def test_the_schema_stays_the_same(tenant: Tenant) -> None:
         told = await service.schema()
     with tenant.costs() as second:
         assert await service.schema() == told
+    assert told.capabilities == service.capabilities
     assert second.total() < first.total()
 
 
 def test_the_closed_lists_are_told(library_tenant: Tenant, schema: Schema) -> None:
-    if "groups" in schema.holds:
+    if "groups" in schema.capabilities.parts:
         assert schema.groups is not None
         assert {"public", "staff"} <= schema.groups
-    if "status" in schema.holds:
+    if "status" in schema.capabilities.parts:
         assert schema.statuses is None or "published" in schema.statuses
-    given = {
-        kind for kind in library_tenant.wired.containers.values() if f"write:{kind}" not in library_tenant.wired.lacks
-    }
+    given = {kind for kind in library_tenant.wired.containers.values() if f"write:{kind}" not in library_tenant.absent}
     assert schema.container_kinds == given
 
 
@@ -301,7 +300,7 @@ async def test_a_delta_holds_what_changed_and_what_was_deleted(fresh: Fresh) -> 
     changed, removed = await changed_and_removed(tenant, service)
     found = await entries(service, Window(since=since))
     wanted = {changed: False, removed: True}
-    if "read:trash" in tenant.wired.lacks:
+    if "read:trash" in tenant.absent:
         del wanted[removed]
         assert removed not in {entry.id for entry in await entries(service)}
     assert {entry.id: entry.deleted for entry in news(found, before)} == wanted

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Membership, Service
@@ -107,7 +107,7 @@ async def test_a_term_in_every_language(tenant: Tenant, service: Service, schema
     found = {each.label: each async for each in tenant.connect().terms(key)}["Lake"]
     if schema.vocabularies[key].localized:
         assert found.labels == {"en": "Lake", "fr": "Lac"}
-        assert "write:synonyms" in tenant.wired.lacks or found.synonyms == {"en": ("Pond",)}
+        assert "write:synonyms" in tenant.absent or found.synonyms == {"en": ("Pond",)}
 
 
 @terms
@@ -290,9 +290,11 @@ def paths(row: Json) -> list[tuple[str, ...]]:
 
 async def bulky(tenant: Tenant, service: Service) -> Placement:
     """A container that `place` fills."""
-    schema, known = await service.schema(), await places(tenant, service)
+    bulk, known = MembershipWrite.IN_BULK, await places(tenant, service)
     names = (folder(tenant, "Archive"), f"{tenant.wired.containers.get('collection')} /Highlight")
-    return next(known[name] for name in names if name in known and schema.fills(known[name].kind))
+    return next(
+        known[name] for name in names if name in known and service.capabilities.membership(known[name].kind) is bulk
+    )
 
 
 @fills
@@ -301,7 +303,7 @@ async def test_assets_go_in_and_out_of_a_container(fresh: Fresh, name: str) -> N
     tenant = fresh([*SCHEMA, *(asset(number, placements=[]) for number in range(1, 5))])
     service = tenant.connect()
     kind = tenant.wired.containers.get(name)
-    if kind is None or not (await service.schema()).fills(kind):
+    if kind is None or service.capabilities.membership(kind) is not MembershipWrite.IN_BULK:
         return
     container = (await places(tenant, service))[f"{kind} /{'Archive' if name == 'folder' else 'Highlight'}"]
     ids = list(tenant.truth())

@@ -14,6 +14,8 @@ import pytest
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
+from dam_sync.model.capabilities import Feature
+from dam_sync.services import discover
 from tests.conformance.catalogue import asset
 from tests.support.anypair import hurried, living, receiver_of, tenant_of
 from tests.support.everything import DATES, OWN_MARKS, everything, receiving, titled
@@ -44,7 +46,7 @@ def verified(job: Path) -> dict[str, Any]:
 
 def plain(kind: str, rows: Mapping[str, Any]) -> list[Any]:
     """Assets of a target without what differs from run to run: ids and dates of the target, and our marker."""
-    created = {"created_at"} if "holds:created" in profile_of(kind).lacks else set[str]()
+    created = set[str]() if discover()[kind].capabilities.writes(Feature.CREATED) else {"created_at"}
     own = {*IDS, "revision", "changed_at", "imported_at", "name", "path", "current", "properties"} | created
     twice = {marker_in(kind, OWN_MARKS), *(profile_of(kind).prefix + name for name in DATES if not created)}
     found = []

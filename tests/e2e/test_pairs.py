@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.model.capabilities import Operation
 from dam_sync.services import discover
 from tests.conformance.catalogue import LINK
 from tests.support.anypair import (
@@ -58,7 +59,7 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         assert faults == [], f"told: {state.losses}; notes: {report['notes']}"
         (grown,) = [asset for asset, row in there.items() if row["filename"] == GROWN]
         sent = [name for asset, name in state.journal if asset == grown and name.endswith(IN_PARTS)]
-        in_parts = discover()[target].limits.parts is not None
+        in_parts = discover()[target].capabilities.limits.parts is not None
         assert len(sent) >= min(2 * in_parts, len(found[state.twins[grown]]["versions"])), state.journal
         verdict = verified(pair)
         assert (verdict["equal"], verdict["differences"], verdict["extras"]) == (len(state.twins), [], [])
@@ -72,7 +73,7 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
 def relations_between(source: str, target: str) -> dict[str, str]:
     """The library's kind of relation as either side calls it, where both have relations and the names differ."""
     names = [profile_of(kind).relation or LINK for kind in (source, target)]
-    without = any("relate" in profile_of(kind).lacks for kind in (source, target))
+    without = any(Operation.RELATE not in discover()[kind].capabilities for kind in (source, target))
     return {} if without or names[0] == names[1] else {names[0]: names[1]}
 
 

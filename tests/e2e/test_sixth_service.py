@@ -25,6 +25,8 @@ def test_one_new_folder_is_a_service(tmp_path: Path) -> None:
         for path in (folder / SIXTH).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             path.write_text(re.sub(rf"\b{COPIED}\b", SIXTH, text), encoding="utf-8")
+    absent = tmp_path / "tests" / "conformance" / "absent"
+    shutil.copy(absent / f"{COPIED}.txt", absent / f"{SIXTH}.txt")
     suite = run(
         tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance/test_source.py", "-k", SIXTH
     )

@@ -10,6 +10,7 @@ from typing import TypeVar
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect, job_of
 from dam_sync.api.run_options import RunOptions
 from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.service import Service
 from dam_sync.transfer.budget import MemoryBudget
 
@@ -20,7 +21,7 @@ def closes(job: Path) -> bool:
     """Whether the job's source can hide an asset of its own."""
 
     async def ask(service: Service) -> bool:
-        return (await service.schema()).closes
+        return (await service.schema()).capabilities.writes(Feature.CLOSED)
 
     return asyncio.run(_with_source(job, ask))
 

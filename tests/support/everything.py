@@ -153,7 +153,15 @@ def _file(name: str, size: int, seed: int) -> Json:
 Rows = Iterable[Json]
 Uses = Callable[[Rows], bool]
 LINKS = "an address that a service gives an asset: a tenant makes it, and no catalogue can ask for one"
-NOT_ASKED_FOR: Mapping[Feature, str] = {Feature.LINKS: LINKS}
+NOT_ASKED_FOR: Mapping[Feature, str] = {
+    Feature.LINKS: LINKS,
+    Feature.RESTRICTIONS: "the tests of exposure have them",
+    Feature.FILENAME: "a change, which runs of changed libraries make",
+    Feature.SAME_NAMES: "the end-to-end tests of names have it",
+    Feature.CLOSED: "what a guard does, not what an asset has",
+    Feature.CYCLES: "two assets of the library are related to each other; refusals have tests of their own",
+    Feature.OUTER_WHITESPACE: "a mapping's own tests have it",
+}
 KINDS = (
     *("TEXT", "LONG_TEXT", "HTML", "NUMBER", "FLAG", "DATE", "INSTANT", "TERM", "PLACE", "PERSON", "EMAIL", "URL"),
     "ROWS",
@@ -219,6 +227,7 @@ USED: Mapping[Feature, Uses] = {
     Feature.TRASH: _status("trash"),
     Feature.RELEASE: _right("release_at"),
     Feature.EXPIRY: _right("expires_at"),
+    Feature.TIME_OF_DAY: _right("expires_at"),
     Feature.GROUPS: _right("groups"),
     Feature.RELATIONS: _some("relations"),
     Feature.CREATED: lambda rows: any(row["created_at"] for row in _assets(rows)),

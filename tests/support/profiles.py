@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dam_sync import emulators
-from dam_sync.emulators.kit.profile import Profile, words
+from dam_sync.emulators.kit.profile import Profile
 
 FOLDER = "folder"
 _FOLDER = Profile(
     auth=(),
     denied={},
-    lacks=words("write", "links machine_tags"),
     containers={"folder": "folder", "label": "label", "collection": "collection"},
 )
 

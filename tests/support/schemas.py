@@ -7,13 +7,23 @@ from pathlib import Path
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, load_mapping
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 
 TEXT, TERM, DATE, NUMBER = FieldKind.TEXT, FieldKind.TERM, FieldKind.DATE, FieldKind.NUMBER
 
 
+KEPT = (Feature.FILELESS, Feature.SAME_NAMES, Feature.TIME_OF_DAY, Feature.CYCLES, Feature.OUTER_WHITESPACE)
+
+
+def able(*parts: str) -> Capabilities:
+    """What a target can do that can be given these parts of an asset and keeps everything as it is."""
+    given = (*KEPT, *(Feature[part.upper()] for part in parts))
+    return Capabilities(frozenset(Operation), dict.fromkeys(given, YES))
+
+
 def schema(*fields: Field, **more: object) -> Schema:
-    return Schema(fields={field.key: field for field in fields}, **more)  # type: ignore[arg-type]
+    return Schema(fields={field.key: field for field in fields}, **{"capabilities": able(), **more})  # type: ignore[arg-type]
 
 
 SOURCE = schema(
@@ -41,7 +51,7 @@ SOURCE = schema(
     statuses=frozenset({"published", "archived", "draft"}),
     locales=("en", "fr"),
     container_kinds=frozenset({"folder", "label"}),
-    holds=frozenset({"status", "versions", "attachments", "relations"}),
+    capabilities=able("status", "versions", "attachments", "relations"),
 )
 
 BOTH = frozenset({"Images", "Documents"})
@@ -67,7 +77,7 @@ TARGET = schema(
     statuses=frozenset({"published", "archived"}),
     groups=frozenset({"public", "staff"}),
     container_kinds=frozenset({"category", "collection"}),
-    holds=frozenset({"tags", "release", "expiry", "groups"}),
+    capabilities=able("tags", "release", "expiry", "groups"),
 )
 
 LEAST = """\

@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
 from tests.support.connected import EVERYTHING, Bytes, alike
@@ -70,7 +71,7 @@ async def test_a_draft_is_seen_as_its_base_status_says(opened: Open, status: str
 async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(opened: Open, bulk: str) -> None:
     tenant = opened(TRAP, asset(1))
     service = tenant.connect(bulk=bulk)
-    assert (await service.schema()).closes
+    assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     before = seen(tenant)
     more = {"rating": 3, "cleared": True, "keywords": ("sea",), "legend": "Light"}
     draft = replace(await draft_for(service, **more), closed=True)

@@ -54,7 +54,7 @@ async def test_a_forecast_is_exact_in_the_first_session_and_in_the_next(opened: 
 async def test_no_call_renames_a_file_so_the_schema_does_not_hold_it(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
-    assert "filename" not in (await service.schema()).holds
+    assert "filename" not in (await service.schema()).capabilities.parts
     (identity,) = tenant.truth()
     with tenant.costs() as spent:
         await service.update(AssetId(identity), Patch(filename="new.jpg"))

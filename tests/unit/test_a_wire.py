@@ -379,7 +379,6 @@ def test_the_example_form_becomes_a_schema() -> None:
     assert [(one.name, one.media) for one in schema.types] == [("Photo", frozenset({"PICTURE"}))]
     assert schema.fields["width"].derived
     assert schema.fields["stat_views"].system
-    assert not {"tags", "release", "expiry", "groups"} & schema.holds
     assert schema.container_kinds == {"folder", "label"}
 
 

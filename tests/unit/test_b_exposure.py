@@ -12,6 +12,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
 from dam_sync.model.audience import Audience
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import Service
 from dam_sync.services.b_documents.target import permissions
@@ -260,7 +261,7 @@ async def test_the_audience_of_a_draft(tenant: Tenant) -> None:
     """Neither states nor dates hide a document of this service."""
     service = tenant.connect()
     schema = await service.schema()
-    assert schema.closes
+    assert schema.capabilities.writes(Feature.CLOSED)
     assert service.audience(draft()) == Audience()
     assert service.audience(draft(status="archived")) == Audience()
     assert service.audience(draft(rights=STAFF)) == Audience(groups=frozenset({"staff"}))

@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
@@ -96,7 +97,7 @@ async def test_a_draft_is_seen_as_its_status_and_dates_say(start: Start) -> None
 async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(start: Start, variant: str, keep: str) -> None:
     tenant = start([*SCHEMA, asset(1)], variant=variant)
     service = await connected(tenant, keep_marker=keep)
-    assert (await service.schema()).closes
+    assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     before = seen(tenant)
     closed = draft("m-1", status="published", closed=True)
     told = service.forecast(closed, 700)

@@ -160,7 +160,7 @@ async def test_options_name_what_the_service_has_no_place_for(start: Start, read
     tenant = start(variant=reading, **NAMED)
     service = tenant.connect(options=NAMED)
     schema = await service.schema()
-    assert {"tags", "status", "release", "expiry"} <= schema.holds
+    assert {"tags", "status", "release", "expiry"} <= schema.capabilities.parts
     assert not set(NAMED.values()) & schema.fields.keys()
     rights = Rights(datetime(2027, 1, 1, 8, tzinfo=UTC), datetime(2028, 1, 1, 8, tzinfo=UTC), frozenset({"staff"}))
     tags = frozenset({"sea", "new one"})

@@ -12,6 +12,7 @@ import pytest
 
 from dam_sync.model.asset import Draft, Marker, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
@@ -70,7 +71,7 @@ def staff() -> Rights:
 async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_other(start: Start) -> None:
     tenant = start([*SCHEMA, VAULT])
     service = await connected(tenant, restricted_security="vault")
-    assert (await service.schema()).closes
+    assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     given = draft(closed=True, rights=staff())
     told = service.forecast(given)
     with tenant.costs() as spent:
@@ -92,7 +93,7 @@ async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_oth
 async def test_without_a_restricted_template_nothing_can_be_closed(start: Start) -> None:
     tenant = start()
     service = await connected(tenant)
-    assert not (await service.schema()).closes
+    assert not (await service.schema()).capabilities.writes(Feature.CLOSED)
     with pytest.raises(InvalidValue, match="needs a security template"):
         await service.create(draft(closed=True), None, MemoryJournal())
     assert not tenant.marked("one")
@@ -195,5 +196,5 @@ async def test_a_feature_of_an_attribute_is_held_by_the_templates_that_have_it(s
     names = {"status_field": "state", "tags_field": "tags"}
     rows = [*SCHEMA, {"record": "type", "name": "Video"}, field("state", "term", vocabulary="subjects")]
     schema = await (await connected(start(rows, tags_field="tags"), **names)).schema()
-    assert {"status", "tags"} <= schema.holds
+    assert {"status", "tags"} <= schema.capabilities.parts
     assert schema.held_by["status"] == {"Photo"}

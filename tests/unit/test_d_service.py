@@ -66,7 +66,7 @@ async def test_templates_become_types_and_attributes_fields(opened: Opened) -> N
     assert schema.vocabularies["area"].hierarchical
     assert schema.fields["title"].required
     assert schema.groups == {"Full Access"}
-    assert schema.holds == {"groups", "versions", "relations"}
+    assert schema.capabilities.parts == {"groups", "versions", "relations"}
 
 
 async def test_every_form_of_value_is_read_and_written(opened: Opened) -> None:

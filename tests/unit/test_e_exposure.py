@@ -13,6 +13,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.codec import security
@@ -180,7 +181,7 @@ async def test_a_closed_asset_is_seen_by_nobody_until_it_is_opened(opened: Open,
 async def test_a_type_that_no_profile_keeps_closed_is_refused_before_the_upload(opened: Open) -> None:
     tenant = opened(SHUT)
     service = tenant.connect()
-    assert not (await service.schema()).closes
+    assert not (await service.schema()).capabilities.writes(Feature.CLOSED)
     with pytest.raises(Rejected, match="keeps an asset closed") as refused:
         await created(service, draft(profile="logos", closed=True))
     assert "closed_profile" in refused.value.hint

@@ -87,13 +87,13 @@ async def test_the_schema_of_the_tenant(opened: Open) -> None:
     assert schema.fields["title"].types == {"Photo", "Logo"}
     assert schema.groups == frozenset({"public", "staff"})
     assert {(each.name, each.profile) for each in schema.types} >= {("Photo", "photos"), ("Logo", "logos")}
-    assert "versions" in schema.holds
+    assert "versions" in schema.capabilities.parts
 
 
 async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> None:
     service = opened().connect(version_policy="none")
     assert Operation.REPLACE not in service.capabilities
-    assert "versions" not in (await service.schema()).holds
+    assert "versions" not in (await service.schema()).capabilities.parts
     with pytest.raises(Unsupported):
         await service.replace(AssetId("x"), Bytes("a.jpg", b"1"), MemoryJournal())
 

@@ -76,7 +76,7 @@ def tenant_time(days: int) -> str:
 async def test_a_file_is_renamed(opened: Open) -> None:
     tenant, identity = one(opened)
     service = tenant.connect()
-    assert "filename" in (await service.schema()).holds
+    assert "filename" in (await service.schema()).capabilities.parts
     assert sum(service.forecast(Patch(filename="new name.jpg")).values()) == 1
     await service.update(identity, Patch(filename="new name.jpg"))
     assert tenant.truth()[identity]["filename"] == "new name.jpg"

@@ -217,7 +217,7 @@ def test_a_list_that_gives_less_than_it_counted_is_not_believed() -> None:
 
 
 def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
-    schema = fields.schema_of(tenant(), NOW, versions=True, closes=False)
+    schema = fields.schema_of(tenant(), NOW)
     colors, author = schema.fields["colors"], schema.fields["author"]
     assert (colors.kind, colors.multiple, colors.vocabulary) == (FieldKind.TERM, True, "colors")
     assert not colors.editable
@@ -228,8 +228,6 @@ def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
     assert schema.groups == frozenset({"public"})
     assert set(schema.vocabularies) == {"assettype", "colors"}
     assert schema.fields["image_width"].derived
-    assert "versions" in schema.holds
-    assert "versions" not in fields.schema_of(tenant(), NOW, versions=False, closes=False).holds
 
 
 def test_types_of_assets_are_known_in_any_case_and_others_left_out() -> None:
@@ -255,7 +253,7 @@ def test_a_field_is_locked_only_where_every_type_locks_it() -> None:
 
 def test_a_tenant_field_comes_before_a_derived_one_of_the_same_key() -> None:
     own = TenantSchema(fields={"embed_id": ProfilesField("embed_id", "text")})
-    assert not fields.schema_of(own, NOW, versions=False, closes=False).fields["embed_id"].derived
+    assert not fields.schema_of(own, NOW).fields["embed_id"].derived
     row = {**ASSET, "metadata": {"fields": {"embed_id": ["mine"]}}}
     assert wire.asset_of(row, own).fields["embed_id"] == "mine"
 

@@ -15,7 +15,6 @@ from dam_sync.engine.decide import (
     Park,
     Policy,
     Skip,
-    TargetAbilities,
     Update,
     decide,
     kept_versions,
@@ -25,13 +24,15 @@ from dam_sync.engine.decide import (
 from dam_sync.engine.filenames import with_suffix
 from dam_sync.engine.report import count_operations
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
-from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal_names import CREATE, inside
+from dam_sync.model.schema import Schema
 from dam_sync.store.rows import LinkRow
+from tests.support.schemas import able
 
-ALL = Capabilities(frozenset(Operation))
-ABLE = TargetAbilities(ALL)
+ABLE = Schema({}, capabilities=able("filename"))
+WITH_FILES = replace(ABLE, capabilities=ABLE.capabilities.without(writes=[Feature.FILELESS]))
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 FILES = tuple(FileRef(f"f{n}", "a.jpg", n, digests={"md5": f"{n:032x}"}) for n in (1, 2, 3))
 DRAFT = Draft(None, "a.jpg", fields={"title": "Sea"})
@@ -52,7 +53,7 @@ def test_an_unknown_asset_is_created_with_all_its_versions() -> None:
 
 def test_the_policy_or_the_target_may_leave_the_current_version_alone() -> None:
     assert decide(asset(*FILES), DRAFT, None, ABLE, Policy(versions="current")) == Create(FILES[-1:])
-    assert kept_versions(asset(*FILES), ALL.without(Operation.REPLACE), Policy()) == FILES[-1:]
+    assert kept_versions(asset(*FILES), ABLE.capabilities.without(Operation.REPLACE), Policy()) == FILES[-1:]
 
 
 def test_an_equal_asset_is_left_alone() -> None:
@@ -90,11 +91,20 @@ def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft
 def test_an_asset_without_a_file_is_parked_where_the_target_takes_none() -> None:
     """Decided before anything is sent, so that a plan says it too."""
     bare = replace(asset(), versions=())
-    action = decide(bare, DRAFT, None, replace(ABLE, fileless=False), Policy())
+    action = decide(bare, DRAFT, None, WITH_FILES, Policy())
     assert isinstance(action, Park)
     assert action.cause == "Unsupported"
     assert isinstance(decide(bare, DRAFT, None, ABLE, Policy()), Create)
-    assert isinstance(decide(asset(*FILES), DRAFT, None, replace(ABLE, fileless=False), Policy()), Create)
+    assert isinstance(
+        decide(
+            asset(*FILES),
+            DRAFT,
+            None,
+            WITH_FILES,
+            Policy(),
+        ),
+        Create,
+    )
 
 
 places = st.sets(st.sampled_from("abc").map(lambda name: Placement("category", (name,)))).map(frozenset)
@@ -185,7 +195,8 @@ def test_what_an_existing_asset_cannot_be_given_is_a_loss_and_no_call() -> None:
     there, here = Placement("section", ("A",), "1"), Placement("section", ("B",), "2")
     known = link(replace(DRAFT, placements=frozenset({there})))
     draft = replace(DRAFT, filename="b.jpg", placements=frozenset({here}))
-    action = decide(asset(), draft, known, TargetAbilities(ALL, frozenset({"section"}), renames=False), Policy())
+    stays = replace(able(), memberships={"section": MembershipWrite.AT_CREATION})
+    action = decide(asset(), draft, known, Schema({}, capabilities=stays), Policy())
     assert isinstance(action, Update)
     assert action.patch.empty
     assert [(loss.path, loss.rule) for loss in action.losses] == [

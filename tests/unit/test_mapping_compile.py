@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from dam_sync.mapping.compile import LONGEST_MARKER, compile_mapping, marker_value
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Placement, Relation, Revision, Rights
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Value
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, read, schema, with_lines
+from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled, read, schema, with_lines
 
 
 def told(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> list[str]:
@@ -185,7 +186,11 @@ def test_a_mapping_without_marker_compiles_and_says_what_that_means(tmp_path: Pa
 
 
 def test_unique_names_are_announced(tmp_path: Path) -> None:
-    crosswalk = compile_mapping(read(tmp_path, LEAST), SOURCE, TARGET, unique_names=True)
+    crosswalk = compile_mapping(
+        read(tmp_path, LEAST),
+        SOURCE,
+        replace(TARGET, capabilities=TARGET.capabilities.without(writes=[Feature.SAME_NAMES])),
+    )
     assert any("gets our mark added" in note for note in crosswalk.notes)
 
 
@@ -382,8 +387,8 @@ LINES = {
 
 @pytest.mark.parametrize("word", HELD)
 def test_what_a_target_cannot_hold_is_a_named_loss_and_never_silence(tmp_path: Path, word: str) -> None:
-    able = replace(TARGET, holds=frozenset(HELD), groups=None)
-    unable = replace(able, holds=able.holds - {word})
+    held = replace(TARGET, capabilities=able(*HELD), groups=None)
+    unable = replace(held, capabilities=held.capabilities.without(writes=[Feature[word.upper()]]))
 
     def lost(target: Schema, text: str = LEAST) -> set[str]:
         drafted = compiled(tmp_path, text, target=target).draft(LADEN, "mark", {})
@@ -391,11 +396,11 @@ def test_what_a_target_cannot_hold_is_a_named_loss_and_never_silence(tmp_path: P
 
     assert lost(unable) == {"target cannot hold"}
     if word in LINES:
-        assert lost(able) == {"not mapped"}
-        assert lost(able, LEAST + LINES[word]) == set()
+        assert lost(held) == {"not mapped"}
+        assert lost(held, LEAST + LINES[word]) == set()
         assert f"the target cannot be given {word}" in told(tmp_path, LEAST + LINES[word], target=unable)[0]
     else:
-        assert lost(able) == set()
+        assert lost(held) == set()
 
 
 def test_a_target_without_containers_cannot_hold_placements(tmp_path: Path) -> None:

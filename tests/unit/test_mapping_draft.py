@@ -17,7 +17,7 @@ from dam_sync.model.codec import draft_to_json
 from dam_sync.model.exposure import Decided
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Person, Term, Value
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, with_lines
+from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled, with_lines
 from tests.support.values import assets
 
 NOON = datetime(2024, 3, 5, 12, tzinfo=UTC)
@@ -348,8 +348,8 @@ def test_a_creation_date_that_no_line_carries_is_a_named_loss(tmp_path: Path) ->
     dated = replace(asset(), created_at=NOON)
     (told,) = draft(tmp_path, LEAST, dated).losses
     assert told == Loss("created_at", "target cannot hold", str(NOON))
-    able = replace(TARGET, holds=TARGET.holds | {"created"})
-    (told,) = draft(tmp_path, LEAST, dated, able).losses
+    held = replace(TARGET, capabilities=able(*TARGET.capabilities.parts, "created"))
+    (told,) = draft(tmp_path, LEAST, dated, held).losses
     assert told == Loss("created_at", "not mapped", str(NOON))
     assert draft(tmp_path, with_lines("note: {from: created_at, pipe: [text]}"), dated).losses == ()
     assert draft(tmp_path, f"{LEAST}ignore: [created_at]\n", dated).losses == ()
@@ -395,9 +395,9 @@ def test_everything_that_nobody_carries_has_a_name(tmp_path: Path) -> None:
 
 
 def test_what_target_and_lines_carry_is_no_loss(tmp_path: Path) -> None:
-    able = replace(
+    held = replace(
         TARGET,
-        holds=TARGET.holds | {"status", "versions", "attachments", "relations"},
+        capabilities=able(*TARGET.capabilities.parts, "status", "versions", "attachments", "relations"),
         container_kinds=frozenset({"category", "label"}),
         labels=frozenset({"Top"}),
         groups=None,
@@ -411,7 +411,7 @@ placements:
   - {from: "labels[]", as: label}
 security: {groups: {from: "groups[]"}, release: {from: release_at}, expiry: {from: expires_at}}
 """
-    drafted = draft(tmp_path, text, FULL, able)
+    drafted = draft(tmp_path, text, FULL, held)
     assert drafted.losses == drafted.rejections == ()
     assert drafted.draft.status == "archived"
     assert drafted.draft.placements == {Placement("category", ("Press",)), Placement("label", ("Top",))}
@@ -430,11 +430,11 @@ security: {groups: {from: "groups[]"}, release: {from: release_at}, expiry: {fro
     ],
 )
 def test_what_the_groups_of_a_draft_were_made_of(tmp_path: Path, line: str, decided: Decided) -> None:
-    able = replace(TARGET, groups=None)
+    held = replace(TARGET, groups=None)
     whole = replace(FULL, rights=Rights(groups=frozenset({"staff"})))
-    drafted = draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", whole, able)
+    drafted = draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", whole, held)
     assert drafted.decided == decided
-    assert draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", asset(), able).decided == Decided()
+    assert draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", asset(), held).decided == Decided()
 
 
 @pytest.mark.parametrize(
@@ -446,14 +446,14 @@ def test_what_the_groups_of_a_draft_were_made_of(tmp_path: Path, line: str, deci
     ],
 )
 def test_names_that_the_target_does_not_know_park(tmp_path: Path, text: str, place: str) -> None:
-    able = replace(
+    held = replace(
         TARGET,
-        holds=TARGET.holds | {"status"},
+        capabilities=able(*TARGET.capabilities.parts, "status"),
         container_kinds=frozenset({"label"}),
         labels=frozenset({"Other"}),
         groups=frozenset({"public"}),
     )
-    (fault,) = draft(tmp_path, LEAST + text, FULL, able).rejections
+    (fault,) = draft(tmp_path, LEAST + text, FULL, held).rejections
     assert (fault.path, fault.rule) == (place, "not in the list")
 
 

@@ -11,7 +11,7 @@ from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset, AssetId, Loss, Revision
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Schema
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled
+from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled
 
 GROUPS = replace(TARGET, needs=frozenset({"groups"}))
 PROFILE = replace(TARGET, needs=frozenset({"profile"}))
@@ -65,7 +65,9 @@ def test_a_suggestion_names_the_only_group_or_says_that_one_is_needed(tmp_path: 
     assert "needs a group for each asset" in faults(tmp_path, found.text(), GROUPS)
 
 
-STATES = replace(TARGET, holds=TARGET.holds | {"status"}, held_by={"status": frozenset({"Images"})})
+STATES = replace(
+    TARGET, capabilities=able(*TARGET.capabilities.parts, "status"), held_by={"status": frozenset({"Images"})}
+)
 BY_TYPE = """\
 version: 1
 profile: {from: type, cases: {Picture: images}, default: documents}

@@ -11,9 +11,13 @@ from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Revision
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Schema
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled
+from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled
 
-ABLE = replace(TARGET, holds=TARGET.holds | {"relations"}, relation_kinds=frozenset({"derivative", "placed in"}))
+ABLE = replace(
+    TARGET,
+    capabilities=able(*TARGET.capabilities.parts, "relations"),
+    relation_kinds=frozenset({"derivative", "placed in"}),
+)
 BLOCK = LEAST + "relations: {kinds: {Views: derivative}}\n"
 OTHER = AssetId("8")
 

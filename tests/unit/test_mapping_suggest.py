@@ -20,7 +20,7 @@ from dam_sync.mapping.suggest import SuggestedLine, Suggestion, suggest
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Term
-from tests.support.schemas import compiled, schema
+from tests.support.schemas import able, compiled, schema
 from tests.support.values import assets
 
 TEXT, LONG, HTML, NUMBER, FLAG = FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.HTML, FieldKind.NUMBER, FieldKind.FLAG
@@ -56,7 +56,7 @@ A = schema(
     labels=frozenset({"Top"}),
     locales=("en", "fr"),
     container_kinds=frozenset({"folder", "label"}),
-    holds=frozenset({"status", "versions", "attachments", "relations"}),
+    capabilities=able("status", "versions", "attachments", "relations"),
 )
 B = schema(
     Field("dc:title", TEXT, "Title"),
@@ -82,7 +82,7 @@ B = schema(
     types=(AssetType("File", "File"), AssetType("Picture", "Picture"), AssetType("Video", "Video")),
     statuses=frozenset({"project", "approved", "obsolete"}),
     container_kinds=frozenset({"folder", "collection", "section"}),
-    holds=frozenset({"tags", "status", "release", "expiry", "groups", "versions", "attachments", "filename"}),
+    capabilities=able("tags", "status", "release", "expiry", "groups", "versions", "attachments", "filename"),
 )
 C = schema(
     Field("asset:name", TEXT, "name", required=True, max_length=255),
@@ -97,8 +97,7 @@ C = schema(
     container_kinds=frozenset({"section", "collection"}),
     container_depth={"section": 1, "collection": 1},
     container_most={"section": 1, "collection": 1},
-    container_fixed=frozenset({"section", "collection"}),
-    holds=frozenset({"tags", "status", "release", "expiry", "versions", "attachments", "filename"}),
+    capabilities=able("tags", "status", "release", "expiry", "versions", "attachments", "filename"),
 )
 ALL = frozenset({"Default", "Images"})
 D = schema(
@@ -119,7 +118,7 @@ D = schema(
     groups=frozenset({"Everybody", "Press"}),
     container_kinds=frozenset({"collection"}),
     container_depth={"collection": 1},
-    holds=frozenset({"groups", "versions", "relations"}),
+    capabilities=able("groups", "versions", "relations"),
 )
 KINDS = frozenset({"Image", "File"})
 E = schema(
@@ -143,7 +142,7 @@ E = schema(
     groups=frozenset({"public", "staff"}),
     labels=frozenset(),
     container_kinds=frozenset({"category", "collection"}),
-    holds=frozenset({"tags", "release", "expiry", "groups", "versions"}),
+    capabilities=able("tags", "release", "expiry", "groups", "versions"),
 )
 SERVICES: Mapping[str, Schema] = {"a": A, "b": B, "c": C, "d": D, "e": E}
 
@@ -367,7 +366,7 @@ def test_rights_and_dates_where_the_target_holds_them() -> None:
 @pytest.mark.parametrize(("theirs", "more"), [({"draft", "published"}, {}), ({"draft"}, {"on_error": "drop"})])
 def test_a_status_that_the_target_has_not_is_dropped_and_parks_nothing(theirs: set[str], more: Json) -> None:
     source, target = replace(D, statuses=frozenset({"draft"})), replace(D, statuses=frozenset(theirs))
-    holds = replace(target, holds=target.holds | {"status"})
+    holds = replace(target, capabilities=able(*target.capabilities.parts, "status"))
     (line,) = [one for one in suggest(source, holds).lines if one.target == "status"]
     assert line.more == more
 
@@ -547,7 +546,7 @@ def schemas(draw: st.DrawFn) -> Schema:
         container_kinds=draw(st.frozensets(containers, max_size=3)),
         container_depth=draw(number),
         container_most=draw(number),
-        holds=draw(st.frozensets(st.sampled_from(words), max_size=4)),
+        capabilities=able(*draw(st.frozensets(st.sampled_from(words), max_size=4))),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Profile, words
+from dam_sync.emulators.kit.profile import Profile
 
 TRIAL = Profile(
     fitting={"locales": "en,fr", "timezone": "Europe/Paris"},
@@ -32,21 +32,6 @@ TRIAL = Profile(
         },
     ),
     denied={"flow": "basic", "login": "dam-sync", "password": "wrong-secret"},
-    lacks=frozenset(
-        {
-            "place",
-            "members",
-            "holds:created",
-            "holds:tags",
-            "holds:release",
-            "holds:expiry",
-            "holds:groups",
-            "holds:filename",
-        }
-        | {"limits:per_second", "limits:link", "sweeps"}
-        | words("read", "category expiry groups machine_tags release section tags")
-        | words("write", "category collection created expiry groups links machine_tags release section tags")
-    ),
     containers={"folder": "folder", "label": "label"},
     emulated={"oidc": True},
     options={"locales": "en,fr", "timezone": "Europe/Paris", "link_types": {"Views of the object": 7}},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Profile, words
+from dam_sync.emulators.kit.profile import Profile
 
 TRIAL = Profile(
     fitting={"folder": "/"},
@@ -33,10 +33,6 @@ TRIAL = Profile(
         },
     ),
     denied={"flow": "basic", "login": "Administrator", "password": "wrong-secret"},
-    lacks=frozenset({"members", "holds:filename"})
-    | {f"limits:{name}" for name in ("per_second", "link", "reach", "largest_bytes")}
-    | words("read", "category label localized synonyms machine_tags")
-    | words("write", "category section label localized synonyms machine_tags links"),
     containers={"folder": "folder", "collection": "collection"},
     fixed=frozenset({"country"}),
     prefix="lib:",

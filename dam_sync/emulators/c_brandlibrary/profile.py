@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Profile, words
+from dam_sync.emulators.kit.profile import Profile
 
 TRIAL = Profile(
     readings=(
@@ -22,23 +22,6 @@ TRIAL = Profile(
     ),
     auth=({"flow": "token", "token": "b7kq.c5wxt2rn.z8hmvd3f"},),
     denied={"flow": "token", "token": "b7kq.c5wxt2rn.wrongkey"},
-    lacks=frozenset(
-        {
-            "place",
-            "holds:created",
-            "relate",
-            "holds:relations",
-            "holds:groups",
-            "limits:per_second",
-            "limits:largest_bytes",
-        }
-    )
-    | {"types", "nested", "sweeps"}
-    | words("read", "versions digests long_text html number flag date instant place person email url rows localized")
-    | words("read", "hierarchy term_locales synonyms folder category groups relations trash")
-    | words("write", "digests long_text html number flag date instant place person email url rows localized")
-    | words("write", "hierarchy term_locales synonyms folder category label machine_tags groups relations created")
-    | words("write", "links trash"),
     quiet=frozenset({"digests", "values"}),
     containers={"folder": "section", "collection": "collection", "label": "label"},
     options={"extend_lists": "on", "multiple": "keywords,subject", "resumable_above": 4_000_000, "readiness": "wait"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Profile, words
+from dam_sync.emulators.kit.profile import Profile
 
 _NAMED = {"release_field": "released", "expiry_field": "expires"}
 
@@ -31,23 +31,6 @@ TRIAL = Profile(
         },
     ),
     denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
-    lacks=frozenset(
-        {
-            "attach",
-            "holds:created",
-            "holds:attachments",
-            "holds:tags",
-            "holds:status",
-            "holds:filename",
-            "nested",
-            "sweeps",
-        }
-    )
-    | {"limits:reach", "limits:largest_bytes", "limits:per_second"}
-    | words("read", "attachments html number instant place person email url localized term_locales synonyms")
-    | words("read", "folder category section label machine_tags links")
-    | words("write", "attachments digests html number instant place person email url localized term_locales")
-    | words("write", "synonyms folder category section label machine_tags created links"),
     containers={"folder": "collection", "collection": "collection"},
     options={"security": "public", **_NAMED},
     listing="POST *scan*",

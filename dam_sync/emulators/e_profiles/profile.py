@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.emulators.kit.profile import Profile, words
+from dam_sync.emulators.kit.profile import Profile
 
 _CONSENT = "wrt_demo_Q7mz0Lr2Xk9sTn4b"
 
@@ -21,13 +21,6 @@ TRIAL = Profile(
         {"flow": "oauth", "client_id": "client-1", "client_secret": "client-secret-1", "refresh_token": _CONSENT},
     ),
     denied={"flow": "token", "token": "wat_demo_000000000000"},
-    lacks=frozenset(
-        {"attach", "relate", "holds:created", "holds:attachments", "holds:relations", "holds:status", "sweeps"}
-    )
-    | words("read", "digests email fileless folder hierarchy html instant label localized person place")
-    | words("read", "relations rows section synonyms term_locales url")
-    | words("write", "attachments created digests fileless folder hierarchy label links localized machine_tags")
-    | words("write", "relations rows section status synonyms term_locales"),
     refuses=frozenset({"fileless", "names"}),
     quiet=frozenset({"digests"}),
     overlaps=True,

@@ -21,8 +21,7 @@ class Profile:
 
     options, emulated: of the adapter and of its emulator. prefix: what the emulator puts before a catalogue's field
     keys. containers: which kind of container holds the catalogue's folders, labels and collections, by those words.
-    fixed: kinds of container and vocabularies that no call adds to. lacks: abilities it does not have, by the words of
-    `tests/conformance/abilities.py`: what needs them is skipped. refuses: what the contract lets it refuse as
+    fixed: kinds of container and vocabularies that no call adds to. refuses: what the contract lets it refuse as
     Unsupported (`fileless`: an asset without a file; `names`: letters to avoid in one reading of its contract). quiet:
     what it does not publish (`digests`; `values`: how many a field has, so that the cost of other values is not known).
     overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the calls
@@ -40,7 +39,6 @@ class Profile:
 
     auth: tuple[Auth, ...]
     denied: Auth
-    lacks: frozenset[str] = frozenset()
     containers: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     emulated: Mapping[str, Any] = field(default_factory=dict)
@@ -73,8 +71,3 @@ class Profile:
         """Texts that must never be shown."""
         ways = (*self.auth, self.denied)
         return frozenset(text for way in ways for key, text in way.items() if key not in PUBLIC)
-
-
-def words(way: str, features: str) -> frozenset[str]:
-    """Words of `Profile.lacks` for features that are not held: `words("read", "tags label")`."""
-    return frozenset(f"{way}:{name}" for name in features.split())

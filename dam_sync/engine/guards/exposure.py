@@ -16,7 +16,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
@@ -94,7 +94,8 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
 
 def can_close(context: RunContext) -> bool:
     """Whether the target can hide an asset, also one that it has."""
-    return context.target_schema.closes and Operation.UPDATE in context.target.capabilities
+    target = context.target.capabilities
+    return target.writes(Feature.CLOSED) and Operation.UPDATE in target
 
 
 def job_line(rules: Sequence[ExposureRule]) -> str:
@@ -159,7 +160,7 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
 
 
 def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
-    decided = replace(drafted.decided, same=context.target_schema.holds) if context.alike else drafted.decided
+    decided = replace(drafted.decided, same=context.target.capabilities.parts) if context.alike else drafted.decided
     audience, limits = context.target.audience(replace(draft, closed=False)), context.target.limits
     return widenings(asset, draft, audience, decided, context.clock.now(), limits.precision)
 

@@ -157,6 +157,12 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.CREATED: Support("yes", ""),
     Feature.LINKS: Support("permalinks, by option; one call per asset", ""),
     Feature.TRASH: Support("yes", "moved there, never purged"),
+    Feature.RESTRICTIONS: Support("compared by the exposure guard", ""),
+    Feature.FILENAME: Support("yes", ""),
+    Feature.SAME_NAMES: YES,
+    Feature.CLOSED: YES,  # wire A 2.1: drafts and archived media are not shown to ordinary users
+    Feature.CYCLES: YES,
+    Feature.OUTER_WHITESPACE: YES,
 }
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
-from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
@@ -173,8 +173,15 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.CREATED: Support("yes", "restored by administrators"),
     Feature.LINKS: Support("download URLs, by option", "", "the server creates its own"),
     Feature.TRASH: Support("yes", "moved there, never purged"),
+    Feature.RESTRICTIONS: Support("compared by the exposure guard", ""),
+    Feature.FILENAME: Support("yes", ""),
+    Feature.SAME_NAMES: YES,
+    Feature.CLOSED: YES,
+    Feature.TIME_OF_DAY: YES,
+    Feature.CYCLES: YES,
+    Feature.OUTER_WHITESPACE: YES,
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, memberships={"folder": MembershipWrite.WITH_ASSET})
 
 LEAVES = (
     OrphanRetention("an upload batch whose name was lost, or whose source asset is gone", timedelta(hours=4), "B 6.2"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from urllib.parse import quote, urlsplit
 
@@ -179,7 +179,8 @@ class DocumentsPart(HttpService):
         await self.tenant.release.get()
         await self.tenant.user.get()
         await self.tenant.root.get()
-        return fields.schema_of(await self.tenant.server.get(), self.api.options)
+        schema = fields.schema_of(await self.tenant.server.get(), self.api.options)
+        return replace(schema, capabilities=self.capabilities)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Those that are neither a group nor a user; one that may not be looked up counts as known (wire B 5.3). One

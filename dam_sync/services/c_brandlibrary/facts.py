@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
-from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
@@ -171,8 +171,18 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.EXPIRY: YES,
     Feature.CREATED: Support("yes", ""),
     Feature.LINKS: Support("CDN links, by option; one call per published asset", "", "the service creates its own"),
+    Feature.RESTRICTIONS: Support("compared by the exposure guard", ""),
+    Feature.FILENAME: YES,
+    Feature.SAME_NAMES: YES,
+    Feature.CLOSED: YES,  # wire C 1: assets that are not approved are not shown to ordinary users
+    Feature.TIME_OF_DAY: YES,
+    Feature.OUTER_WHITESPACE: Support("", "", "the service trims texts"),  # wire C 6.7
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
+CAPABILITIES = Capabilities(
+    features=FEATURES,
+    limits=LIMITS,
+    memberships={"section": MembershipWrite.AT_CREATION, "collection": MembershipWrite.AT_CREATION},
+)
 
 LEAVES = (
     OrphanRetention("an upload URL", timedelta(hours=24), "C 6.1"),

@@ -142,6 +142,13 @@ FEATURES: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.CREATED: _READ,
     Feature.LINKS: Support(why="links expire after seconds or days"),
     Feature.TRASH: YES,
+    Feature.RESTRICTIONS: Support("compared by the exposure guard", ""),
+    Feature.FILENAME: _READ,
+    Feature.SAME_NAMES: YES,
+    Feature.CLOSED: Support("yes", "if an option names a restricted security template"),
+    Feature.TIME_OF_DAY: Support(why="dates are whole days"),
+    Feature.CYCLES: Support(why="the service refuses them"),  # wire D 11.18
+    Feature.OUTER_WHITESPACE: YES,
 }
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 

@@ -15,6 +15,7 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.messages import Response
 from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
@@ -23,6 +24,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.forms import (
+    OPTIONAL,
     MetadataForms,
     Template,
     VocabularyValues,
@@ -183,7 +185,9 @@ class TemplatesPart(HttpService):
         schema = schema_of(forms, self.api.options.named, security.known)
         needs = {"groups"} if not security.default else set()
         needs |= {"profile"} if len(forms.templates) != 1 else set()
-        return replace(schema, needs=frozenset(needs), closes=bool(security.restricted))
+        lost = [Feature[name.upper()] for name in OPTIONAL if not getattr(self.api.options.named, name)]
+        self.remove_capabilities(writes=lost if security.restricted else [*lost, Feature.CLOSED])
+        return replace(schema, needs=frozenset(needs), capabilities=self.capabilities)
 
     def audience(self, draft: Draft) -> Audience:
         """Judged by the names of the security templates."""

@@ -117,7 +117,6 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=MEMBER_BATCH,
     filename=FILENAME,
-    filename_is_identity=True,  # wire E 6.7: an upload under an existing file name is a conflict or a version
 )
 
 CHUNKS_NEEDED = "let chunks be used: drop `chunked: off` from the options"
@@ -194,6 +193,13 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.CREATED: Support("the first upload", ""),
     Feature.LINKS: Support("embed links, by option", ""),
     Feature.TRASH: Support("yes", "moved there, never purged"),
+    Feature.FILELESS: Support(why="an asset is created by uploading its file"),  # wire E 6.2
+    Feature.RESTRICTIONS: Support("compared by the exposure guard", ""),
+    Feature.FILENAME: YES,
+    Feature.SAME_NAMES: Support(why="an upload under an existing file name is a conflict or a version"),  # wire E 6.7
+    Feature.CLOSED: Support("yes", "if an upload profile releases nothing"),
+    Feature.TIME_OF_DAY: YES,
+    Feature.OUTER_WHITESPACE: Support(why="the service trims texts"),  # wire E 6.4
 }
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
@@ -132,7 +132,9 @@ class ProfilesPart(HttpService):
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
         tenant, options, now = await self.tenant.load(), self.api.options, self.api.clock.now()
-        return fields.schema_of(tenant, now, versions=options.versioning, closes=security.closes(tenant, options, now))
+        if not security.closes(tenant, options, now):
+            self.remove_capabilities(writes=[Feature.CLOSED])
+        return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)
 
     def _notes(self, hits: wire.ProfilesHits, archives: bool) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}

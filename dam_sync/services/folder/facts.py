@@ -14,11 +14,12 @@ FILENAME_BYTES = 200  # of a name on disk; common file systems take 255
 LIMITS = Limits(
     page=PAGE, pace=Pace(at_once=8, storage_at_once=4), precision=timedelta(milliseconds=1), lag=timedelta(0)
 )
-READ_ONLY = {
+LESS = {
     Feature.MACHINE_TAGS: Support("yes", "", "no draft carries them"),
     Feature.LINKS: Support("yes", "", "no draft carries them"),
+    Feature.CLOSED: Support(why="it has no users"),
 }
-FEATURES: Mapping[Feature, Support] = {feature: READ_ONLY.get(feature, YES) for feature in Feature}
+FEATURES: Mapping[Feature, Support] = {feature: LESS.get(feature, YES) for feature in Feature}
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 KEPT = timedelta(days=1)
 LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: removed by a later run"),)
@@ -27,8 +28,5 @@ NOT_MOVED = (
     "times at which files of versions were stored",
 )
 CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})
-HELD = frozenset(
-    {"tags", "status", "release", "expiry", "groups", "restrictions", "versions", "attachments", "relations"}
-) | {"created", "filename"}
 CREATED = "created"  # the field that takes the date of creation
 SOURCE_KEY = "source_key"  # the field for the marker

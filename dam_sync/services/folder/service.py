@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
@@ -75,7 +76,7 @@ class FolderService(Service):
 
     async def schema(self) -> Schema:
         """See `Service.schema`."""
-        return await run_sync(self._tenant.schema)
+        return replace(await run_sync(self._tenant.schema), capabilities=self.capabilities)
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""

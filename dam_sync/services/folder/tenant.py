@@ -126,7 +126,6 @@ class Tenant:
             types=tuple(AssetType(name, profile=name) for name in types),
             locales=tuple(dict.fromkeys((*self._about().get("locales", ()), *adopted))),
             container_kinds=facts.CONTAINERS,
-            holds=facts.HELD,
         )
 
     def _declared(self) -> Iterator[Record]:

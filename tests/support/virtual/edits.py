@@ -10,7 +10,7 @@ from typing import Any
 
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import Asset, AssetId, Patch, Placement, Relation
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Json, Localized, Row, Term, Value
 from tests.conformance.catalogue import LINK, SCHEMA, asset
@@ -47,8 +47,7 @@ class Hand:
         """Put it into a container, take it out of another."""
         add = frozenset({await self.container(kind, into)}) if into else frozenset()
         gone = frozenset({await self.container(kind, out_of)}) if out_of else frozenset()
-        schema = await self.service.schema()
-        if Operation.PLACE not in self.service.capabilities or not schema.fills(kind):
+        if self.service.capabilities.membership(kind) is not MembershipWrite.IN_BULK:
             await self.service.update(asset.id, Patch(placements_add=add, placements_remove=gone))
             return
         for place in gone:

@@ -80,7 +80,7 @@ class Generated(Service):
                 ("keywords", FieldKind.TEXT, True),
             )
         }
-        return Schema(fields, types=(AssetType("Picture"),), container_kinds=frozenset({"folder"}), fileless=False)
+        return Schema(fields, types=(AssetType("Picture"),), container_kinds=frozenset({"folder"}))
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`."""

@@ -55,8 +55,6 @@ def schema_of(forms: MediaForms, offer: Offer) -> Schema:
         locales=offer.locales,
         container_kinds=frozenset({"folder", "label"}),
         relation_kinds=offer.link_types,  # no call lists them (wire A 14)
-        closes=True,  # drafts and archived media are no ordinary user's (wire A 2.1)
-        holds=frozenset({"status", "versions", "attachments", "relations"}),
     )
 
 

@@ -42,4 +42,4 @@ class HypermediaProbe(BasketReader):
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""
         offer = await self._tenant.offer()
-        return schema_of(await self._tenant.forms.get(), offer)
+        return replace(schema_of(await self._tenant.forms.get(), offer), capabilities=self.capabilities)

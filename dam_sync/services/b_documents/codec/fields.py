@@ -177,7 +177,6 @@ def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
         if info.vocabulary and info.vocabulary not in vocabularies:
             closed = info.vocabulary.startswith(ENUM)
             vocabularies[info.vocabulary] = Vocabulary(info.vocabulary, info.vocabulary, closed, info.parented)
-    relations = frozenset({"relations"}) if options.relations else frozenset()
     return Schema(
         fields={key: _field(info) for key, info in server.fields.items()},
         vocabularies=vocabularies,
@@ -188,11 +187,7 @@ def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
         container_kinds=frozenset({"folder", "collection"}),
         container_depth={"collection": 1},
         container_most={"folder": 1},
-        container_bulk=frozenset({"collection"}),
         relation_kinds=frozenset(options.relations),
-        closes=True,
-        holds=frozenset({"tags", "status", "release", "expiry", "groups", "versions", "attachments", "created"})
-        | relations,
     )
 
 

@@ -111,8 +111,4 @@ def schema_of(keys: Keys, *, extends: bool, payload: bool = False, section: str 
         container_depth={"section": 1, "collection": 1},
         container_most={"section": 1, "collection": 1},
         container_default=frozenset({Placement("section", (section,))} if section else ()),
-        container_fixed=frozenset({"section", "collection"}),
-        trims=True,  # wire C 6.7
-        closes=True,  # assets that are not approved are no ordinary user's (wire C 1)
-        holds=frozenset({"tags", "status", "release", "expiry", "versions", "attachments", "filename"}),
     )

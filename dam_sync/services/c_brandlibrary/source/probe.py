@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interprets_response
@@ -46,7 +47,8 @@ class BrandLibraryProbe(BrandLibraryBase):
         """Fields, vocabularies, what an asset can be given."""
         keys, payload = await self._tenant.keys.get(), await self._tenant.has_payload()
         options = self._api.options
-        return fields.schema_of(keys, extends=options.extend_lists, payload=payload, section=options.section)
+        schema = fields.schema_of(keys, extends=options.extend_lists, payload=payload, section=options.section)
+        return replace(schema, capabilities=self.capabilities)
 
     async def _notes(self, library: ChosenLibrary, user: str) -> list[str]:
         role = await self._role(library, user)

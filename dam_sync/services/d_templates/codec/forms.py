@@ -15,6 +15,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import text_of
 
 YES_NO = frozenset({"yes", "no"})
+OPTIONAL = ("release", "expiry", "status", "tags")  # parts of an asset kept in attributes that options name
 SYSTEM = "system_"  # wire D 5.1: the group every template has
 PUBLISHED = "published"  # the status of an asset whose status dropdown is empty
 
@@ -227,8 +228,7 @@ def schema_of(forms: MetadataForms, named: NamedAttributes, groups: Iterable[str
             types = frozenset(t.name for t in forms.templates.values() if key in t.attributes)
             fields[key] = _field(attribute, types, forms)
     used = {field.vocabulary for field in fields.values()} - {""}
-    holds = {"groups", "versions", "relations"}
-    optional = {name: key for name in ("release", "expiry", "status", "tags") if (key := getattr(named, name))}
+    optional = {name: key for name in OPTIONAL if (key := getattr(named, name))}
     return Schema(
         fields=fields,
         vocabularies={key: _vocabulary(key, forms) for key in sorted(used)},
@@ -238,9 +238,6 @@ def schema_of(forms: MetadataForms, named: NamedAttributes, groups: Iterable[str
         container_kinds=frozenset({"collection"}),
         container_depth={"collection": 1},
         relation_kinds=frozenset(facts.KINDS_OF_LINK),
-        relation_circles=False,  # wire D 11.18
-        rights_by_day=True,
-        holds=frozenset(holds | optional.keys()),
         held_by=dict(_held_by(forms, optional)),
     )
 

@@ -200,10 +200,8 @@ def texts_of(rows: Json) -> frozenset[str]:
     return frozenset(row for row in rows if isinstance(row, str)) if isinstance(rows, list) else frozenset()
 
 
-def schema_of(tenant: TenantSchema, now: datetime, *, versions: bool, closes: bool) -> Schema:
-    """The neutral schema; `versions`: whether an upload profile that makes versions is at hand. closes: whether one
-    that releases nothing is."""
-    holds = {"tags", "release", "expiry", "groups", "filename"} | ({"versions"} if versions else set())
+def schema_of(tenant: TenantSchema, now: datetime) -> Schema:
+    """The neutral schema."""
     listed = [info for info in tenant.fields.values() if info.kind is FieldKind.TERM]
     return Schema(
         fields=_derived() | {key: _field(info) for key, info in tenant.fields.items()},
@@ -214,10 +212,6 @@ def schema_of(tenant: TenantSchema, now: datetime, *, versions: bool, closes: bo
         labels=frozenset(),
         container_kinds=frozenset({"category", "collection"}),
         naming=NAMING,
-        trims=True,  # wire E 6.4
-        fileless=False,  # wire E 6.2: an asset is made by uploading its file
-        closes=closes,
-        holds=frozenset(holds),
     )
 
 
