@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import MappingError
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context, Service
+from dam_sync.model.service import Account, Connector, Context, Service
 from dam_sync.services import discover
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import Run
@@ -56,9 +56,9 @@ def refuse_unmarked(crosswalk: Crosswalk) -> None:
         raise MappingError(NO_MARKER, hint=MARKER_HINT)
 
 
-def job_of(job: Path | JobConfig) -> JobConfig:
-    """The job of a file, checked against the services there are. Raises ConfigError with every fault."""
-    return job if isinstance(job, JobConfig) else load_job(job, discover())
+def job_of(job: Path | JobConfig, connectors: Mapping[str, Connector] | None = None) -> JobConfig:
+    """The job of a file, checked against the installed services. Raises ConfigError with every fault."""
+    return job if isinstance(job, JobConfig) else load_job(job, connectors or discover())
 
 
 def reading_of_job(job: JobConfig) -> MappingReading:
@@ -87,6 +87,7 @@ def connect(
         folder=job.folder,
         options=options_of(connector, side.options),
         clock=options.clock,
+        transport=options.transport,
         vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
         budget=budget,
         calls_per_second=limits.calls_per_second,

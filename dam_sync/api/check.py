@@ -113,7 +113,8 @@ async def _about_side(
     try:
         for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))):
             options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
-            await refuse_unreachable(url, role)
+            if options.transport is None:
+                await refuse_unreachable(url, role)
         budget = MemoryBudget(MEMORY_FOR_FILES)
         service = connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
         stack.push_async_callback(service.close)
@@ -127,7 +128,7 @@ async def _about_side(
             await service.adopt_schema(sides.services["source"][1])
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
-        for finding in CheckResult.of(role, await explained(error, job, role)):
+        for finding in CheckResult.of(role, await explained(error, job, role, options)):
             yield finding
 
 

@@ -15,8 +15,9 @@ from dam_sync.config.side import auth_of, options_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import NotFound
+from dam_sync.model.ports import Transport
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import TRASH, Account, Context, Service, Window
+from dam_sync.model.service import TRASH, Account, Connector, Context, Service, Window
 from dam_sync.services import discover
 from dam_sync.store.credential_store import FileCredentialStore
 
@@ -75,21 +76,26 @@ async def connect(
     options: Dictionary[str, Any] | None = None,
     credentials: Path | None = None,
     clock: Clock = SYSTEM_CLOCK,
+    transport: Transport | None = None,
+    connectors: Dictionary[str, Connector] | None = None,
 ) -> AsyncIterator[ConnectedService]:
     """Open a service for reading. The arguments are those of a side of a job file; a secret in `auth` is a value or a
-    reference such as `${env:NAME}`. credentials: the file in which tokens are kept that a service renews.
+    reference such as `${env:NAME}`. credentials: the file in which tokens are kept that a service renews. clock,
+    transport, connectors: see `RunOptions`.
 
     Raises ConfigError with everything that is wrong; `probe` makes the first call.
     """
+    known = connectors or discover()
     given = {"base_url": base_url, "tenant_url": tenant_url, "auth": auth, "options": options}
-    side = side_of_code({"kind": kind, **{key: value for key, value in given.items() if value}}, discover())
-    connector = discover()[kind]
+    side = side_of_code({"kind": kind, **{key: value for key, value in given.items() if value}}, known)
+    connector = known[kind]
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url,
         auth=auth_of(connector, side.auth),
         options=options_of(connector, side.options),
         clock=clock,
+        transport=transport,
         vault=FileCredentialStore(credentials) if credentials is not None else None,
         read_only=True,
     )

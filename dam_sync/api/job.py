@@ -14,6 +14,7 @@ from dam_sync.api.mapping import Mapping
 from dam_sync.api.run_options import RunOptions, cause_of
 from dam_sync.config.job import JobConfig, job_of_code
 from dam_sync.model.errors import StopRequested
+from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Job:
 
     `Job.load("job.yaml")` reads a job file. In code, `source` and `target` have the keys they have in a job file;
     `settings` are its keys `state`, `limits` and `policy`. A secret in `auth` is a value or a reference such as
-    `${env:NAME}`; it is never stored. Relative paths are resolved against `folder`.
+    `${env:NAME}`; it is never stored. Relative paths are resolved against `folder`. `connectors` replace the installed
+    services.
 
     Every method can be repeated; `run` continues where an earlier one stopped. Use new `RunOptions` for every call.
     """
@@ -45,19 +47,21 @@ class Job:
         mapping: Mapping | Path | str,
         name: str = "job",
         folder: Path | str = ".",
+        connectors: Dictionary[str, Connector] | None = None,
         **settings: Any,
     ) -> None:
         """Raises ConfigError with everything that is wrong; no service is called."""
         given = mapping.given if isinstance(mapping, Mapping) else None
         body = {"version": 1, "name": name, "source": dict(source), "target": dict(target), **settings}
         body["mapping"] = given.written.file if given is not None else str(mapping)
-        self._config = job_of_code(body, Path(folder).absolute(), discover(), given)
+        self._config = job_of_code(body, Path(folder).absolute(), connectors or discover(), given)
+        self._connectors = connectors
 
     @classmethod
-    def load(cls, path: Path | str) -> Job:
+    def load(cls, path: Path | str, connectors: Dictionary[str, Connector] | None = None) -> Job:
         """The job of a job file. Raises ConfigError with every fault, its file and line."""
         made = cls.__new__(cls)
-        made._config = job_of(Path(path))
+        made._config, made._connectors = job_of(Path(path), connectors), connectors
         return made
 
     @property
@@ -71,13 +75,13 @@ class Job:
         """Everything that can be known before anything moves. What is wrong is in the result, not raised."""
         from dam_sync.api.check import check_job
 
-        return await _watched(check_job, self._config, options, progress)
+        return await self._watched(check_job, options, progress)
 
     async def plan(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
         """A dry run: what `run` would do, with the calls and the time it would take. Nothing is written."""
         from dam_sync.api.jobs import plan_job
 
-        return await _watched(plan_job, self._config, options, progress)
+        return await self._watched(plan_job, options, progress)
 
     async def run(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
         """Migrate, or bring the target up to date. Safe to repeat; call it again to continue.
@@ -86,7 +90,7 @@ class Job:
         """
         from dam_sync.api.jobs import run_job
 
-        return await _watched(run_job, self._config, options, progress)
+        return await self._watched(run_job, options, progress)
 
     async def verify(
         self,
@@ -102,7 +106,7 @@ class Job:
         async def verified(config: JobConfig, given: RunOptions) -> Report:
             return await verify_job(config, given, level, sample)
 
-        return await _watched(verified, self._config, options, progress)
+        return await self._watched(verified, options, progress)
 
     async def adopt(
         self,
@@ -117,7 +121,7 @@ class Job:
         async def adopted(config: JobConfig, given: RunOptions) -> Report:
             return await adopt_job(config, given, adoption or Adoption())
 
-        return await _watched(adopted, self._config, options, progress)
+        return await self._watched(adopted, options, progress)
 
     async def status(self) -> dict[str, Any]:
         """Where the job stands, without calling a service. Raises ConfigError if it never ran."""
@@ -131,26 +135,27 @@ class Job:
 
         return await job_errors(self._config, causes, retry)
 
-
-async def _watched(
-    work: Callable[[JobConfig, RunOptions], Coroutine[Any, Any, T]],
-    config: JobConfig,
-    options: RunOptions | None,
-    progress: ProgressCallback | None,
-) -> T:
-    """The result of the work, its progress reported meanwhile. Raises the first cause of an error, never a group."""
-    given = options or RunOptions()
-    try:
-        async with anyio.create_task_group() as group:
-            if progress is not None:
-                group.start_soon(_report_progress, progress, given)
-            result = await work(config, given)
-            group.cancel_scope.cancel()
-    except (StopRequested, BaseExceptionGroup) as error:
-        raise cause_of(error) from error
-    if progress is not None:
-        progress(given.snapshot())
-    return result
+    async def _watched(
+        self,
+        work: Callable[[JobConfig, RunOptions], Coroutine[Any, Any, T]],
+        options: RunOptions | None,
+        progress: ProgressCallback | None,
+    ) -> T:
+        """The result of the work, its progress reported meanwhile. Raises the first cause of an error, never a
+        group."""
+        given = options or RunOptions()
+        given.connectors = given.connectors or self._connectors
+        try:
+            async with anyio.create_task_group() as group:
+                if progress is not None:
+                    group.start_soon(_report_progress, progress, given)
+                result = await work(self._config, given)
+                group.cancel_scope.cancel()
+        except (StopRequested, BaseExceptionGroup) as error:
+            raise cause_of(error) from error
+        if progress is not None:
+            progress(given.snapshot())
+        return result
 
 
 async def _report_progress(progress: ProgressCallback, options: RunOptions) -> None:

@@ -52,7 +52,7 @@ async def refuse_unreachable(url: str, role: str) -> None:
         raise Transient(f"{place}: port {port}: {error.strerror or 'no connection'}", hint=hint) from None
 
 
-async def explained(error: DamSyncError, job: JobConfig, role: str) -> DamSyncError:
+async def explained(error: DamSyncError, job: JobConfig, role: str, options: RunOptions) -> DamSyncError:
     """What a failed first call means for the job file: a refused credential, or an address of something else."""
     side = job.source if role == "source" else job.target
     if isinstance(error, Denied):
@@ -63,7 +63,7 @@ async def explained(error: DamSyncError, job: JobConfig, role: str) -> DamSyncEr
         return error
     root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
     hint = "check `base_url`: it is the address of the service, without the path of a page or of the API"
-    if side.base_url.rstrip("/") != root and await _answers(job, role, root):
+    if side.base_url.rstrip("/") != root and await _answers(job, role, root, options):
         hint = f"did you mean base_url: {root}?"
     text = f"{role}.base_url: {side.base_url} answers, but not as {side.kind}: {error.message}"
     return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
@@ -86,13 +86,13 @@ def _is_page(error: DamSyncError) -> bool:
     return any(word in error.message for word in ("HTML", "501", "cannot be read"))
 
 
-async def _answers(job: JobConfig, role: str, root: str) -> bool:
+async def _answers(job: JobConfig, role: str, root: str, options: RunOptions) -> bool:
     """Whether the service of the job is at this address of the same host."""
     side = job.source if role == "source" else job.target
     other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})
     other._folder = job._folder
     try:
-        service = connect(other, role, RunOptions(), MemoryBudget(1 << 20), read_only=True, attempts=1)
+        service = connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1)
     except DamSyncError:
         return False
     try:

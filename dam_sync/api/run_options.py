@@ -14,6 +14,8 @@ from dam_sync.engine.run import first_cause
 from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Progress, RunControl
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient
+from dam_sync.model.ports import Transport
+from dam_sync.model.service import Connector
 from dam_sync.report.terminal import duration
 
 WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
@@ -26,7 +28,11 @@ INTERRUPTED = "stopped by {}; what was in hand is finished"
 
 @dataclass(slots=True)
 class RunOptions:
-    """One command's options, its progress, and the means to stop it."""
+    """One command's options, its progress, and the means to stop it.
+
+    clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
+    the caller closes) and the installed services.
+    """
 
     full: bool = False
     repair: bool = False
@@ -42,6 +48,8 @@ class RunOptions:
     control: RunControl = field(default_factory=RunControl)
     progress: Progress = field(default_factory=Progress)
     clock: Clock = field(default_factory=lambda: SystemClock())
+    transport: Transport | None = None
+    connectors: Mapping[str, Connector] | None = None
     began: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -70,14 +70,16 @@ def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, An
     return {**side, "auth": auth} if auth else side
 
 
-async def write_suggested_mapping(job_path: Path, mapping: Path, marker: str = "") -> None:
+async def write_suggested_mapping(
+    job_path: Path, mapping: Path, marker: str = "", options: RunOptions | None = None
+) -> None:
     """A mapping that follows from the two schemas, for a job whose mapping file is not there yet."""
     mapping.write_text("version: 1\n", encoding="utf-8")
     job, budget = job_of(job_path), MemoryBudget(NO_FILES)
     schemas: list[Schema] = []
     letters, sample = 0, None
     for role in ("source", "target"):
-        service = connect(job, role, RunOptions(), budget, read_only=True)
+        service = connect(job, role, options or RunOptions(), budget, read_only=True)
         try:
             await service.probe()
             if schemas:

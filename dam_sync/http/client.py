@@ -12,11 +12,11 @@ from dam_sync.http.auth.base import Authenticator, TokenRequester
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
+from dam_sync.http.exchange import RawResponse
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
-from dam_sync.http.transport import RawResponse
 from dam_sync.http.urls import BaseUrls, ResolvedUrl
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient
 from dam_sync.model.limits import MeasuredPace
@@ -67,7 +67,7 @@ class Client:
     def measured_pace(self) -> MeasuredPace:
         """The current rate, and the mean time from the permit of an API call to the end of its response."""
         dispatcher = self._dispatcher
-        mean = dispatcher.answering / dispatcher.answered if dispatcher.answered else None
+        mean = dispatcher.response_seconds / dispatcher.responses if dispatcher.responses else None
         return MeasuredPace(replace(self._config.pace, per_second=dispatcher.bucket.rate), mean)
 
     @property

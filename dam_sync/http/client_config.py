@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import httpx
+
 from dam_sync.http.auth.base import Authenticator
+from dam_sync.http.bounds import CONNECT_SECONDS
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.http.retry import RetryAfter, standard
-from dam_sync.http.transport import TransportName
 from dam_sync.model.clock import Clock
+from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Context
 
@@ -23,7 +26,7 @@ class ClientConfig:
     bases: base URLs of the API by name, "" is the default. pace: see `Pace`. bandwidth: bytes per second over all
     bodies. max_calls: API calls this client may send in total. may_write: see `Context`. retry_after: reads a pause in
     seconds from response headers (lower case) and the current time. attempts: how often one request is sent at most.
-    headers: sent with every API call.
+    headers: sent with every API call. transport: used instead of the network; whoever passes it closes it.
     """
 
     service: str
@@ -37,7 +40,8 @@ class ClientConfig:
     max_calls: int | None = None
     may_write: Callable[[], None] | None = None
     retry_after: RetryAfter = standard
-    transport: TransportName = "aiohttp"
+    transport: httpx.AsyncBaseTransport | None = None
+    connect_seconds: float = CONNECT_SECONDS
     attempts: int = ATTEMPTS
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -53,9 +57,18 @@ class ClientConfig:
             rules=rules,
             pace=pace,
             clock=context.clock,
+            transport=_transport_of(context),
             read_only=context.read_only,
             bandwidth=context.bandwidth,
             max_calls=context.max_calls,
             may_write=context.may_write,
             attempts=context.attempts or ATTEMPTS,
         )
+
+
+def _transport_of(context: Context) -> httpx.AsyncBaseTransport | None:
+    """Raises ConfigError for anything that httpx cannot send with."""
+    given = context.transport
+    if given is None or isinstance(given, httpx.AsyncBaseTransport):
+        return given
+    raise ConfigError(f"a transport is an httpx.AsyncBaseTransport, not a {type(given).__name__}")

@@ -1,4 +1,4 @@
-"""Sends one request: concurrency limit, rate limit, counters, credentials, bandwidth."""
+"""Sends one request: concurrency limit, rate limit, counters, bandwidth."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+import httpx
 import structlog
 
-from dam_sync.http.bounds import READ_SECONDS
+from dam_sync.http.bounds import READ_SECONDS, WRITE_SECONDS
 from dam_sync.http.client_config import ClientConfig
+from dam_sync.http.exchange import RawResponse, RequestBody, open_response
+from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.limiters import AdaptiveRateLimiter, BandwidthLimiter, Permit
 from dam_sync.http.messages import Request
 from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.retry import PATIENCE
-from dam_sync.http.transport import RawRequest, RawResponse, Transport
+from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
 from dam_sync.model.write_record import count_call
@@ -26,6 +29,7 @@ from dam_sync.model.write_record import count_call
 _READING = frozenset({"GET", "HEAD"})
 _TOO_FAST = frozenset({429, 503})
 _CARRIED = frozenset({"accept", "accept-encoding", "range", "if-range", "user-agent"})  # to another origin
+_POOL_SECONDS = 60.0
 _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip, deflate"}
 
 _log = structlog.get_logger()
@@ -73,7 +77,9 @@ class RequestDispatcher:
 
     def __init__(self, config: ClientConfig) -> None:
         self._clock = config.clock
-        self._transport = Transport(config.transport)
+        self._transport = config.transport or NetworkTransport()
+        self._is_own = config.transport is None
+        self._connect_seconds = config.connect_seconds
         self._max_calls = config.max_calls
         self._may_write = config.may_write
         self._read_only = config.read_only
@@ -85,8 +91,8 @@ class RequestDispatcher:
         self.flow = BandwidthLimiter(config.bandwidth, config.clock)
         self.calls: Counter[str] = Counter()
         self.sent = 0
-        self.answered = 0
-        self.answering = 0.0  # seconds, of those answered
+        self.responses = 0
+        self.response_seconds = 0.0  # of those API calls, from the permit to the end of the response
         self.storage_calls = 0
 
     async def exchange(
@@ -96,7 +102,7 @@ class RequestDispatcher:
         success. Only API calls get `credential` and the service's own headers.
 
         Raises StopRequested beyond `max_calls`, Throttled if the requested pause is too long, what `may_write` raises
-        unless the method is GET or HEAD, and what `Transport.open` raises.
+        unless the method is GET or HEAD, and what `open_response` raises.
         """
         outgoing = self._outgoing(prepared, resolved, credential)
         async with self._api if resolved.api else self.storage:
@@ -109,23 +115,24 @@ class RequestDispatcher:
             if prepared.whole or not 200 <= response.status < 300:
                 await self.flow.pass_on(len(await response.read()))
         if permit is not None:
-            self.answered += 1
-            self.answering += self._clock.monotonic() - permit.released
+            self.responses += 1
+            self.response_seconds += self._clock.monotonic() - permit.released
             self._learn(response, permit)
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
 
     async def close(self) -> None:
-        """Close every connection."""
-        await self._transport.close()
+        """Close every connection, except those of a transport that was passed in."""
+        if self._is_own:
+            await self._transport.aclose()
 
-    async def _opened(self, outgoing: RawRequest, permit: Permit | None) -> RawResponse:
+    async def _opened(self, outgoing: httpx.Request, permit: Permit | None) -> RawResponse:
         if permit is None:
             self.storage_calls += 1
-            return await self._transport.open(outgoing)
-        response = await self._transport.open(outgoing)
-        permit.answered = self._clock.monotonic()
+        response = await open_response(self._transport, outgoing)
+        if permit is not None:
+            permit.answered = self._clock.monotonic()
         return response
 
     async def _admit(self, operation: str) -> Permit:
@@ -149,16 +156,35 @@ class RequestDispatcher:
         elif response.status < 500:
             self.bucket.succeeded()
 
-    def _outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl, credential: Mapping[str, str]) -> RawRequest:
-        body = prepared.body
-        if callable(body) and self.flow.limited:
-            body = self._metered(body)
+    def _outgoing(
+        self, prepared: PreparedRequest, resolved: ResolvedUrl, credential: Mapping[str, str]
+    ) -> httpx.Request:
+        """The request as it is sent. Raises ContractBroken for one that cannot be."""
         headers = {**_DEFAULTS, **prepared.headers}
         if resolved.api:
             headers = {**self._headers, **prepared.headers, **{name.lower(): text for name, text in credential.items()}}
-        return RawRequest(
-            prepared.method, resolved.url, resolved.host, headers, body, prepared.size, prepared.read_seconds
-        )
+        body: Body | RequestBody = prepared.body
+        if callable(body):
+            body = RequestBody(self._metered(body) if self.flow.limited else body, prepared.size or 0)
+        timeouts = {
+            "connect": self._connect_seconds,
+            "read": prepared.read_seconds,
+            "write": WRITE_SECONDS,
+            "pool": _POOL_SECONDS,
+        }
+        try:
+            request = httpx.Request(
+                prepared.method,
+                resolved.url,
+                headers=headers,
+                content=body,
+                extensions={"timeout": timeouts},
+            )
+        except FAILURES as problem:
+            raise failure(problem, resolved.host) from None
+        if isinstance(body, RequestBody):
+            request.stream = body  # httpx has wrapped it
+        return request
 
     def _metered(self, source: Callable[[], AsyncIterator[bytes]]) -> Callable[[], AsyncIterator[bytes]]:
         async def blocks() -> AsyncGenerator[bytes, None]:

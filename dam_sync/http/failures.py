@@ -8,7 +8,6 @@ import ssl
 from collections.abc import Iterator
 
 import aiohttp
-import httpcore
 import httpx
 
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
@@ -52,7 +51,7 @@ def failure(problem: BaseException, host: str, *, answering: bool = False, proxy
 
 def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError | None:
     """The error if the proxy refused the connection or cannot be reached, otherwise None."""
-    told = [cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError | httpcore.ProxyError)]
+    told = [cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError)]
     if told:
         status = next(
             (word for cause in told for word in _NUMBER.findall(f"{getattr(cause, 'status', '')} {cause}")), ""
@@ -112,5 +111,3 @@ def _causes(problem: BaseException) -> Iterator[BaseException]:
             left.extend(cause.exceptions)
         inner = (cause.__cause__, getattr(cause, "os_error", None), getattr(cause, "certificate_error", None))
         left.extend(each for each in inner if isinstance(each, BaseException))
-        if isinstance(cause, httpcore.ConnectError) and cause.__cause__ is None and cause.__context__ is not None:
-            left.append(cause.__context__)  # its pool raises it again "from None"; this one always had a cause

@@ -10,10 +10,10 @@ from typing import TypeAlias
 import tenacity
 
 from dam_sync.http.dates import http_date
+from dam_sync.http.exchange import RawResponse
 from dam_sync.http.failures import NotSent
 from dam_sync.http.messages import Request, looks_like_html
 from dam_sync.http.parsing import InvalidJson, parsed
-from dam_sync.http.transport import RawResponse
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import Throttled, Transient
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
 from dam_sync.http.dispatch import RequestDispatcher
-from dam_sync.http.transport import RawResponse
+from dam_sync.http.exchange import RawResponse
 from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, Transient
 
 _LENGTH = re.compile(r"[0-9]{1,18}")

@@ -12,6 +12,14 @@ from dam_sync.model.values import Json
 Call: TypeAlias = Callable[[], Awaitable[Json]]
 
 
+class Transport(Protocol):
+    """Carries HTTP requests instead of the network: an `httpx.AsyncBaseTransport`, which this layer cannot name."""
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...
+
+
 class Stream(Protocol):
     """Bytes of a file from some offset on. `start` is where they really begin: 0 when the server ignored the offset."""
 

@@ -22,7 +22,7 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
-from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream
+from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
 
@@ -339,6 +339,7 @@ class Context:
     tenant_url: str = ""
     folder: Path = Path()
     clock: Clock = field(default_factory=SystemClock)
+    transport: Transport | None = None  # used instead of the network, never closed by the service
     vault: CredentialStore | None = None
     budget: Budget | None = None
     calls_per_second: float | None = None

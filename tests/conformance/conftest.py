@@ -18,7 +18,7 @@ from tests.conformance.abilities import abilities
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
-from tests.support.nearby import Nearby, handing_over
+from tests.support.nearby import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
 
 Start = Callable[..., Tenant]
@@ -53,10 +53,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nearby() -> Iterator[Nearby]:
+def nearby() -> Nearby:
     """The emulated services of this process, called without sockets."""
-    with handing_over() as services:
-        yield services
+    return Nearby()
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +68,7 @@ def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, near
     def begin(records: Any, **options: Json) -> Tenant:
         running.append(started(kind, records, spool, **{"variant": variant, **options}))
         nearby.add(running[-1].served)
+        running[-1].transport = nearby.transport
         return running[-1]
 
     yield begin

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import httpx
+
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
@@ -45,6 +47,7 @@ class Tenant(Emulated):
     wired: Wired
     spool: Path
     variant: str = ""
+    transport: httpx.AsyncBaseTransport | None = None
 
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
         """A new connection; `options` are added to those of the table, the rest goes into the Context."""
@@ -56,6 +59,7 @@ class Tenant(Emulated):
             {**self.wired.options, **second, **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),
+            transport=self.transport,
             vault=more.pop("vault", None) or MemoryVault(),
             budget=MemoryBudget(BUDGET),
             **more,

@@ -26,7 +26,7 @@ from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import VARIANTS, WIRED
 from tests.support.arrivals import Arrivals, arrivals_noted
-from tests.support.fuse import install
+from tests.support.fuse import FusedTransport
 from tests.support.interrupted import Breaking
 from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
@@ -222,9 +222,11 @@ async def test_a_kill_around_any_call_sends_no_finished_part_again(parted: Tenan
     for number in range(1, MOMENTS):
         async with upload(parted, way) as one:
             fuse = Fuse(Point("call", when, number))
-            with pytest.MonkeyPatch.context() as patch:
-                install(fuse, patch)
-                ended = await one.interrupted()
+            inner = parted.transport
+            assert inner is not None
+            parted.transport = FusedTransport(inner, fuse)
+            ended = await one.interrupted()
+            parted.transport = inner
             if not fuse.blown:
                 assert not ended
                 break

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.engine.report import count_operations
@@ -45,9 +44,9 @@ def test_a_run_takes_what_its_plan_forecast(tmp_path: Path, kinds: tuple[str, st
             tenant = universe.tenant(kind, records, **{**options_of(kind), **UNLIMITED.get(kind, {})})
             sides.append(Emulated(kind, tenant.url, profile_of(kind).parted))
         job = write_job(tmp_path / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
-        universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS))
-        plan = universe.do(plan_job(job, RunOptions()))
-        run = universe.do(run_job(job, RunOptions()))
+        universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS, universe.options()))
+        plan = universe.do(plan_job(job, universe.options()))
+        run = universe.do(run_job(job, universe.options()))
     assert run.counts["created"] == ASSETS
     assert plan.forecast_seconds == pytest.approx(run.seconds, rel=WITHIN)
 
@@ -71,8 +70,8 @@ def picture(number: int) -> dict[str, Any]:
 def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, taken: int, full: bool) -> None:
     with Simulation(tmp_path, ("a_hypermedia", "e_profiles")).moving() as move:
         with pytest.raises(StopRequested):
-            move.universe.live(move.job, RunOptions(limit=taken))
-        options = RunOptions(full=full)
+            move.universe.live(move.job, limit=taken)
+        options = move.universe.options(full=full)
         plan, before = move.universe.do(plan_job(move.job, options)), ledger(move)
         run = move.universe.do(run_job(move.job, options))
         assets = len(move.source.assets)

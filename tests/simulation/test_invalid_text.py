@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
-from dam_sync.api.run_options import RunOptions
-from dam_sync.http.transport import RawRequest
 from tests.support.pairs import KINDS
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.mutations import written
 from tests.support.virtual.reply import Reply
-from tests.support.virtual.universe import process
 
 TITLE = b"Picture 3"
 
@@ -26,7 +24,7 @@ def test_a_lone_surrogate_in_one_title_stops_no_library(tmp_path: Path, kind: st
         carry = network.carry
         changed = 0
 
-        async def carried(outgoing: RawRequest) -> Reply:
+        async def carried(outgoing: httpx.Request) -> Reply:
             nonlocal changed
             reply = await carry(outgoing)
             body = b"".join(reply.blocks)
@@ -36,7 +34,7 @@ def test_a_lone_surrogate_in_one_title_stops_no_library(tmp_path: Path, kind: st
             return reply
 
         network.carry = carried  # type: ignore[method-assign]
-        report = move.universe.do(process(move.job, Fuse(), RunOptions()))
+        report = move.universe.do(move.universe.process(move.job, Fuse()))
         rows = [row for row in move.target.assets if row["status"] != "trash"]
     assert changed
     assert len(rows) == 5

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.api.run_options import RunOptions
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Asset, Patch
 from tests.support.connected import Bytes
@@ -146,7 +145,7 @@ def test_a_repair_that_was_killed_is_resumed_by_the_next_run(tmp_path: Path, kin
         folder.mkdir()
         with scene(folder, KINDS[kind], edits, exposure=REOPENS) as made:
             made.edit()
-            fuse = made.universe.live(made.job, RunOptions(repair=True), Fuse(point))
+            fuse = made.universe.live(made.job, Fuse(point), repair=True)
             assert fuse.blown == (point is not None)
             if point is None:
                 points += [

@@ -14,7 +14,6 @@ from tests.support.pairs import KINDS
 from tests.support.virtual.crashes import IN_DOUBT
 from tests.support.virtual.fuse import COMMIT, Fuse
 from tests.support.virtual.moves import Move, Simulation, State, differences
-from tests.support.virtual.universe import process
 
 TARGETS = KINDS
 STILL = 45.0  # seconds a process stands still: longer than its lease lives
@@ -33,10 +32,10 @@ def moving(tmp_path: Path, kind: str) -> Iterator[tuple[Move, State, Fuse]]:
 async def both(move: Move, commits: int) -> DamSyncError | None:
     """The first is well and at it when the second comes; what the second was told."""
     fuse, told = Fuse(), None
-    first = asyncio.ensure_future(process(move.job, fuse))
+    first = asyncio.ensure_future(move.universe.process(move.job, fuse))
     await fuse.reaches(COMMIT, commits)
     try:
-        await asyncio.ensure_future(process(move.job, Fuse()))
+        await asyncio.ensure_future(move.universe.process(move.job, Fuse()))
     except DamSyncError as error:
         told = error
     await asyncio.gather(first, return_exceptions=True)
@@ -46,11 +45,11 @@ async def both(move: Move, commits: int) -> DamSyncError | None:
 async def taken_over(move: Move, commits: int) -> BaseException | None:
     """The first stands still, the second does everything, the first wakes up; what the first ended with."""
     fuse = Fuse()
-    first = asyncio.ensure_future(process(move.job, fuse))
+    first = asyncio.ensure_future(move.universe.process(move.job, fuse))
     await fuse.reaches(COMMIT, commits)
     fuse.frozen = asyncio.Event()
     await asyncio.sleep(STILL)
-    await asyncio.ensure_future(process(move.job, Fuse()))
+    await asyncio.ensure_future(move.universe.process(move.job, Fuse()))
     fuse.frozen.set()
     (ended,) = await asyncio.gather(first, return_exceptions=True)
     return ended if isinstance(ended, BaseException) else None

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import run_job, verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.engine.verify import Verifier
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.model.asset import Asset, Loss
@@ -42,7 +41,7 @@ def test_what_is_missing_is_told(
     monkeypatch.setattr(Verifier, "_with_members", losing)
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
-        verdict = move.universe.do(verify_job(move.job, RunOptions(), level, "100%")).verdict
+        verdict = move.universe.do(verify_job(move.job, move.universe.options(), level, "100%")).verdict
     assert {found["path"] for _, _, found in verdict["differences"]} == ({path} if path else set())
     assert verdict["clean"] == (not path)
 
@@ -59,7 +58,7 @@ def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, mo
             )
 
         monkeypatch.setattr(Crosswalk, "draft", unfit)
-        verdict = move.universe.do(verify_job(move.job, RunOptions(), "fields", "100%")).verdict
+        verdict = move.universe.do(verify_job(move.job, move.universe.options(), "fields", "100%")).verdict
     assert not verdict["clean"]
     assert verdict["different"] == verdict["checked"]
     assert {found["path"] for _, _, found in verdict["differences"]} == {"fields.title"}
@@ -68,7 +67,7 @@ def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, mo
 def test_an_operator_who_wants_an_end_is_heeded(tmp_path: Path) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
-        options = RunOptions()
+        options = move.universe.options()
         options.to_control().stop("enough")
         with pytest.raises(StopRequested, match="enough"):
             move.universe.do(verify_job(move.job, options, "fields", "100%"))
@@ -78,8 +77,8 @@ def test_an_asset_that_never_was_is_not_remembered(tmp_path: Path) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
         with pytest.raises(ConfigError, match="the source has no asset 8803x"):
-            move.universe.live(move.job, RunOptions(only=frozenset({"8803x"})))
-        report = move.universe.do(run_job(move.job, RunOptions()))
+            move.universe.live(move.job, only=frozenset({"8803x"}))
+        report = move.universe.do(run_job(move.job, move.universe.options()))
     assert report.parked == []
 
 
@@ -92,7 +91,7 @@ def test_plain_text_written_to_a_field_of_several_languages_is_compared_as_it_wa
         titles = [row["fields"]["title"] for row in move.target.assets if row["status"] != "trash"]
         assert titles
         assert all(set(title["texts"]) == {"en"} for title in titles)
-        verdict = move.universe.do(verify_job(move.job, RunOptions(), "fields", "100%")).verdict
+        verdict = move.universe.do(verify_job(move.job, move.universe.options(), "fields", "100%")).verdict
     assert (verdict["equal"], verdict["differences"]) == (len(titles), [])
 
 
@@ -109,6 +108,6 @@ def test_an_asset_that_its_listing_carried_is_not_read_once_more(tmp_path: Path,
     with Simulation(tmp_path, (kind, kind), SEED).moving() as move:
         move.live()
         move.universe.do(move.universe.clock.sleep(LAGS))
-        report = move.universe.do(verify_job(move.job, RunOptions(), "fields", "100%"))
+        report = move.universe.do(verify_job(move.job, move.universe.options(), "fields", "100%"))
     assert report.verdict["equal"] == report.verdict["checked"] > 0
     assert report.source.calls.get(read, 0) == 0

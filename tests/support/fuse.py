@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+import httpx
 
-from dam_sync.http import dispatch
-from dam_sync.http.transport import RawRequest, RawResponse, Transport
 from tests.support.virtual.fuse import CALL, Crash, Fuse
 
 
-class FusedWire(Transport):
-    """See `Transport`; another one behind a Fuse."""
+class FusedTransport(httpx.AsyncBaseTransport):
+    """Another transport behind a Fuse."""
 
-    def __init__(self, inner: Transport, fuse: Fuse) -> None:
+    def __init__(self, inner: httpx.AsyncBaseTransport, fuse: Fuse) -> None:
         self._inner = inner
         self._fuse = fuse
 
-    async def open(self, outgoing: RawRequest) -> RawResponse:
-        """See `Transport.open`; the head of an answer comes after the effect of its call."""
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The head of a response comes after the effect of its call."""
         number = self._fuse.enter(CALL)
-        answer = await self._inner.open(outgoing)
+        response = await self._inner.handle_async_request(request)
         try:
             self._fuse.leave(CALL, number)
         except Crash:
-            await answer.aclose()
+            await response.aclose()
             raise
-        return answer
-
-    async def close(self) -> None:
-        """See `Transport.close`."""
-        await self._inner.close()
-
-
-def install(fuse: Fuse, patch: pytest.MonkeyPatch) -> None:
-    """Every service connected from now on goes through this fuse."""
-    wire = dispatch.Transport
-    patch.setattr(dispatch, "Transport", lambda name: FusedWire(wire(name), fuse))
+        return response

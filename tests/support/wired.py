@@ -13,7 +13,6 @@ from tests.support.raw_server import RawServer
 from tests.support.stepped_clock import SteppedClock
 
 TOKEN = "token-9f8e7d6c5b4a"
-TRANSPORTS = ("aiohttp", "plain")
 
 
 def wiring_of(server: RawServer | str, **changes: Any) -> ClientConfig:

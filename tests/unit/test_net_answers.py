@@ -1,4 +1,4 @@
-"""Answers of all shapes: what is taken, what is asked for again, what is told. Both transports."""
+"""Answers of all shapes: what is taken, what is asked for again, what is told."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import pytest
 
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Transient
 from tests.support.raw_server import RawServer, Said, Seen, in_turn, no_http, said
-from tests.support.wired import TOKEN, TRANSPORTS, client_of, get, post
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from tests.support.wired import TOKEN, client_of, get, post
 
 
 @pytest.mark.parametrize(
@@ -25,77 +20,77 @@ def transport(request: pytest.FixtureRequest) -> str:
         (Said(200, b"\xff\xfe\x00"), "bytes beginning"),
     ],
 )
-async def test_an_answer_that_is_no_json_is_told(transport: str, answer: Said, words: str) -> None:
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+async def test_an_answer_that_is_no_json_is_told(answer: Said, words: str) -> None:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match=words) as caught:
             (await client.send(get(asset="9"))).json()
     assert (caught.value.service, caught.value.operation, caught.value.asset) == ("x_service", "GET /v2/thing", "9")
     assert caught.value.hint
 
 
-async def test_a_page_instead_of_json_is_asked_for_again(transport: str) -> None:
+async def test_a_page_instead_of_json_is_asked_for_again() -> None:
     page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
     async with (
         RawServer(in_turn(page, said({"ok": 1}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         assert (await client.send(get())).json() == {"ok": 1}
     assert len(server.seen) == 2
 
 
-async def test_a_truncated_answer_is_asked_for_again(transport: str) -> None:
+async def test_a_truncated_answer_is_asked_for_again() -> None:
     cut = Said(200, b'{"ok": ', length=100, then="close")
     async with (
         RawServer(in_turn(cut, said({"ok": 1}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         assert (await client.send(get())).json() == {"ok": 1}
     assert len(server.seen) == 2
 
 
-async def test_a_truncated_answer_to_a_write_is_transient(transport: str) -> None:
+async def test_a_truncated_answer_to_a_write_is_transient() -> None:
     cut = Said(201, b'{"ok": ', length=100, then="close")
-    async with RawServer(lambda _: cut) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: cut) as server, client_of(server) as client:
         with pytest.raises(Transient, match="broke while responding"):
             await client.send(post())
     assert len(server.seen) == 1
 
 
-async def test_a_compressed_answer_is_read(transport: str) -> None:
+async def test_a_compressed_answer_is_read() -> None:
     packed = Said(200, gzip.compress(b'{"ok": 1}'), {"Content-Encoding": "gzip", "Content-Type": "application/json"})
-    async with RawServer(lambda _: packed) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: packed) as server, client_of(server) as client:
         assert (await client.send(get())).json() == {"ok": 1}
 
 
-async def test_what_is_no_http_is_told(transport: str) -> None:
+async def test_what_is_no_http_is_told() -> None:
     async with (
         no_http(b"220 mail.example ESMTP ready\r\n\r\n") as url,
-        client_of(url, transport=transport, attempts=1) as client,
+        client_of(url, attempts=1) as client,
     ):
         with pytest.raises(Transient, match="broke before responding"):
             await client.send(get())
 
 
-async def test_a_service_that_does_not_answer_in_time(transport: str) -> None:
+async def test_a_service_that_does_not_answer_in_time() -> None:
     async with (
         RawServer(lambda _: Said(pause=5.0)) as server,
-        client_of(server, transport=transport, attempts=1) as client,
+        client_of(server, attempts=1) as client,
     ):
         with pytest.raises(Transient, match="in time"):
             await client.send(get(timeout=0.2))
 
 
-async def test_a_body_that_drips_is_not_waited_for(transport: str) -> None:
+async def test_a_body_that_drips_is_not_waited_for() -> None:
     drip = Said(blocks=[b"x"] * 50, gap=0.1)
-    async with RawServer(lambda _: drip) as server, client_of(server, transport=transport, attempts=1) as client:
+    async with RawServer(lambda _: drip) as server, client_of(server, attempts=1) as client:
         with pytest.raises(Transient, match="in time"):
             await client.send(get(timeout=0.4))
 
 
-async def test_a_refusal_is_an_error_and_an_accepted_status_a_reply(transport: str) -> None:
+async def test_a_refusal_is_an_error_and_an_accepted_status_a_reply() -> None:
     async with (
         RawServer(lambda _: said({"error_description": "no such thing"}, 404)) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         with pytest.raises(NotFound, match="404 Not Found: no such thing"):
             await client.send(get())
@@ -103,27 +98,27 @@ async def test_a_refusal_is_an_error_and_an_accepted_status_a_reply(transport: s
     assert len(server.seen) == 2
 
 
-async def test_a_server_that_repeats_the_credential_is_not_quoted(transport: str) -> None:
+async def test_a_server_that_repeats_the_credential_is_not_quoted() -> None:
     def handler(seen: Seen) -> Said:
         return said({"message": f"bad header {seen.headers['authorization']}"}, 403)
 
-    async with RawServer(handler) as server, client_of(server, transport=transport) as client:
+    async with RawServer(handler) as server, client_of(server) as client:
         with pytest.raises(Denied) as caught:
             await client.send(get())
     assert TOKEN not in str(caught.value)
     assert TOKEN not in str(caught.value.as_json())
 
 
-async def test_a_page_for_people_is_no_answer_to_a_write(transport: str) -> None:
+async def test_a_page_for_people_is_no_answer_to_a_write() -> None:
     page = Said(200, b"<!DOCTYPE html><title>Login</title>", {"Content-Type": "text/html"})
-    async with RawServer(lambda _: page) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: page) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match="an HTML page") as caught:
             await client.send(post())
     assert "proxy" in caught.value.hint
 
 
-async def test_an_empty_answer_to_a_write_is_one_whatever_its_type_says(transport: str) -> None:
+async def test_an_empty_answer_to_a_write_is_one_whatever_its_type_says() -> None:
     """Void calls answer so (wire E 1.5)."""
     empty = Said(200, b"", {"Content-Type": "text/html;charset=utf-8"})
-    async with RawServer(lambda _: empty) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: empty) as server, client_of(server) as client:
         assert (await client.send(post())).body == b""

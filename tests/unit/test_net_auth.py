@@ -30,15 +30,10 @@ from dam_sync.model.limits import Pace
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 from tests.support.vault import MemoryVault
-from tests.support.wired import TRANSPORTS, client_of, get, post, wiring_of
+from tests.support.wired import client_of, get, post, wiring_of
 
 KEY = "sharedkey123"
 CLAIMS = {"client_id": "demo-instance-id", "login": "dam-sync"}
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 class TokenServer:
@@ -103,8 +98,8 @@ async def test_fixed_credentials(auth: Authenticator, scheme: str, plain: str) -
     assert not isinstance(auth, TokenRequester)
 
 
-async def test_a_refused_fixed_credential_is_denied_at_once(transport: str) -> None:
-    async with RawServer(lambda _: said({}, 401)) as server, client_of(server, transport=transport) as client:
+async def test_a_refused_fixed_credential_is_denied_at_once() -> None:
+    async with RawServer(lambda _: said({}, 401)) as server, client_of(server) as client:
         with pytest.raises(Denied) as caught:
             await client.send(get())
     assert len(server.seen) == 1
@@ -145,7 +140,7 @@ def test_an_empty_key_is_refused_and_none_is_shown() -> None:
     assert KEY not in repr(SignedToken(CLAIMS, KEY, "HS256", timedelta(minutes=10), SteppedClock()))
 
 
-async def test_a_refused_signed_token_is_signed_anew_once(transport: str) -> None:
+async def test_a_refused_signed_token_is_signed_anew_once() -> None:
     clock = SteppedClock(auto=True)
     auth = SignedToken(CLAIMS, KEY, "HS256", timedelta(minutes=10), clock)
 
@@ -153,7 +148,7 @@ async def test_a_refused_signed_token_is_signed_anew_once(transport: str) -> Non
         clock.skip(1)
         return said({}, 401) if len(server.seen) == 1 else said({"ok": 1})
 
-    async with RawServer(handler) as server, client_of(server, transport=transport, auth=auth, clock=clock) as client:
+    async with RawServer(handler) as server, client_of(server, auth=auth, clock=clock) as client:
         assert (await client.send(post())).status == 200
     assert len({seen.headers["authorization"] for seen in server.seen}) == 2
 
@@ -170,11 +165,11 @@ def credentials_server(status: int = 200, **grant: Any) -> Callable[[Seen], Said
     return handler
 
 
-async def test_client_credentials_go_as_a_form(transport: str) -> None:
+async def test_client_credentials_go_as_a_form() -> None:
     clock = SteppedClock(auto=True)
     async with RawServer(credentials_server(expires_in="300.0")) as server:
         auth = ClientCredentials(f"{server.url}/token", "id", "s&cret-value", "openid", clock)
-        async with client_of(server, transport=transport, auth=auth, clock=clock) as client:
+        async with client_of(server, auth=auth, clock=clock) as client:
             await asyncio.gather(*(client.send(get()) for _ in range(8)))
             clock.skip(240)
             await client.send(get())
@@ -204,20 +199,20 @@ async def test_a_life_that_is_no_time_is_used_until_it_is_refused(life: Any) -> 
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-async def test_refused_client_credentials_are_denied(transport: str, status: int) -> None:
+async def test_refused_client_credentials_are_denied(status: int) -> None:
     async with RawServer(credentials_server(status, error="invalid_client")) as server:
         auth = ClientCredentials(f"{server.url}/token", "id", "secret-value", "", SteppedClock())
-        async with client_of(server, transport=transport, auth=auth) as client:
+        async with client_of(server, auth=auth) as client:
             with pytest.raises(Denied, match="invalid_client") as caught:
                 await client.send(get())
     assert "client_secret" in caught.value.hint
     assert client.calls == {"POST /token": 1}
 
 
-async def test_a_token_server_in_trouble_is_transient(transport: str) -> None:
+async def test_a_token_server_in_trouble_is_transient() -> None:
     async with RawServer(lambda _: said({}, 503)) as server:
         auth = ClientCredentials(f"{server.url}/token", "id", "secret-value", "", SteppedClock())
-        async with client_of(server, transport=transport, auth=auth, attempts=2) as client:
+        async with client_of(server, auth=auth, attempts=2) as client:
             with pytest.raises(Transient):
                 await client.send(get())
     assert {seen.path for seen in server.seen} == {"/token"}
@@ -244,11 +239,11 @@ async def test_a_token_server_elsewhere_is_not_counted_as_the_api() -> None:
 # rotating ones
 
 
-async def test_many_calls_at_once_renew_once(transport: str) -> None:
+async def test_many_calls_at_once_renew_once() -> None:
     clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
     async with (
         RawServer(tokens) as server,
-        client_of(server, transport=transport, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
     ):
         await asyncio.gather(*(client.send(get()) for _ in range(20)))
         assert tokens.granted == 1
@@ -261,12 +256,12 @@ async def test_many_calls_at_once_renew_once(transport: str) -> None:
     assert "no grant" not in tokens.story
 
 
-async def test_the_new_refresh_token_is_stored_before_the_new_access_token_is_used(transport: str) -> None:
+async def test_the_new_refresh_token_is_stored_before_the_new_access_token_is_used() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
     vault = MemoryVault(tokens.story)
     async with (
         RawServer(tokens) as server,
-        client_of(server, transport=transport, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
     ):
         await client.send(get())
     assert tokens.story == ["granted", "saved", "used"]
@@ -296,11 +291,11 @@ async def test_what_cannot_be_stored_is_not_used() -> None:
     assert "used" not in tokens.story
 
 
-async def test_a_consumed_refresh_token_is_denied_with_a_way_out(transport: str) -> None:
+async def test_a_consumed_refresh_token_is_denied_with_a_way_out() -> None:
     clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer("wrt_another_111111")
     async with (
         RawServer(tokens) as server,
-        client_of(server, transport=transport, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
     ):
         with pytest.raises(Denied, match="token consumed") as caught:
             await client.send(get())
@@ -354,11 +349,11 @@ async def test_an_unreadable_vault_falls_back_to_the_job() -> None:
         assert (await client.send(get())).json() == {"ok": True}
 
 
-async def test_a_renewal_does_not_wait_for_the_call_that_needs_it(transport: str) -> None:
+async def test_a_renewal_does_not_wait_for_the_call_that_needs_it() -> None:
     clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
     async with RawServer(tokens) as server:
         auth = rotating(server, vault, clock)
-        async with client_of(server, transport=transport, auth=auth, clock=clock, pace=Pace(None, 1, 1)) as client:
+        async with client_of(server, auth=auth, clock=clock, pace=Pace(None, 1, 1)) as client:
             async with asyncio.timeout(5):
                 await asyncio.gather(*(client.send(get()) for _ in range(5)))
 

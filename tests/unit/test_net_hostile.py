@@ -1,5 +1,5 @@
 """Servers that mean harm, or are broken as if they did: what they send costs bounded memory and time, and ends in an
-error of ours. Both transports."""
+error of ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import explanation
 from dam_sync.model.errors import ContractBroken, DamSyncError, Denied, Rejected, Transient
 from tests.support.raw_server import RawServer, Said, Seen, dripping, said
-from tests.support.wired import TRANSPORTS, client_of, get
+from tests.support.wired import client_of, get
 
 MIB = 1024 * 1024
 ODD_ADDRESSES = [
@@ -31,14 +31,9 @@ ODD_ADDRESSES = [
 ]
 
 
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-async def peak_of(server: RawServer, transport: str, call: Callable[[Client], object]) -> int:
+async def peak_of(server: RawServer, call: Callable[[Client], object]) -> int:
     """Most memory that Python held during a call, which ends by an error of ours."""
-    async with client_of(server, transport=transport, attempts=1) as client:
+    async with client_of(server, attempts=1) as client:
         tracemalloc.start()
         try:
             with pytest.raises(DamSyncError):
@@ -60,25 +55,23 @@ def bomb(size: int, times: int) -> bytes:
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("times", [1, 2, 3])
-async def test_a_compressed_body_never_takes_more_memory_than_an_answer_may(
-    transport: str, times: int, status: int
-) -> None:
+async def test_a_compressed_body_never_takes_more_memory_than_an_answer_may(times: int, status: int) -> None:
     answer = Said(status, bomb(150 * MIB, times), {"Content-Encoding": ", ".join(["gzip"] * times)})
     async with RawServer(lambda _: answer) as server:
-        peak = await peak_of(server, transport, lambda client: client.send(get()))
+        peak = await peak_of(server, lambda client: client.send(get()))
     assert peak < 2.5 * bounds.LARGEST_REPLY
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_a_compressed_download_is_refused_before_it_is_read(transport: str, times: int) -> None:
+async def test_a_compressed_download_is_refused_before_it_is_read(times: int) -> None:
     answer = Said(200, bomb(100 * MIB, times), {"Content-Encoding": ", ".join(["gzip"] * times)})
     async with RawServer(lambda _: answer) as server:
-        assert await peak_of(server, transport, lambda client: client.stream(get())) < 8 * MIB
+        assert await peak_of(server, lambda client: client.stream(get())) < 8 * MIB
 
 
-async def test_a_body_coded_twice_is_no_answer(transport: str) -> None:
+async def test_a_body_coded_twice_is_no_answer() -> None:
     answer = Said(200, bomb(100, 2), {"Content-Encoding": "gzip, gzip"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match="compressed 2 times"):
             await client.send(get())
 
@@ -94,9 +87,9 @@ async def test_a_body_coded_twice_is_no_answer(transport: str) -> None:
         ("gzip", gzip.compress(b'{"ok": 1' + b" " * 600_000 + b"}", mtime=0)),
     ],
 )
-async def test_one_coding_is_read(transport: str, coding: str, body: bytes) -> None:
+async def test_one_coding_is_read(coding: str, body: bytes) -> None:
     answer = Said(200, body, {"Content-Encoding": coding, "Content-Type": "application/json"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         assert (await client.send(get())).json() == {"ok": 1}
 
 
@@ -109,21 +102,21 @@ async def test_one_coding_is_read(transport: str, coding: str, body: bytes) -> N
         ("br", b"abc"),
     ],
 )
-async def test_a_body_that_is_not_coded_as_its_header_says(transport: str, coding: str, body: bytes) -> None:
+async def test_a_body_that_is_not_coded_as_its_header_says(coding: str, body: bytes) -> None:
     answer = Said(200, body, {"Content-Encoding": coding})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport, attempts=1) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server, attempts=1) as client:
         with pytest.raises((Transient, ContractBroken)):
             await client.send(get())
 
 
-async def test_a_refusal_is_understood_by_its_status_whatever_its_body_is(transport: str) -> None:
+async def test_a_refusal_is_understood_by_its_status_whatever_its_body_is() -> None:
     for headers, body in (
         ({"Content-Encoding": "gzip"}, b"no gzip"),
         ({"Content-Encoding": "gzip, gzip"}, b"x"),
         ({}, b"x" * (3 * MIB)),
     ):
         answer = Said(403, body, headers)
-        async with RawServer(lambda _, a=answer: a) as server, client_of(server, transport=transport) as client:
+        async with RawServer(lambda _, a=answer: a) as server, client_of(server) as client:
             with pytest.raises(Denied, match="403"):
                 await client.send(get())
 
@@ -132,27 +125,27 @@ async def read_json(client: Client) -> object:
     return (await client.send(get())).json()
 
 
-async def test_more_values_than_any_listing_has_are_not_read(transport: str) -> None:
+async def test_more_values_than_any_listing_has_are_not_read() -> None:
     body = b"[" + b"[]," * 4_000_000 + b"[]]"
     answer = Said(200, body, {"Content-Type": "application/json"})
     async with RawServer(lambda _: answer) as server:
-        peak = await peak_of(server, transport, read_json)
+        peak = await peak_of(server, read_json)
     assert peak < 4 * len(body)
 
 
 @pytest.mark.parametrize("status", [200, 400])
-async def test_json_nested_too_deeply_is_an_error_of_ours(transport: str, status: int) -> None:
+async def test_json_nested_too_deeply_is_an_error_of_ours(status: int) -> None:
     answer = Said(status, b"[" * 200_000 + b"]" * 200_000, {"Content-Type": "application/json"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(DamSyncError):
             (await client.send(get())).json()
 
 
-async def test_text_that_is_no_unicode_is_mended_at_the_door(transport: str) -> None:
+async def test_text_that_is_no_unicode_is_mended_at_the_door() -> None:
     bodies = [rb'{"title": "a\ud800b", "\uDFFF": ["\ud83d\ude00", "\\ud800"]}', b'{"title": "a\xed\xa0\x80b"}']
     async with (
         RawServer(lambda seen: Said(200, bodies[int(seen.path[1:])])) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         first = (await client.send(get("/0"))).json()
         second = (await client.send(get("/1"))).json()
@@ -203,21 +196,17 @@ def test_titles_and_messages_are_still_found() -> None:
 
 
 @pytest.mark.parametrize("dripped", [b"HTTP/1.1 100 Continue\r\n\r\n", b"X-Slow: 1\r\n", b"x"])
-async def test_a_head_that_drips_ends_some_time(
-    transport: str, dripped: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dam_sync.http.transport.CONNECT_SECONDS", 0.2)
-
+async def test_a_head_that_drips_ends_some_time(dripped: bytes) -> None:
     first = b"" if b"100" in dripped else b"HTTP/1.1 200 OK\r\n"
-    async with dripping(first, dripped, 0.1) as url, client_of(url, transport=transport, attempts=1) as client:
+    async with dripping(first, dripped, 0.1) as url, client_of(url, attempts=1, connect_seconds=0.2) as client:
         async with asyncio.timeout(20):
             with pytest.raises(Transient, match="in time"):
                 await client.send(get(timeout=0.5))
 
 
-async def test_a_download_that_drips_ends_some_time(transport: str) -> None:
+async def test_a_download_that_drips_ends_some_time() -> None:
     answer = Said(200, blocks=[b"x"] * 1000, gap=0.05)
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport, attempts=1) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server, attempts=1) as client:
         stream = await client.stream(get(timeout=0.5))
         async with asyncio.timeout(20):
             with pytest.raises(Transient, match="too slowly"):
@@ -226,9 +215,9 @@ async def test_a_download_that_drips_ends_some_time(transport: str) -> None:
         await stream.aclose()
 
 
-async def test_a_download_that_nobody_reads_for_a_while_is_not_slow(transport: str) -> None:
+async def test_a_download_that_nobody_reads_for_a_while_is_not_slow() -> None:
     answer = Said(200, b"x" * (4 * MIB))
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport, attempts=1) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server, attempts=1) as client:
         stream = await client.stream(get(timeout=0.3))
         size = 0
         async for block in stream:
@@ -239,7 +228,7 @@ async def test_a_download_that_nobody_reads_for_a_while_is_not_slow(transport: s
     assert size == 4 * MIB
 
 
-async def test_an_upload_may_take_longer_than_an_answer(transport: str) -> None:
+async def test_an_upload_may_take_longer_than_an_answer() -> None:
     async def blocks() -> object:
         for _ in range(8):
             await asyncio.sleep(0.1)
@@ -247,7 +236,7 @@ async def test_an_upload_may_take_longer_than_an_answer(transport: str) -> None:
 
     async with (
         RawServer(lambda _: said({"ok": 1})) as server,
-        client_of(server, transport=transport, attempts=1) as client,
+        client_of(server, attempts=1) as client,
     ):
         request = Request("PUT /u", "PUT", "/u", body=blocks, size=8000, timeout=0.4)  # type: ignore[arg-type]
         assert (await client.send(request)).json() == {"ok": 1}
@@ -258,24 +247,24 @@ async def test_an_upload_may_take_longer_than_an_answer(transport: str) -> None:
 
 @pytest.mark.parametrize("address", [*ODD_ADDRESSES, "https://dam.example/\ud800", "https://a\ud800.example/"])
 @pytest.mark.parametrize("asset", ["", "7"])
-async def test_a_link_that_is_none_is_an_error_of_ours(transport: str, address: str, asset: str) -> None:
+async def test_a_link_that_is_none_is_an_error_of_ours(address: str, asset: str) -> None:
     if not address.startswith("http"):
         address = f"https://dam.example{address}"
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(Rejected if asset else ContractBroken):
             await client.stream(get(address, operation="GET the file", asset=asset))
 
 
 @pytest.mark.parametrize("location", ODD_ADDRESSES)
-async def test_a_redirect_to_nowhere_is_an_error_of_ours(transport: str, location: str) -> None:
+async def test_a_redirect_to_nowhere_is_an_error_of_ours(location: str) -> None:
     moved = Said(302, b"", {"Location": location[:60_000]})
-    async with RawServer(lambda _: moved) as server, client_of(server, transport=transport, attempts=1) as client:
+    async with RawServer(lambda _: moved) as server, client_of(server, attempts=1) as client:
         with pytest.raises((ContractBroken, Transient)):
             await client.send(get())
 
 
-async def test_an_id_that_is_no_text_is_an_error_of_ours(transport: str) -> None:
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+async def test_an_id_that_is_no_text_is_an_error_of_ours() -> None:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(DamSyncError):
             await client.send(get("/v2/\ud800"))
         with pytest.raises(DamSyncError):
@@ -283,10 +272,10 @@ async def test_an_id_that_is_no_text_is_an_error_of_ours(transport: str) -> None
 
 
 @pytest.mark.parametrize("status", [206, 416])
-async def test_a_range_of_5000_digits_is_an_error_of_ours(transport: str, status: int) -> None:
+async def test_a_range_of_5000_digits_is_an_error_of_ours(status: int) -> None:
     shown = f"bytes 0-{'9' * 5000}/*" if status == 206 else f"bytes */{'9' * 5000}"
     answer = Said(status, b"x", {"Content-Range": shown})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         for offset in (0, 10):
             with pytest.raises((ContractBroken, Rejected)):
                 await client.stream(get(), offset)
@@ -345,13 +334,13 @@ async def test_a_private_service_does_not_lead_to_this_machine() -> None:
 
 
 @pytest.mark.parametrize("parameter", ["Signature", "sig", "X-Amz-Signature", "X-Goog-Signature"])
-async def test_a_signed_link_at_the_own_origin_goes_without_our_credential(transport: str, parameter: str) -> None:
+async def test_a_signed_link_at_the_own_origin_goes_without_our_credential(parameter: str) -> None:
     def handler(seen: Seen) -> Said:
         if seen.path == "/moved":
             return Said(302, b"", {"Location": f"/f?{parameter}=abc"})
         return said({"ok": 1})
 
-    async with RawServer(handler) as server, client_of(server, transport=transport, headers={"X-Own": "1"}) as client:
+    async with RawServer(handler) as server, client_of(server, headers={"X-Own": "1"}) as client:
         await client.send(get(f"{server.url}/f?a=b&{parameter}=abc", operation="GET the file"))
         await client.send(get("/moved"))
         assert client.calls == {"GET /moved": 1}
@@ -360,11 +349,11 @@ async def test_a_signed_link_at_the_own_origin_goes_without_our_credential(trans
         assert ("x-own" in seen.headers) == (seen.path == "/moved")
 
 
-async def test_a_bare_request_goes_without_our_credential_wherever_it_leads(transport: str) -> None:
+async def test_a_bare_request_goes_without_our_credential_wherever_it_leads() -> None:
     def handler(seen: Seen) -> Said:
         return Said(302, b"", {"Location": "/g"}) if seen.path == "/f" else said({"ok": 1})
 
-    async with RawServer(handler) as server, client_of(server, transport=transport, headers={"X-Own": "1"}) as client:
+    async with RawServer(handler) as server, client_of(server, headers={"X-Own": "1"}) as client:
         await client.send(get(f"{server.url}/f", operation="GET the file", bare=True))
         assert client.calls == {}
         assert client.storage_calls == 2

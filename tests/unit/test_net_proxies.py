@@ -13,10 +13,11 @@ import pytest
 from dam_sync.http.failures import NotSent
 from dam_sync.http.proxies import proxy_to
 from dam_sync.http.redaction import redact
+from dam_sync.http.transport import NetworkTransport
 from dam_sync.model.errors import ConfigError
 from tests.support.proxy import Proxy
 from tests.support.raw_server import RawServer, free_port, said
-from tests.support.wired import TRANSPORTS, client_of, get, post
+from tests.support.wired import client_of, get, post
 
 NAMES = [f"{name}_proxy" for name in ("http", "https", "all", "no")]
 SECRET = "s3cret of the proxy"
@@ -30,24 +31,27 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture
+async def trusting() -> AsyncIterator[NetworkTransport]:
+    """The network with any certificate trusted: that is not what is tried here."""
+    transport = NetworkTransport(httpx.create_ssl_context(verify=False))
+    yield transport
+    await transport.aclose()
 
 
 @pytest.fixture
-async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RawServer]:
-    """A service that only the proxy knows; whoever vouches for it is not what is tried here."""
-    trusting = httpx.create_ssl_context(verify=False)
-    monkeypatch.setattr("dam_sync.http.transport.tls_context", lambda: trusting)
+async def server() -> AsyncIterator[RawServer]:
+    """A service that only the proxy knows."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(Path(__file__).parents[1] / "support" / "self_signed.pem")
     async with RawServer(lambda _: said({"by": "proxy"}), tls=tls) as served:
         yield served
 
 
-async def test_calls_go_by_the_proxy(server: RawServer, transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Proxy(server.port) as proxy, client_of("https://dam.example", transport=transport) as client:
+async def test_calls_go_by_the_proxy(
+    server: RawServer, trusting: NetworkTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Proxy(server.port) as proxy, client_of("https://dam.example", transport=trusting) as client:
         monkeypatch.setenv("HTTPS_PROXY", f"http://user:{SECRET.replace(' ', '%20')}@{proxy.name}")
         for request in (get(), post()):
             assert (await client.send(request)).json() == {"by": "proxy"}
@@ -60,17 +64,17 @@ async def test_calls_go_by_the_proxy(server: RawServer, transport: str, monkeypa
     assert SECRET not in redact(f"a text with {SECRET}")
 
 
-async def test_this_machine_is_never_reached_by_a_proxy(transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_this_machine_is_never_reached_by_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
-    async with RawServer(lambda _: said({})) as served, client_of(served, transport=transport) as client:
+    async with RawServer(lambda _: said({})) as served, client_of(served) as client:
         await client.send(get())
     assert len(served.seen) == 1
 
 
 async def test_a_proxy_that_wants_a_login_is_for_the_operator(
-    server: RawServer, transport: str, monkeypatch: pytest.MonkeyPatch
+    server: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Proxy(server.port, status=407) as proxy, client_of("https://dam.example", transport=transport) as client:
+    async with Proxy(server.port, status=407) as proxy, client_of("https://dam.example") as client:
         monkeypatch.setenv("ALL_PROXY", proxy.name)
         with pytest.raises(
             ConfigError, match=rf"the proxy {proxy.name} refuses the connection to dam.example \(407\)"
@@ -82,11 +86,11 @@ async def test_a_proxy_that_wants_a_login_is_for_the_operator(
 
 @pytest.mark.parametrize("status", [403, 502])
 async def test_a_proxy_that_opens_no_way_may_later(
-    server: RawServer, transport: str, monkeypatch: pytest.MonkeyPatch, status: int
+    server: RawServer, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     async with (
         Proxy(server.port, status=status) as proxy,
-        client_of("https://dam.example", transport=transport, attempts=2) as client,
+        client_of("https://dam.example", attempts=2) as client,
     ):
         monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.name}")
         with pytest.raises(NotSent, match=rf"the proxy {proxy.name} .*\({status}\)"):
@@ -94,10 +98,10 @@ async def test_a_proxy_that_opens_no_way_may_later(
     assert len(proxy.seen) == 2
 
 
-async def test_a_proxy_that_is_not_there_is_told_by_name(transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_that_is_not_there_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
-    async with client_of("https://dam.example", transport=transport, attempts=1) as client:
+    async with client_of("https://dam.example", attempts=1) as client:
         with pytest.raises(NotSent, match=rf"proxy 127.0.0.1:{port}"):
             await client.send(get())
 

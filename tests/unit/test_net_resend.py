@@ -1,4 +1,4 @@
-"""What is sent again and what never is, how long is waited, and what is raised in the end. Both transports."""
+"""What is sent again and what never is, how long is waited, and what is raised in the end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from dam_sync.http.failures import NotSent
 from dam_sync.model.errors import ConfigError, Throttled, Transient
 from tests.support.raw_server import RawServer, Said, Seen, free_port, in_turn, no_http, said
 from tests.support.stepped_clock import START, SteppedClock
-from tests.support.wired import TRANSPORTS, client_of, get, post
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from tests.support.wired import client_of, get, post
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-async def test_a_repeatable_call_is_sent_again(transport: str, status: int) -> None:
+async def test_a_repeatable_call_is_sent_again(status: int) -> None:
     async with (
         RawServer(in_turn(said({}, status), said({}, status), said({"ok": 1}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         assert (await client.send(get())).json() == {"ok": 1}
     assert len(server.seen) == 3
@@ -34,17 +29,17 @@ async def test_a_repeatable_call_is_sent_again(transport: str, status: int) -> N
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-async def test_a_write_of_unknown_outcome_is_not_sent_again(transport: str, status: int) -> None:
-    async with RawServer(lambda _: said({}, status)) as server, client_of(server, transport=transport) as client:
+async def test_a_write_of_unknown_outcome_is_not_sent_again(status: int) -> None:
+    async with RawServer(lambda _: said({}, status)) as server, client_of(server) as client:
         with pytest.raises(Transient):
             await client.send(post())
     assert len(server.seen) == 1
 
 
-async def test_a_write_that_was_too_fast_is_sent_again(transport: str) -> None:
+async def test_a_write_that_was_too_fast_is_sent_again() -> None:
     async with (
         RawServer(in_turn(said({}, 429), said({"id": 1}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         assert (await client.send(post())).status == 200
     assert len(server.seen) == 2
@@ -52,11 +47,11 @@ async def test_a_write_that_was_too_fast_is_sent_again(transport: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 @pytest.mark.parametrize("then", ["close", "reset"])
-async def test_a_lost_answer_to_a_write_is_not_sent_again(transport: str, method: str, then: str) -> None:
+async def test_a_lost_answer_to_a_write_is_not_sent_again(method: str, then: str) -> None:
     lost = Said(silent=True, then=then)
     async with (
         RawServer(in_turn(said({}), lost, said({}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         await client.send(get())  # so that the write goes over a kept connection
         with pytest.raises(Transient, match="broke") as caught:
@@ -66,20 +61,20 @@ async def test_a_lost_answer_to_a_write_is_not_sent_again(transport: str, method
 
 
 @pytest.mark.parametrize("then", ["close", "reset"])
-async def test_a_lost_answer_to_a_read_is_asked_again_and_counted(transport: str, then: str) -> None:
+async def test_a_lost_answer_to_a_read_is_asked_again_and_counted(then: str) -> None:
     lost = Said(silent=True, then=then)
     async with (
         RawServer(in_turn(said({}), lost, said({"ok": 1}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         await client.send(get())
         assert (await client.send(get())).json() == {"ok": 1}
     assert client.calls == {"GET /v2/thing": len(server.seen)} == {"GET /v2/thing": 3}
 
 
-async def test_a_write_that_never_left_is_sent_again(transport: str) -> None:
+async def test_a_write_that_never_left_is_sent_again() -> None:
     clock = SteppedClock(auto=True)
-    async with client_of(f"http://127.0.0.1:{free_port()}", transport=transport, clock=clock, attempts=3) as client:
+    async with client_of(f"http://127.0.0.1:{free_port()}", clock=clock, attempts=3) as client:
         with pytest.raises(Transient, match=r"127\.0\.0\.1 refused the connection") as caught:
             await client.send(post())
     assert isinstance(caught.value, NotSent)
@@ -88,13 +83,13 @@ async def test_a_write_that_never_left_is_sent_again(transport: str) -> None:
     assert client.calls == {"POST /v2/things": 3}
 
 
-async def test_a_trouble_of_before_does_not_make_a_lost_write_certain(transport: str) -> None:
+async def test_a_trouble_of_before_does_not_make_a_lost_write_certain() -> None:
     """A caller may send while it handles the error of another call: only this call's own causes count."""
     lost = Said(silent=True, then="reset")
     async with (
         RawServer(lambda _: lost) as server,
-        client_of(server, transport=transport) as client,
-        client_of(f"http://127.0.0.1:{free_port()}", transport=transport, attempts=1) as other,
+        client_of(server) as client,
+        client_of(f"http://127.0.0.1:{free_port()}", attempts=1) as other,
     ):
         try:
             await other.send(get())
@@ -110,18 +105,18 @@ async def test_a_trouble_of_before_does_not_make_a_lost_write_certain(transport:
     assert len(server.seen) == 2
 
 
-async def test_an_unknown_name_is_told_as_one(transport: str) -> None:
-    async with client_of("https://no-such-host.invalid", transport=transport, attempts=1) as client:
+async def test_an_unknown_name_is_told_as_one() -> None:
+    async with client_of("https://no-such-host.invalid", attempts=1) as client:
         with pytest.raises(Transient, match=r"no-such-host\.invalid is not known") as caught:
             await client.send(get())
     assert "DNS" in caught.value.hint
     assert caught.value.exit_code == 5
 
 
-async def test_a_certificate_nobody_vouches_for_is_for_the_operator(transport: str) -> None:
+async def test_a_certificate_nobody_vouches_for_is_for_the_operator() -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(Path(__file__).parents[1] / "support" / "self_signed.pem")
-    async with RawServer(lambda _: said({}), tls=tls) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: said({}), tls=tls) as server, client_of(server) as client:
         with pytest.raises(ConfigError, match=r"no secure connection to 127\.0\.0\.1: self.signed cert") as caught:
             await client.send(get())
     assert "SSL_CERT_FILE" in caught.value.hint
@@ -129,30 +124,30 @@ async def test_a_certificate_nobody_vouches_for_is_for_the_operator(transport: s
     assert server.seen == []
 
 
-async def test_a_port_without_tls_is_for_the_operator(transport: str) -> None:
+async def test_a_port_without_tls_is_for_the_operator() -> None:
     async with (
         no_http(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url,
-        client_of(url.replace("http:", "https:"), transport=transport) as client,
+        client_of(url.replace("http:", "https:")) as client,
     ):
         with pytest.raises(ConfigError, match="no secure connection"):
             await client.send(get())
 
 
-async def test_a_handshake_that_breaks_off_may_go_through_later(transport: str) -> None:
+async def test_a_handshake_that_breaks_off_may_go_through_later() -> None:
     async with (
         no_http(b"") as url,
-        client_of(url.replace("http:", "https:"), transport=transport, attempts=2) as client,
+        client_of(url.replace("http:", "https:"), attempts=2) as client,
     ):
         with pytest.raises(NotSent):
             await client.send(post())
     assert client.calls == {"POST /v2/things": 2}
 
 
-async def test_waits_double_up_to_a_minute(transport: str) -> None:
+async def test_waits_double_up_to_a_minute() -> None:
     clock = SteppedClock(auto=True, chances=(1.0,))
     async with (
         RawServer(lambda _: said({}, 500)) as server,
-        client_of(server, transport=transport, clock=clock, attempts=9) as client,
+        client_of(server, clock=clock, attempts=9) as client,
     ):
         with pytest.raises(Transient):
             await client.send(get())
@@ -164,18 +159,18 @@ async def test_waits_double_up_to_a_minute(transport: str) -> None:
     "value", ["7", (START + timedelta(seconds=7)).astimezone(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")]
 )
 @pytest.mark.parametrize("status", [429, 503])
-async def test_retry_after_is_obeyed_in_both_forms(transport: str, status: int, value: str) -> None:
+async def test_retry_after_is_obeyed_in_both_forms(status: int, value: str) -> None:
     clock = SteppedClock(auto=True)
     async with (
         RawServer(in_turn(said({}, status, Retry_After=value), said({}))) as server,
-        client_of(server, transport=transport, clock=clock) as client,
+        client_of(server, clock=clock) as client,
     ):
         await client.send(get())
     assert clock.monotonic() >= 7.0
     assert clock.monotonic() < 9.0
 
 
-async def test_a_service_may_say_its_pause_its_own_way(transport: str) -> None:
+async def test_a_service_may_say_its_pause_its_own_way() -> None:
     clock = SteppedClock(auto=True)
     reset = (START + timedelta(seconds=4.5)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -185,13 +180,13 @@ async def test_a_service_may_say_its_pause_its_own_way(transport: str) -> None:
 
     async with (
         RawServer(in_turn(said({}, 429, X_Ratelimit_Reset=reset), said({}))) as server,
-        client_of(server, transport=transport, clock=clock, retry_after=until) as client,
+        client_of(server, clock=clock, retry_after=until) as client,
     ):
         await client.send(post())
     assert 4.5 <= clock.monotonic() < 6.0
 
 
-async def test_the_pause_holds_for_every_call(transport: str) -> None:
+async def test_the_pause_holds_for_every_call() -> None:
     clock = SteppedClock(auto=True)
     at: list[float] = []
     came = asyncio.Event()
@@ -201,7 +196,7 @@ async def test_the_pause_holds_for_every_call(transport: str) -> None:
         came.set()
         return said({}, 429, Retry_After="30") if len(at) == 1 else said({})
 
-    async with RawServer(handler) as server, client_of(server, transport=transport, clock=clock) as client:
+    async with RawServer(handler) as server, client_of(server, clock=clock) as client:
         first = asyncio.ensure_future(client.send(get()))
         await came.wait()
         await asyncio.sleep(0.05)
@@ -210,11 +205,11 @@ async def test_the_pause_holds_for_every_call(transport: str) -> None:
     assert at[1] >= 30.0
 
 
-async def test_a_pause_longer_than_anybody_waits_ends_the_call(transport: str) -> None:
+async def test_a_pause_longer_than_anybody_waits_ends_the_call() -> None:
     clock = SteppedClock(auto=True)
     async with (
         RawServer(lambda _: said({}, 429, Retry_After="86400")) as server,
-        client_of(server, transport=transport, clock=clock) as client,
+        client_of(server, clock=clock) as client,
     ):
         for _ in range(2):
             with pytest.raises(Throttled) as caught:
@@ -223,10 +218,10 @@ async def test_a_pause_longer_than_anybody_waits_ends_the_call(transport: str) -
     assert len(server.seen) == 1
 
 
-async def test_the_last_error_is_raised(transport: str) -> None:
+async def test_the_last_error_is_raised() -> None:
     async with (
         RawServer(lambda _: said({"message": "still too fast"}, 429)) as server,
-        client_of(server, transport=transport, attempts=3) as client,
+        client_of(server, attempts=3) as client,
     ):
         with pytest.raises(Throttled, match="still too fast") as caught:
             await client.send(get(asset="17"))

@@ -1,4 +1,4 @@
-"""One call in, one reply out: what goes over the line, what is not sent at all, many at once. Both transports."""
+"""One call in, one reply out: what goes over the line, what is not sent at all, many at once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,13 @@ from dam_sync.http.client import Client, FormPart, Request
 from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue, StopRequested, TooLarge
 from dam_sync.model.limits import Pace
 from tests.support.raw_server import RawServer, Said, Seen, in_turn, no_http, said
-from tests.support.wired import TOKEN, TRANSPORTS, client_of, get, post, wiring_of
+from tests.support.wired import TOKEN, client_of, get, post, wiring_of
 
 
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-async def test_a_call_carries_credential_query_and_json(transport: str) -> None:
+async def test_a_call_carries_credential_query_and_json() -> None:
     async with (
         RawServer(lambda _: said({"id": 7}, 201, X_Request_Id="abc")) as server,
-        client_of(server, transport=transport, headers={"X-Toggle": "on"}) as client,
+        client_of(server, headers={"X-Toggle": "on"}) as client,
     ):
         reply = await client.send(post(params=[("q", "a b&c"), ("q", "é")], json={"name": "é"}))
     assert (reply.status, reply.json(), reply.headers["x-request-id"]) == (201, {"id": 7}, "abc")
@@ -39,10 +34,10 @@ async def test_a_call_carries_credential_query_and_json(transport: str) -> None:
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["bytes", "streamed"])
-async def test_an_empty_header_is_left_out(transport: str, large: bool) -> None:
+async def test_an_empty_header_is_left_out(large: bool) -> None:
     """A signed upload link covers its headers: one that was not signed may be refused."""
     body = b"x" * ((2 << 20) if large else 10)
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         bare = Request("PUT upload", "PUT", f"{server.url}/up", body=body, headers={"Content-Type": ""})
         await client.send(bare)
         await client.send(replace(bare, headers={}))
@@ -50,10 +45,10 @@ async def test_an_empty_header_is_left_out(transport: str, large: bool) -> None:
         assert [seen.body for seen in server.seen] == [body, body]
 
 
-async def test_a_base_may_have_a_path_and_a_second_base_a_name(transport: str) -> None:
+async def test_a_base_may_have_a_path_and_a_second_base_a_name() -> None:
     async with RawServer(lambda _: said({})) as one, RawServer(lambda _: said({})) as two:
         bases = {"": f"{one.url}/top/", "tenant": two.url}
-        async with client_of(one, bases=bases, transport=transport) as client:
+        async with client_of(one, bases=bases) as client:
             await client.send(get("/v2/a"))
             await client.send(get("/api/b", base="tenant"))
             await client.send(get(f"{two.url}/c"))
@@ -63,17 +58,17 @@ async def test_a_base_may_have_a_path_and_a_second_base_a_name(transport: str) -
         assert sum(client.calls.values()) == 3
 
 
-async def test_an_address_is_sent_as_it_is(transport: str) -> None:
+async def test_an_address_is_sent_as_it_is() -> None:
     target = "/a%2Fb/c%20d?Signature=a%2Fb%2Bc~%3D&name=x%22y%2Cz&plus=1+2"
     async with RawServer(lambda _: Said()) as storage, RawServer(lambda _: Said()) as api:
-        async with client_of(api, transport=transport) as client:
+        async with client_of(api) as client:
             await client.send(get(storage.url + target))
         assert [seen.target for seen in storage.seen] == [target]
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
-async def test_no_body_is_no_body(transport: str, method: str) -> None:
-    async with RawServer(lambda _: Said(204)) as server, client_of(server, transport=transport) as client:
+async def test_no_body_is_no_body(method: str) -> None:
+    async with RawServer(lambda _: Said(204)) as server, client_of(server) as client:
         reply = await client.send(Request("x", method, "/x"))
     assert (reply.status, reply.body) == (204, b"")
     (seen,) = server.seen
@@ -81,7 +76,7 @@ async def test_no_body_is_no_body(transport: str, method: str) -> None:
     assert "transfer-encoding" not in seen.headers
 
 
-async def test_a_streamed_body_has_its_exact_length_and_is_made_anew_for_a_retry(transport: str) -> None:
+async def test_a_streamed_body_has_its_exact_length_and_is_made_anew_for_a_retry() -> None:
     made = 0
 
     async def blocks() -> AsyncIterator[bytes]:
@@ -92,7 +87,7 @@ async def test_a_streamed_body_has_its_exact_length_and_is_made_anew_for_a_retry
 
     async with (
         RawServer(in_turn(said({}, 503), said({}))) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         await client.send(Request("PUT /f", "PUT", "/f", body=blocks, size=500_000, repeatable=True))
     assert made == 2
@@ -101,7 +96,7 @@ async def test_a_streamed_body_has_its_exact_length_and_is_made_anew_for_a_retry
     assert all("transfer-encoding" not in seen.headers for seen in server.seen)
 
 
-async def test_a_form_is_streamed_with_its_exact_length(transport: str) -> None:
+async def test_a_form_is_streamed_with_its_exact_length() -> None:
     async def file() -> AsyncIterator[bytes]:
         for _ in range(4):
             yield b"\x00\xff" * 50_000
@@ -111,7 +106,7 @@ async def test_a_form_is_streamed_with_its_exact_length(transport: str) -> None:
         FormPart("file", file, 'a "é".jpg', "image/jpeg", size=400_000),
         FormPart("meta", b'{"a":1}', content_type="application/json"),
     )
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         await client.send(Request("POST /u", "POST", "/u", form=form))
     (seen,) = server.seen
     assert "transfer-encoding" not in seen.headers
@@ -121,29 +116,29 @@ async def test_a_form_is_streamed_with_its_exact_length(transport: str) -> None:
 
 
 @pytest.mark.parametrize("given", [[b"short"], [b"much", b"too", b"long"]])
-async def test_a_body_of_another_length_than_announced_is_refused(transport: str, given: list[bytes]) -> None:
+async def test_a_body_of_another_length_than_announced_is_refused(given: list[bytes]) -> None:
     async def blocks() -> AsyncIterator[bytes]:
         for block in given:
             yield block
 
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match="announced"):
             await client.send(Request("PUT /f", "PUT", "/f", body=blocks, size=8, repeatable=True))
     assert len(server.seen) <= 1
 
 
-async def test_what_the_source_of_a_body_raises_comes_out(transport: str) -> None:
+async def test_what_the_source_of_a_body_raises_comes_out() -> None:
     async def blocks() -> AsyncIterator[bytes]:
         yield b"1234"
         raise IntegrityError("the source changed")
 
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(IntegrityError, match="the source changed") as caught:
             await client.send(Request("PUT /f", "PUT", "/f", body=blocks, size=8, repeatable=True))
     assert caught.value.operation == "PUT /f"
 
 
-async def test_a_refusal_that_comes_before_the_body_is_through_is_heard(transport: str) -> None:
+async def test_a_refusal_that_comes_before_the_body_is_through_is_heard() -> None:
     closed = asyncio.Event()
     refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig"
 
@@ -156,7 +151,7 @@ async def test_a_refusal_that_comes_before_the_body_is_through_is_heard(transpor
 
     async with (
         no_http(refusal, linger=0.3) as url,
-        client_of(url, transport=transport, attempts=1) as client,
+        client_of(url, attempts=1) as client,
     ):
         with pytest.raises(TooLarge, match="big"):
             await client.send(Request("PUT /f", "PUT", "/f", body=blocks, size=20_000_000))
@@ -164,24 +159,24 @@ async def test_a_refusal_that_comes_before_the_body_is_through_is_heard(transpor
             await closed.wait()
 
 
-async def test_a_header_with_a_line_end_is_refused(transport: str) -> None:
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+async def test_a_header_with_a_line_end_is_refused() -> None:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(InvalidValue):
             await client.send(get(headers={"X-Name": "a\r\nX-Evil: 1"}))
     assert server.seen == []
 
 
-async def test_json_that_is_none_is_refused(transport: str) -> None:
-    async with RawServer(lambda _: said({})) as server, client_of(server, transport=transport) as client:
+async def test_json_that_is_none_is_refused() -> None:
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(InvalidValue):
             await client.send(post(json={"a": float("nan")}))
     assert server.seen == []
 
 
-async def test_cookies_are_not_kept(transport: str) -> None:
+async def test_cookies_are_not_kept() -> None:
     async with (
         RawServer(lambda _: said({}, Set_Cookie="a=b; Path=/")) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         await client.send(get())
         await client.send(get())
@@ -189,10 +184,10 @@ async def test_cookies_are_not_kept(transport: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_a_read_only_client_writes_nothing(transport: str, method: str) -> None:
+async def test_a_read_only_client_writes_nothing(method: str) -> None:
     async with (
         RawServer(lambda _: said({})) as server,
-        client_of(server, transport=transport, read_only=True) as client,
+        client_of(server, read_only=True) as client,
     ):
         with pytest.raises(ContractBroken, match="read-only"):
             await client.send(Request("W /x", method, "/x"))
@@ -201,10 +196,10 @@ async def test_a_read_only_client_writes_nothing(transport: str, method: str) ->
     assert [seen.path for seen in server.seen] == ["/search", "/v2/thing"]
 
 
-async def test_the_call_that_would_be_one_too_many_is_not_sent(transport: str) -> None:
+async def test_the_call_that_would_be_one_too_many_is_not_sent() -> None:
     async with (
         RawServer(lambda _: said({})) as server,
-        client_of(server, transport=transport, max_calls=10) as client,
+        client_of(server, max_calls=10) as client,
     ):
         outcomes = await asyncio.gather(*(client.send(get()) for _ in range(30)), return_exceptions=True)
     assert len(server.seen) == 10 == sum(client.calls.values())
@@ -213,26 +208,26 @@ async def test_the_call_that_would_be_one_too_many_is_not_sent(transport: str) -
     assert stopped[0].exit_code == 8
 
 
-async def test_retries_count_against_the_limit_of_calls(transport: str) -> None:
+async def test_retries_count_against_the_limit_of_calls() -> None:
     async with (
         RawServer(lambda _: said({}, 500)) as server,
-        client_of(server, transport=transport, max_calls=3) as client,
+        client_of(server, max_calls=3) as client,
     ):
         with pytest.raises(StopRequested):
             await client.send(get())
     assert len(server.seen) == 3
 
 
-async def test_calls_at_once_are_as_many_as_allowed(transport: str) -> None:
+async def test_calls_at_once_are_as_many_as_allowed() -> None:
     async with (
         RawServer(lambda _: Said(pause=0.02)) as server,
-        client_of(server, transport=transport, pace=Pace(None, 3, 1)) as client,
+        client_of(server, pace=Pace(None, 3, 1)) as client,
     ):
         await asyncio.gather(*(client.send(get()) for _ in range(12)))
     assert server.most_under_way == 3
 
 
-async def test_retries_of_many_calls_at_once_do_not_mix(transport: str) -> None:
+async def test_retries_of_many_calls_at_once_do_not_mix() -> None:
     tries: dict[str, int] = {}
 
     def handler(seen: Seen) -> Said:
@@ -240,14 +235,14 @@ async def test_retries_of_many_calls_at_once_do_not_mix(transport: str) -> None:
         wanted = int(seen.path.rpartition("/")[2]) % 4 + 1
         return said({"path": seen.path}) if tries[seen.path] == wanted else said({}, 502)
 
-    async with RawServer(handler) as server, client_of(server, transport=transport) as client:
+    async with RawServer(handler) as server, client_of(server) as client:
         replies = await asyncio.gather(*(client.send(get(f"/t/{n}")) for n in range(40)))
     assert [reply.json()["path"] for reply in replies] == [f"/t/{n}" for n in range(40)]
     assert all(tries[f"/t/{n}"] == n % 4 + 1 for n in range(40))
     assert len(server.seen) == sum(client.calls.values())
 
 
-async def test_cancellation_passes(transport: str) -> None:
+async def test_cancellation_passes() -> None:
     came = asyncio.Event()
 
     def handler(_: Seen) -> Said:
@@ -256,7 +251,7 @@ async def test_cancellation_passes(transport: str) -> None:
 
     async with (
         RawServer(handler) as server,
-        client_of(server, transport=transport, pace=Pace(None, 1, 1)) as client,
+        client_of(server, pace=Pace(None, 1, 1)) as client,
     ):
         calls = [asyncio.ensure_future(client.send(get())) for _ in range(3)]
         await came.wait()

@@ -1,4 +1,4 @@
-"""Bytes on the line, redirects, and what may go to whom. Both transports."""
+"""Bytes on the line, redirects, and what may go to whom."""
 
 from __future__ import annotations
 
@@ -23,15 +23,10 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import Pace
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
-from tests.support.wired import TRANSPORTS, client_of, get, post, wiring_of
+from tests.support.wired import client_of, get, post, wiring_of
 
 DATA = bytes(range(256)) * 4096  # 1 MiB
 SIGNED = "?Expires=1767225600&Signature=9f8e7d6c5b4a39281706"
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def file_server(data: bytes = DATA) -> Callable[[Seen], Said]:
@@ -60,8 +55,8 @@ async def all_of(client: Client, request: Request, offset: int = 0) -> bytes:
 # bytes
 
 
-async def test_the_whole_file(transport: str) -> None:
-    async with RawServer(file_server()) as server, client_of(server, transport=transport) as client:
+async def test_the_whole_file() -> None:
+    async with RawServer(file_server()) as server, client_of(server) as client:
         stream = await client.stream(get("/f"))
         assert (stream.start, stream.total, stream.status, stream.media_type) == (0, len(DATA), 200, "image/jpeg")
         assert b"".join([block async for block in stream]) == DATA
@@ -73,16 +68,16 @@ async def test_the_whole_file(transport: str) -> None:
     assert "1048576" in repr(stream)
 
 
-async def test_from_an_offset_on(transport: str) -> None:
-    async with RawServer(file_server()) as server, client_of(server, transport=transport) as client:
+async def test_from_an_offset_on() -> None:
+    async with RawServer(file_server()) as server, client_of(server) as client:
         stream = await client.stream(get("/f"), 1_000_000)
         assert (stream.start, stream.total) == (1_000_000, len(DATA))
         assert b"".join([block async for block in stream]) == DATA[1_000_000:]
     assert server.seen[0].headers["range"] == "bytes=1000000-"
 
 
-async def test_a_server_without_ranges_begins_at_nought(transport: str) -> None:
-    async with RawServer(lambda _: Said(200, DATA)) as server, client_of(server, transport=transport) as client:
+async def test_a_server_without_ranges_begins_at_nought() -> None:
+    async with RawServer(lambda _: Said(200, DATA)) as server, client_of(server) as client:
         stream = await client.stream(get("/f"), 1000)
         assert (stream.start, stream.total) == (0, len(DATA))
         assert b"".join([block async for block in stream]) == DATA
@@ -91,37 +86,37 @@ async def test_a_server_without_ranges_begins_at_nought(transport: str) -> None:
 @pytest.mark.parametrize(
     "shown", ["bytes 0-99/1000", "bytes 51-149/1000", "bytes */1000", "items 50-149/1000", "", "bytes 50-49x/1000"]
 )
-async def test_another_range_than_asked_for_breaks_the_contract(transport: str, shown: str) -> None:
+async def test_another_range_than_asked_for_breaks_the_contract(shown: str) -> None:
     answer = Said(206, b"x" * 100, {"Content-Range": shown} if shown else {})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match="requested bytes from 50 on"):
             await client.stream(get("/f"), 50)
 
 
-async def test_a_range_nobody_asked_for_breaks_the_contract(transport: str) -> None:
+async def test_a_range_nobody_asked_for_breaks_the_contract() -> None:
     answer = Said(206, b"x" * 100, {"Content-Range": "bytes 50-149/1000"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken):
             await client.stream(get("/f"))
 
 
-async def test_a_range_of_another_length_than_its_body_breaks_the_contract(transport: str) -> None:
+async def test_a_range_of_another_length_than_its_body_breaks_the_contract() -> None:
     answer = Said(206, b"x" * 90, {"Content-Range": "bytes 50-149/1000"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match="90 bytes"):
             await client.stream(get("/f"), 50)
 
 
-async def test_a_range_of_unknown_total(transport: str) -> None:
+async def test_a_range_of_unknown_total() -> None:
     answer = Said(206, b"x" * 100, {"Content-Range": "bytes 50-149/*"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         stream = await client.stream(get("/f"), 50)
         assert (stream.start, stream.total) == (50, None)
         await stream.aclose()
 
 
-async def test_the_end_of_a_file_is_an_empty_rest_and_beyond_it_is_an_error(transport: str) -> None:
-    async with RawServer(file_server(b"12345")) as server, client_of(server, transport=transport) as client:
+async def test_the_end_of_a_file_is_an_empty_rest_and_beyond_it_is_an_error() -> None:
+    async with RawServer(file_server(b"12345")) as server, client_of(server) as client:
         stream = await client.stream(get("/f"), 5)
         assert (stream.start, stream.total) == (5, 5)
         assert [block async for block in stream] == []
@@ -129,18 +124,18 @@ async def test_the_end_of_a_file_is_an_empty_rest_and_beyond_it_is_an_error(tran
             await client.stream(get("/f"), 6)
 
 
-async def test_a_length_that_is_not_told_is_not_known(transport: str) -> None:
+async def test_a_length_that_is_not_told_is_not_known() -> None:
     answer = Said(200, DATA, length=None)
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         stream = await client.stream(get("/f"))
         assert stream.total is None
         assert b"".join([block async for block in stream]) == DATA
 
 
 @pytest.mark.parametrize("then", ["close", "reset"])
-async def test_a_break_in_the_middle_is_transient(transport: str, then: str) -> None:
+async def test_a_break_in_the_middle_is_transient(then: str) -> None:
     answer = Said(200, blocks=[DATA[:1000]], length=len(DATA), then=then, gap=0.05)
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         stream = await client.stream(get("/f", asset="5"))
         with pytest.raises(Transient, match="broke while responding") as caught:
             await _taken(stream)
@@ -148,32 +143,32 @@ async def test_a_break_in_the_middle_is_transient(transport: str, then: str) -> 
     assert (caught.value.service, caught.value.operation, caught.value.asset) == ("x_service", "GET /f", "5")
 
 
-async def test_a_body_that_stops_coming_is_transient(transport: str) -> None:
+async def test_a_body_that_stops_coming_is_transient() -> None:
     answer = Said(200, blocks=[DATA[:1000], b"x"], length=len(DATA), gap=3.0)
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         stream = await client.stream(get("/f", timeout=0.2))
         with pytest.raises(Transient, match="in time"):
             await _taken(stream)
         await stream.aclose()
 
 
-async def test_a_slow_body_that_keeps_coming_is_not_cut_off(transport: str) -> None:
+async def test_a_slow_body_that_keeps_coming_is_not_cut_off() -> None:
     answer = Said(200, blocks=[b"x" * 1000] * 8, gap=0.1)
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         assert len(await all_of(client, get("/f", timeout=0.4))) == 8000
 
 
-async def test_a_file_that_comes_compressed_is_refused(transport: str) -> None:
+async def test_a_file_that_comes_compressed_is_refused() -> None:
     answer = Said(200, gzip.compress(DATA), {"Content-Encoding": "gzip"})
-    async with RawServer(lambda _: answer) as server, client_of(server, transport=transport) as client:
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(IntegrityError, match="compressed"):
             await client.stream(get("/f"), 10)
 
 
-async def test_a_download_left_in_the_middle_gives_its_connection_back(transport: str) -> None:
+async def test_a_download_left_in_the_middle_gives_its_connection_back() -> None:
     async with (
         RawServer(lambda _: Said(200, DATA * 8)) as server,
-        client_of(server, transport=transport, pace=Pace(None, 1, 1)) as client,
+        client_of(server, pace=Pace(None, 1, 1)) as client,
     ):
         for _ in range(3):
             stream = await client.stream(get("/f"))
@@ -183,29 +178,29 @@ async def test_a_download_left_in_the_middle_gives_its_connection_back(transport
         assert len(await all_of(client, get("/f"))) == 8 * len(DATA)
 
 
-async def test_a_refused_download_is_told_by_the_rules(transport: str) -> None:
+async def test_a_refused_download_is_told_by_the_rules() -> None:
     rules = (ErrorRule(403, NotFound, operation="GET /f", hint="renew the link"),)
     body = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
     async with (
         RawServer(lambda _: Said(403, body)) as server,
-        client_of(server, transport=transport, rules=rules) as client,
+        client_of(server, rules=rules) as client,
     ):
         with pytest.raises(NotFound, match="Request has expired") as caught:
             await client.stream(get("/f"))
     assert (caught.value.code, caught.value.hint) == ("AccessDenied", "renew the link")
 
 
-async def test_opening_is_tried_again(transport: str) -> None:
+async def test_opening_is_tried_again() -> None:
     left = [Said(500), Said(429, b"", {"Retry-After": "3"})]
     async with (
         RawServer(lambda seen: left.pop(0) if left else file_server()(seen)) as server,
-        client_of(server, transport=transport) as client,
+        client_of(server) as client,
     ):
         assert await all_of(client, get("/f"), 10) == DATA[10:]
     assert len(server.seen) == 3
 
 
-async def test_bandwidth_is_kept_in_both_directions(transport: str) -> None:
+async def test_bandwidth_is_kept_in_both_directions() -> None:
     clock = SteppedClock(auto=True)
 
     async def blocks() -> object:
@@ -214,7 +209,7 @@ async def test_bandwidth_is_kept_in_both_directions(transport: str) -> None:
 
     async with (
         RawServer(file_server()) as server,
-        client_of(server, transport=transport, clock=clock, bandwidth=len(DATA) / 10) as client,
+        client_of(server, clock=clock, bandwidth=len(DATA) / 10) as client,
     ):
         await all_of(client, get("/f"))
         await client.send(Request("PUT /u", "PUT", "/u", body=blocks, size=len(DATA)))  # type: ignore[arg-type]
@@ -226,9 +221,9 @@ async def test_bandwidth_is_kept_in_both_directions(transport: str) -> None:
 # lanes
 
 
-async def test_storage_sees_no_credential_and_counts_apart(transport: str) -> None:
+async def test_storage_sees_no_credential_and_counts_apart() -> None:
     async with RawServer(file_server()) as api, RawServer(file_server()) as storage:
-        async with client_of(api, transport=transport, headers={"X-Toggle": "on"}) as client:
+        async with client_of(api, headers={"X-Toggle": "on"}) as client:
             await all_of(client, get(storage.url + "/f" + SIGNED, operation="GET the file"))
             await client.send(Request("PUT part", "PUT", storage.url + "/p" + SIGNED, body=b"abc"))
         assert client.calls == {}
@@ -238,23 +233,23 @@ async def test_storage_sees_no_credential_and_counts_apart(transport: str) -> No
         assert storage.seen[0].target.endswith(SIGNED)
 
 
-async def test_storage_is_not_paced_and_not_limited(transport: str) -> None:
+async def test_storage_is_not_paced_and_not_limited() -> None:
     clock = SteppedClock(auto=True)
     async with RawServer(file_server()) as api, RawServer(lambda _: Said()) as storage:
-        async with client_of(api, transport=transport, pace=Pace(0.01, 1, 4), max_calls=0, clock=clock) as client:
+        async with client_of(api, pace=Pace(0.01, 1, 4), max_calls=0, clock=clock) as client:
             await asyncio.gather(*(client.send(get(storage.url)) for _ in range(20)))
         assert clock.slept == []
         assert storage.most_under_way <= 4
 
 
-async def test_errors_of_signed_links_name_the_host_alone(transport: str) -> None:
+async def test_errors_of_signed_links_name_the_host_alone() -> None:
     async with RawServer(lambda _: said({})) as api, RawServer(lambda _: Said(403)) as storage:
-        async with client_of(api, transport=transport, attempts=1) as client:
+        async with client_of(api, attempts=1) as client:
             link = f"{storage.url}/secret-path{SIGNED}"
             with pytest.raises(Denied, match=r"a signed link on host 127\.0\.0\.1 returned 403") as refused:
                 await client.stream(Request("GET the file", "GET", link))
         await storage.__aexit__()
-        async with client_of(api, transport=transport, attempts=1) as client:
+        async with client_of(api, attempts=1) as client:
             with pytest.raises(Transient) as broken:
                 await client.stream(Request("GET the file", "GET", link))
     for caught in (refused, broken):
@@ -263,11 +258,11 @@ async def test_errors_of_signed_links_name_the_host_alone(transport: str) -> Non
         assert "Signature" not in chain
 
 
-async def test_a_resting_download_holds_nobody_up(transport: str) -> None:
+async def test_a_resting_download_holds_nobody_up() -> None:
     async with (
         RawServer(file_server(DATA * 8)) as api,
         RawServer(file_server(DATA * 8)) as storage,
-        client_of(api, transport=transport, pace=Pace(None, 1, 1)) as client,
+        client_of(api, pace=Pace(None, 1, 1)) as client,
     ):
         resting = [await client.stream(get(storage.url + "/f", operation="GET f")) for _ in range(3)]
         resting += [await client.stream(get("/f"))]
@@ -282,10 +277,10 @@ async def test_a_resting_download_holds_nobody_up(transport: str) -> None:
 # redirects
 
 
-async def test_a_redirect_to_storage_carries_nothing_of_ours(transport: str) -> None:
+async def test_a_redirect_to_storage_carries_nothing_of_ours() -> None:
     async with RawServer(file_server()) as storage:
         moved = Said(302, b"", {"Location": f"{storage.url}/f{SIGNED}", "Set-Cookie": "session=1"})
-        async with RawServer(lambda _: moved) as api, client_of(api, transport=transport) as client:
+        async with RawServer(lambda _: moved) as api, client_of(api) as client:
             request = get("/f", headers={"X-Own": "1", "Cookie": "a=b", "If-Range": '"e"'})
             assert await all_of(client, request, 1000) == DATA[1000:]
         assert client.calls == {"GET /f": 1}
@@ -297,11 +292,11 @@ async def test_a_redirect_to_storage_carries_nothing_of_ours(transport: str) -> 
         assert seen.target == "/f" + SIGNED
 
 
-async def test_a_redirect_at_home_keeps_the_credential(transport: str) -> None:
+async def test_a_redirect_at_home_keeps_the_credential() -> None:
     def handler(seen: Seen) -> Said:
         return Said(307, b"", {"Location": "/g?x=1"}) if seen.path == "/a/f" else said({"ok": 1})
 
-    async with RawServer(handler) as api, client_of(api, transport=transport) as client:
+    async with RawServer(handler) as api, client_of(api) as client:
         assert (await client.send(get("/a/f", headers={"X-Own": "1"}))).json() == {"ok": 1}
     assert [seen.target for seen in api.seen] == ["/a/f", "/g?x=1"]
     assert all("authorization" in seen.headers and "x-own" in seen.headers for seen in api.seen)
@@ -309,19 +304,19 @@ async def test_a_redirect_at_home_keeps_the_credential(transport: str) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_redirects_end_some_time(transport: str, status: int) -> None:
+async def test_redirects_end_some_time(status: int) -> None:
     async with (
         RawServer(lambda _: Said(status, b"", {"Location": "/again"})) as api,
-        client_of(api, transport=transport) as client,
+        client_of(api) as client,
     ):
         with pytest.raises(ContractBroken, match="more than 5 redirects"):
             await client.stream(get("/f"))
     assert len(api.seen) == 6
 
 
-async def test_a_write_is_not_redirected(transport: str) -> None:
+async def test_a_write_is_not_redirected() -> None:
     moved = Said(308, b"", {"Location": "/elsewhere", "Range": "bytes=0-9"})
-    async with RawServer(lambda _: moved) as api, client_of(api, transport=transport) as client:
+    async with RawServer(lambda _: moved) as api, client_of(api) as client:
         with pytest.raises(ContractBroken, match="308"):
             await client.send(post())
         reply = await client.send(Request("PUT /s", "PUT", "/s", body=b"x", accept=frozenset({308})))
@@ -332,10 +327,10 @@ async def test_a_write_is_not_redirected(transport: str) -> None:
 @pytest.mark.parametrize(
     "location", ["http://dam.example/f", "http://203.0.113.7/f?Signature=abc", "http://localhost.example/f"]
 )
-async def test_a_redirect_to_plain_http_elsewhere_is_refused(transport: str, location: str) -> None:
+async def test_a_redirect_to_plain_http_elsewhere_is_refused(location: str) -> None:
     async with (
         RawServer(lambda _: Said(302, b"", {"Location": location})) as api,
-        client_of(api, transport=transport) as client,
+        client_of(api) as client,
     ):
         with pytest.raises(ContractBroken, match="plain http") as caught:
             await client.stream(get("/f"))
@@ -345,10 +340,10 @@ async def test_a_redirect_to_plain_http_elsewhere_is_refused(transport: str, loc
 
 
 @pytest.mark.parametrize("location", ["ftp://dam.example/f", "file:///etc/passwd", "https://user:pass@dam.example/f"])
-async def test_a_redirect_to_something_else_is_refused(transport: str, location: str) -> None:
+async def test_a_redirect_to_something_else_is_refused(location: str) -> None:
     async with (
         RawServer(lambda _: Said(302, b"", {"Location": location})) as api,
-        client_of(api, transport=transport) as client,
+        client_of(api) as client,
     ):
         with pytest.raises(ContractBroken):
             await client.stream(get("/f"))
@@ -389,10 +384,10 @@ async def test_an_absolute_address_in_plain_http_is_refused() -> None:
     assert client.storage_calls == 0
 
 
-async def test_too_fast_at_storage_does_not_slow_the_api_down(transport: str) -> None:
+async def test_too_fast_at_storage_does_not_slow_the_api_down() -> None:
     clock = SteppedClock(auto=True)
     async with RawServer(lambda _: said({})) as api, RawServer(lambda _: Said(429)) as storage:
-        async with client_of(api, transport=transport, clock=clock, attempts=1) as client:
+        async with client_of(api, clock=clock, attempts=1) as client:
             with pytest.raises(Throttled):
                 await client.send(get(storage.url, operation="GET f"))
             slept = len(clock.slept)

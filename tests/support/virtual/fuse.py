@@ -41,6 +41,11 @@ class Fuse:
         """Returns once the process has come to that commit or call."""
         await self.reached.setdefault((kind, number), asyncio.Event()).wait()
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the process stands still."""
+        return self.frozen is not None and not self.frozen.is_set()
+
     async def awake(self) -> None:
         """Returns once the process does not stand still."""
         if self.frozen is not None:

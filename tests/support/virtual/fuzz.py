@@ -20,12 +20,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+import httpx
 import structlog
 
-from dam_sync.api.run_options import RunOptions
 from dam_sync.emulators import profile_of
 from dam_sync.engine.report import Report
-from dam_sync.http.transport import RawRequest
 from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.model.service import BUGS
 from tests.support.memory import own_peak
@@ -35,7 +34,6 @@ from tests.support.virtual.loop import Stuck
 from tests.support.virtual.moves import Move, Simulation, digest, plain
 from tests.support.virtual.mutations import OPS, Mutation, misheaded, mutated
 from tests.support.virtual.reply import Reply
-from tests.support.virtual.universe import process
 from tests.support.virtual.weather import Endless, Weather
 
 ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "100"))  # fuzzed answers in all, half to reads, half to writes
@@ -90,9 +88,9 @@ class Fuzzing:
     def attach(self) -> None:
         """From now on."""
         network = self.move.universe.network
-        carry: Callable[[RawRequest], Any] = network.carry
+        carry: Callable[[httpx.Request], Any] = network.carry
 
-        async def carried(outgoing: RawRequest) -> Reply:
+        async def carried(outgoing: httpx.Request) -> Reply:
             try:
                 reply: Reply = await carry(outgoing)
             except BUGS:  # an emulator that is given what it said before
@@ -103,10 +101,10 @@ class Fuzzing:
 
         network.carry = carried  # type: ignore[method-assign]
 
-    def change(self, outgoing: RawRequest, reply: Reply) -> None:
+    def change(self, outgoing: httpx.Request, reply: Reply) -> None:
         """The answer, if it is one that is changed."""
         app = getattr(self.move, self.role).app
-        call = Weather.name_of(app, outgoing.method, outgoing.address)
+        call = Weather.name_of(app, outgoing.method, str(outgoing.url))
         op = self.ops.get(call)
         if op is None:
             return
@@ -214,7 +212,7 @@ def judged(fuzzing: Fuzzing, reference: Reference, came: Tried) -> Iterator[str]
     move, report = fuzzing.move, None
     try:
         with limited(came):
-            report = move.universe.do(process(move.job, Fuse(), RunOptions()))
+            report = move.universe.do(move.universe.process(move.job, Fuse()))
     except InternalError as error:
         yield f"internal error:\n{trace(error.problem or error)}"
     except DamSyncError:
@@ -276,7 +274,7 @@ def reference_of(kinds: tuple[str, str]) -> Reference:
     simulation = Simulation(_folder() / "-".join(kinds), kinds, SEED)
     simulation.folder.mkdir()
     with simulation.moving() as move:
-        report = move.universe.do(process(move.job, Fuse(), RunOptions()))
+        report = move.universe.do(move.universe.process(move.job, Fuse()))
         rows = [row for row in move.target.assets if row["status"] != "trash"]
         roles = {id(getattr(move, role).app): role for role in ("source", "target")}
         called = move.universe.network.weather.called

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dam_sync.http.transport import RawRequest, RawResponse
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.universe import Tenant, Universe
-from tests.support.virtual.wire import FAR, NEAR, VirtualWire
+from tests.support.virtual.wire import FAR, NEAR, VirtualTransport, body_of
 
 RATE = 50  # wire E 7: sliding 50/s per tenant, v1 counted
 SERVING = (0.05, 0.12)  # seconds that an upload takes the service
@@ -144,46 +143,34 @@ class Response:
         """Nothing to give back."""
 
 
-class LeanWire(VirtualWire):
+class LeanTransport(VirtualTransport):
     """The network to that tenant: every call is held to the rate, few reach the emulator."""
 
     def __init__(self, service: LeanE) -> None:
         super().__init__(service.universe.network, Fuse())
         self._service = service
 
-    async def open(self, outgoing: RawRequest) -> RawResponse:
-        """See `Wire.open`."""
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The response of the stand-in, or of the emulator."""
         service = self._service
         await service.way()
         wait = service.admit()
         if wait is not None:
             refusal = {"error": "too_many_requests", "error_description": "API rate limit exceeded"}
-            return await self._told(outgoing, 429, refusal, service.pause_headers(wait))
-        parts = urlsplit(outgoing.address)
-        if outgoing.method == "GET" or parts.path == "/api/rest/category":
-            return await super().open(outgoing)
+            return await self._response(429, refusal, service.pause_headers(wait))
+        path = urlsplit(str(request.url)).path
+        if request.method == "GET" or path == "/api/rest/category":
+            return await super().handle_async_request(request)
         headers = rate_headers(service.left())
-        body = await body_of(outgoing)
+        body = b"".join(await body_of(request))
         await service.serve()
-        told = service.answer(outgoing.method, parts.path, outgoing.headers.get("content-type", ""), body)
-        assert told is not None, f"{outgoing.method} {parts.path} is not expected"
-        return await self._told(outgoing, *told, headers)
+        said = service.answer(request.method, path, request.headers.get("content-type", ""), body)
+        assert said is not None, f"{request.method} {path} is not expected"
+        return await self._response(*said, headers)
 
-    async def _told(
-        self, outgoing: RawRequest, status: int, reply: Any, headers: list[tuple[bytes, bytes]]
-    ) -> RawResponse:
+    async def _response(self, status: int, reply: Any, headers: list[tuple[bytes, bytes]]) -> httpx.Response:
         await self._service.way()
-        body = json.dumps(reply).encode()
-        return RawResponse(cast("httpx.Response", Response(status, [_JSON, *headers], body)), outgoing)
-
-
-async def body_of(outgoing: RawRequest) -> bytes:
-    """The whole of it, as long as was announced."""
-    if not callable(outgoing.body):
-        return outgoing.body or b""
-    body = b"".join([block async for block in outgoing.body()])
-    assert len(body) == outgoing.size, "a body of another length than announced"
-    return body
+        return cast("httpx.Response", Response(status, [_JSON, *headers], json.dumps(reply).encode()))
 
 
 def rate_headers(left: int) -> list[tuple[bytes, bytes]]:

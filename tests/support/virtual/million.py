@@ -14,17 +14,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from dam_sync.api import bootstrap
+from dam_sync.api.bootstrap import job_of
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.run_options import RunOptions
+from dam_sync.config.job import JobConfig
 from dam_sync.emulators import profile_of
 from dam_sync.engine.report import Report
-from dam_sync.http import dispatch
 from dam_sync.services import discover
 from dam_sync.store import store
 from tests.support.virtual.generated import NAME, kind_of
 from tests.support.virtual.grouped import GroupedWriter
-from tests.support.virtual.lean import RATE, LeanE, LeanWire
+from tests.support.virtual.lean import RATE, LeanE, LeanTransport
 from tests.support.virtual.universe import Universe
 
 T = TypeVar("T")
@@ -79,16 +79,22 @@ class Large:
 
     def plan(self) -> Seen:
         """`plan`."""
-        return self._seen(plan_job, RunOptions())
+        return self._seen(plan_job)
 
     def run(self) -> Seen:
         """`run`."""
-        return self._seen(run_job, RunOptions())
+        return self._seen(run_job)
 
-    def _seen(self, verb: Callable[[Path, RunOptions], Coroutine[Any, Any, Report]], options: RunOptions) -> Seen:
+    def _seen(self, verb: Callable[[JobConfig, RunOptions], Coroutine[Any, Any, Report]]) -> Seen:
+        options = RunOptions(
+            clock=self.universe.clock,
+            transport=LeanTransport(self.target),
+            connectors={**discover(), NAME: kind_of(self.size)},
+        )
+        job = job_of(self.job, options.connectors)
         real, cpu, virtual = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
         memory: dict[float, int] = {}
-        report = self.universe.do(self._watched(verb(self.job, options), options, memory))
+        report = self.universe.do(self._watched(verb(job, options), options, memory))
         now = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
         memory[1.0] = resident()
         return Seen(report, now[0] - real, now[1] - cpu, now[2] - virtual, memory)
@@ -106,12 +112,9 @@ class Large:
 @contextmanager
 def large(folder: Path, size: int) -> Iterator[Large]:
     """A universe with a library of `size` assets in it."""
-    kind = kind_of(size)
     with Universe() as universe, pytest.MonkeyPatch.context() as patch:
         tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
         target = LeanE(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
-        patch.setattr(bootstrap, "discover", lambda: {**discover(), NAME: kind})
-        patch.setattr(dispatch, "Transport", lambda name: LeanWire(target))
         patch.setattr(store, "WriterThread", GroupedWriter)
         yield Large(universe, target, write(folder, tenant.url), size)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.bootstrap import connect, job_of
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId, Patch
@@ -87,7 +86,7 @@ class Move:
 
     def live(self, fuse: Fuse | None = None) -> Fuse:
         """One run behind `fuse`, or one that never blows; that fuse."""
-        return self.universe.live(self.job, RunOptions(full=self.full), fuse)
+        return self.universe.live(self.job, fuse, full=self.full)
 
     def live_to_the_end(self) -> Fuse:
         """Runs until one goes through, so many at most; what stopped the others is in `told`."""
@@ -153,7 +152,7 @@ class Move:
             await service.close()
 
     def _connected(self, role: str, *, read_only: bool) -> Service:
-        return connect(job_of(self.job), role, RunOptions(), MemoryBudget(1 << 24), read_only=read_only)
+        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=read_only)
 
 
 def retitled(value: Any) -> Any:
@@ -213,7 +212,9 @@ class Simulation:
         source, target = (Emulated(each.kind, each.url, profile_of(each.kind).parted) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
         job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED)
-        universe.do(write_suggested_mapping(job, mapping, profile_of(self.kinds[1]).prefix + OWN_MARKS))
+        universe.do(
+            write_suggested_mapping(job, mapping, profile_of(self.kinds[1]).prefix + OWN_MARKS, universe.options())
+        )
 
 
 def options_of(kind: str) -> dict[str, Any]:

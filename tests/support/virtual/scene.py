@@ -13,7 +13,6 @@ from ruamel.yaml import YAML
 
 from dam_sync.api.bootstrap import connect, job_of
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.engine.report import Report
@@ -44,7 +43,7 @@ class Scene:
 
     def run(self, **options: Any) -> Report:
         """One run, and time for every index to catch up."""
-        report = self.universe.do(run_job(self.job, RunOptions(**options)))
+        report = self.universe.do(run_job(self.job, self.universe.options(**options)))
         self.universe.do(self._settle())
         return report
 
@@ -57,15 +56,15 @@ class Scene:
             await service.close()
 
     def _connected(self, role: str = "target") -> Service:
-        return connect(job_of(self.job), role, RunOptions(), MemoryBudget(1 << 24), read_only=False)
+        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
 
     def plan(self, **options: Any) -> Report:
         """A plan."""
-        return self.universe.do(plan_job(self.job, RunOptions(**options)))
+        return self.universe.do(plan_job(self.job, self.universe.options(**options)))
 
     def verify(self) -> Any:
         """What a verification finds."""
-        return self.universe.do(verify_job(self.job, RunOptions(), "digest", "100%")).verdict
+        return self.universe.do(verify_job(self.job, self.universe.options(), "digest", "100%")).verdict
 
     def found(self, verdict: Any) -> dict[str, set[str]]:
         """Names of the edits by what was reported of their assets: differences and additions, by path."""
@@ -138,7 +137,7 @@ def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iter
         )
         mapping, into = folder / "mapping.yaml", Emulated(kind, target.url, profile_of(kind).parted)
         job = write_job(folder / "job.yaml", "move", Emulated(kind, source.url, asked_of(kind)), into, mapping)
-        universe.do(write_suggested_mapping(job, mapping, profile_of(kind).prefix + OWN_MARKS))
+        universe.do(write_suggested_mapping(job, mapping, profile_of(kind).prefix + OWN_MARKS, universe.options()))
         made = Scene(universe, source, target, job, edits)
         made.policy(**policy)
         report = made.run()

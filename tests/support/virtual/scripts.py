@@ -14,7 +14,6 @@ from fnmatch import fnmatch
 from typing import Any, Final
 
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_commands import job_errors
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import DamSyncError
@@ -222,14 +221,14 @@ class Storm:
                 self._parked(row)
             causes = [UNCERTAIN] if any(row["cause"] == UNCERTAIN for row in rows) else []
             for chosen in ([], causes) if causes else ([],):
-                self.move.universe.do(job_errors(self.move.job, chosen, retry=True))
+                self.move.universe.do(job_errors(self.move.job, chosen, retry=True, clock=self.move.universe.clock))
             self._through([], [])
         if rows := parked(self.move):
             raise AssertionError(f"parked again and again: {rows}")
 
     def _verify_tells(self) -> bool:
         """Whether `verify` sees a difference; what is found untrue is for a person to mend."""
-        report = self.move.universe.do(verify_job(self.move.job, RunOptions(), "bytes", "100%"))
+        report = self.move.universe.do(verify_job(self.move.job, self.move.universe.options(), "bytes", "100%"))
         return not report.verdict["clean"]
 
     def _refused(self) -> int:

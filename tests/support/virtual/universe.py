@@ -22,14 +22,12 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.http import dispatch
-from dam_sync.model.clock import SystemClock
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
 from tests.support.virtual.clock import VirtualClock
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import VirtualLoop
-from tests.support.virtual.wire import Network, VirtualWire
+from tests.support.virtual.wire import Network, VirtualTransport
 from tests.support.virtual.writer import VirtualWriter
 
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
@@ -70,10 +68,6 @@ class Universe:
         assert runs.process_lives is process_lives, "something of an earlier universe lasted"
         asyncio.set_event_loop(self.loop)
         patch = self._patch
-        for name in ("now", "monotonic", "sleep", "chance", "token"):
-            patch.setattr(SystemClock, name, _bound(getattr(self.clock, name)))
-        patch.setattr(dispatch, "Transport", lambda name: VirtualWire(self.network, FUSE.get(_WHOLE)))
-        patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
         patch.setattr(store, "WriterThread", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
@@ -101,16 +95,25 @@ class Universe:
         app.state.load(catalogue_of(list(records)), None)
         return Tenant(kind, self.network.serve(app, number), app, objects.folder)
 
+    def options(self, fuse: Fuse = _WHOLE, **options: Any) -> RunOptions:
+        """The options of a process of this world."""
+        return RunOptions(**options, clock=self.clock, transport=VirtualTransport(self.network, fuse))
+
+    async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
+        """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
+        FUSE.set(fuse)
+        return await run_job(job, self.options(fuse, **options))
+
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Its result, however many days it takes."""
         return self.loop.run_until_complete(work)
 
-    def live(self, job: Path, options: RunOptions | None = None, fuse: Fuse | None = None) -> Fuse:
+    def live(self, job: Path, fuse: Fuse | None = None, **options: Any) -> Fuse:
         """One process that runs the job behind `fuse`, killed when it blows; that fuse. Raises what stopped the run
         otherwise."""
         fuse = fuse or Fuse()
         try:
-            self.do(process(job, fuse, options))
+            self.do(self.process(job, fuse, **options))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:
@@ -118,33 +121,6 @@ class Universe:
                 raise
         self.do(self.network.calm())
         return fuse
-
-
-async def process(job: Path, fuse: Fuse, options: RunOptions | None = None) -> Any:
-    """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
-    FUSE.set(fuse)
-    return await run_job(job, options or RunOptions())
-
-
-def _standing_still(exchange: Any) -> Any:
-    """A call is not begun while its process stands still."""
-
-    async def exchanged(self: Any, *arguments: Any) -> Any:
-        await FUSE.get(_WHOLE).awake()
-        return await exchange(self, *arguments)
-
-    return exchanged
-
-
-def _bound(method: Any) -> Any:
-    """As a method of the system's clock, whichever instance asks."""
-    if asyncio.iscoroutinefunction(method):
-
-        async def sleep(_: object, *arguments: Any) -> Any:
-            return await method(*arguments)
-
-        return sleep
-    return lambda _, *arguments: method(*arguments)
 
 
 def _remembered(load: Any) -> Any:

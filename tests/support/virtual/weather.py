@@ -18,7 +18,6 @@ import httpx
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.faults import ACTIONS
 from dam_sync.http.bounds import CONNECT_SECONDS
-from dam_sync.http.transport import RawRequest
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.rows import DAMAGES, damaged
@@ -105,7 +104,7 @@ class Weather:
         """The lines that never hit: a test that scripted them proved nothing."""
         return [f"{line.call} {line.do}" for line in self.lines if not line.hits]
 
-    async def carried(self, app: Application, outgoing: RawRequest, deliver: Deliver) -> Reply:
+    async def carried(self, app: Application, outgoing: httpx.Request, deliver: Deliver) -> Reply:
         """What comes of a call under this weather."""
         striking = self._striking(app, outgoing)
         for line in striking:
@@ -125,8 +124,8 @@ class Weather:
             return f"{method} storage /{parts.path.split('/')[1]}"
         return str(app.table.match(method, unquote(parts.path)).name)
 
-    def _striking(self, app: Application, outgoing: RawRequest) -> Sequence[Trouble]:
-        call, path = self.name_of(app, outgoing.method, outgoing.address), urlsplit(outgoing.address).path
+    def _striking(self, app: Application, outgoing: httpx.Request) -> Sequence[Trouble]:
+        call, path = self.name_of(app, outgoing.method, str(outgoing.url)), urlsplit(str(outgoing.url)).path
         self.called[app, call] += 1
         if self.called.total() > self.most:
             raise Endless(f"more than {self.most} calls, the last {call}")
@@ -134,7 +133,7 @@ class Weather:
         _script(app, outgoing.method, path, (line.do for line in found if line.action in ACTIONS | {"play"}))
         return found
 
-    async def _on_the_way(self, line: Trouble, outgoing: RawRequest) -> None:
+    async def _on_the_way(self, line: Trouble, outgoing: httpx.Request) -> None:
         match line.action:
             case "refused":
                 raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
@@ -142,23 +141,28 @@ class Weather:
                 await self.clock.sleep(CONNECT_SECONDS)
                 raise httpx.ConnectTimeout("no connection in time")
             case "lost":
-                await self.clock.sleep(outgoing.read_seconds)
+                await self.clock.sleep(patience(outgoing))
                 raise httpx.ReadTimeout("lost on the way")
             case "sleeps":
                 self.clock.jump(line.number)
                 await asyncio.sleep(0)
 
-    async def _on_the_way_back(self, line: Trouble, outgoing: RawRequest, reply: Reply) -> None:
+    async def _on_the_way_back(self, line: Trouble, outgoing: httpx.Request, reply: Reply) -> None:
         match line.action:
             case "mute":
-                await self.clock.sleep(outgoing.read_seconds)
+                await self.clock.sleep(patience(outgoing))
                 raise httpx.ReadTimeout("the answer was lost")
             case "stalls":
-                reply.pause, reply.stalls = outgoing.read_seconds, True
+                reply.pause, reply.stalls = patience(outgoing), True
             case "trickles":
-                reply.pause = outgoing.read_seconds * PATIENT
+                reply.pause = patience(outgoing) * PATIENT
             case action if action in DAMAGES:
                 damaged(reply, action)
+
+
+def patience(outgoing: httpx.Request) -> float:
+    """Seconds that the caller waits for the response."""
+    return float(outgoing.extensions["timeout"]["read"])
 
 
 def _script(app: Application, method: str, path: str, actions: Iterable[str]) -> None:

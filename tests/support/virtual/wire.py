@@ -12,12 +12,10 @@ import httpx
 from starlette.types import ASGIApp, Message
 
 from dam_sync.emulators.kit.app import Application
-from dam_sync.http.failures import failure
-from dam_sync.http.transport import RawRequest, RawResponse, Transport
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.fuse import CALL, Fuse
 from tests.support.virtual.reply import Reply
-from tests.support.virtual.weather import Weather
+from tests.support.virtual.weather import Weather, patience
 
 NEAR, FAR = 0.004, 0.030  # seconds that a way takes
 
@@ -40,28 +38,25 @@ class Network:
         self.hosts[app.world.api_origin] = self.hosts[app.world.storage_origin] = app
         return str(app.world.api_origin)
 
-    async def carry(self, outgoing: RawRequest) -> Reply:
+    async def carry(self, outgoing: httpx.Request) -> Reply:
         """There and back, whatever the weather."""
         app = self.called(outgoing)
         if app is None:
             raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
         return await self.weather.carried(app, outgoing, lambda: self.delivered(app, outgoing))
 
-    def called(self, outgoing: RawRequest) -> Application | None:
+    def called(self, outgoing: httpx.Request) -> Application | None:
         """Whom a call goes to, if there is anybody."""
-        parts = urlsplit(outgoing.address)
+        parts = urlsplit(str(outgoing.url))
         return self.hosts.get(f"{parts.scheme}://{parts.netloc}")
 
-    async def delivered(self, app: ASGIApp, outgoing: RawRequest) -> Reply:
+    async def delivered(self, app: ASGIApp, outgoing: httpx.Request) -> Reply:
         """What was sent arrives, and the service goes on with it, though nobody may wait any more."""
-        body = await _body_of(outgoing)
-        request = httpx.Request(
-            outgoing.method, outgoing.address, headers=dict(outgoing.headers), content=b"".join(body) or None
-        )
-        task = asyncio.ensure_future(self._served(app, request, body))
+        body = await body_of(outgoing)
+        task = asyncio.ensure_future(self._served(app, outgoing, body))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
-        async with asyncio.timeout(outgoing.read_seconds):
+        async with asyncio.timeout(patience(outgoing)):
             reply = await asyncio.shield(task)
         await self.clock.sleep(self._way())
         return reply
@@ -99,29 +94,27 @@ class Network:
         return self._rng.uniform(NEAR, FAR)
 
 
-class VirtualWire(Transport):
-    """See `Transport`; over a Network, through a Fuse."""
+class VirtualTransport(httpx.AsyncBaseTransport):
+    """The connections of one process: over a Network, through a Fuse."""
 
     def __init__(self, network: Network, fuse: Fuse) -> None:
         self._network, self._fuse = network, fuse
 
-    async def open(self, outgoing: RawRequest) -> RawResponse:
-        """See `Transport.open`; the head of an answer comes after the effect of its call."""
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The head of a response comes after the effect of its call. What a process had begun when it came to stand
+        still is broken when it wakes up."""
+        if self._fuse.is_frozen:
+            await self._fuse.awake()
+            raise httpx.ConnectError("the connection was lost meanwhile")
         number = self._fuse.enter(CALL)
         try:
-            reply = await self._network.carry(outgoing)
-            if reply.broken and not reply.status:
-                raise httpx.ReadError("connection reset")
+            reply = await self._network.carry(request)
         except TimeoutError:
-            raise failure(httpx.ReadTimeout("too late"), outgoing.host) from None
-        except httpx.TransportError as problem:
-            raise failure(problem, outgoing.host) from None
+            raise httpx.ReadTimeout("too late") from None
+        if reply.broken and not reply.status:
+            raise httpx.ReadError("connection reset")
         self._fuse.leave(CALL, number)
-        stream = _Stream(reply, self._network.clock)
-        return RawResponse(httpx.Response(reply.status, headers=reply.headers, stream=stream), outgoing)
-
-    async def close(self) -> None:
-        """See `Transport.close`."""
+        return httpx.Response(reply.status, headers=reply.headers, stream=_Stream(reply, self._network.clock))
 
 
 class _Stream(httpx.AsyncByteStream):
@@ -147,13 +140,11 @@ class _Stream(httpx.AsyncByteStream):
         self._reply.blocks = []
 
 
-async def _body_of(outgoing: RawRequest) -> list[bytes]:
-    if outgoing.body is None:
-        return []
-    if isinstance(outgoing.body, bytes):
-        return [outgoing.body]
-    blocks = [block async for block in outgoing.body()]
-    assert sum(map(len, blocks)) == outgoing.size, "a body of another length than announced"
+async def body_of(outgoing: httpx.Request) -> list[bytes]:
+    """The blocks of a body, as long as was announced."""
+    assert isinstance(outgoing.stream, httpx.AsyncByteStream)
+    blocks = [block async for block in outgoing.stream]
+    assert sum(map(len, blocks)) == int(outgoing.headers.get("content-length", 0)), "a body of another length"
     return blocks
 
 
