@@ -79,7 +79,7 @@ def connect(
 ) -> Service:
     """One side of a job, not yet proved. Raises ConfigError when a secret does not resolve."""
     side = job.source if role == "source" else job.target
-    limits, connector = job.limits, discover()[side.kind]
+    limits, connector = job.limits, (options.connectors or discover())[side.kind]
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
+import httpx
 import structlog
 
 from dam_sync.http.auth.base import Authenticator, TokenRequester
+from dam_sync.http.bounds import LARGEST_REPLY
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
-from dam_sync.http.exchange import RawResponse
+from dam_sync.http.exchange import RawResponse, RequestBody
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl
-from dam_sync.model.errors import ContractBroken, DamSyncError, Transient
+from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
 from dam_sync.model.limits import MeasuredPace
 
 __all__ = ["Client", "ClientConfig", "FormPart", "HttpStream", "Request", "Response"]
@@ -27,6 +30,7 @@ _REDIRECTS: Final = 5
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _FOLLOWED: Final = frozenset({"GET", "HEAD"})
 
+_CHALLENGES: Final = 3  # requests that an authentication method may take for one
 _LONG: Final = 30.0  # seconds of a pause that are reported at once
 
 _log = structlog.get_logger()
@@ -40,8 +44,8 @@ class Client:
     at a time; an open download counts only while a block of it is awaited.
 
     Requests that certainly had no effect (not sent, rate limited) are retried; others only if they are repeatable.
-    After a 401 the credential is renewed once. Raises the errors of `model.errors` with service, operation and asset
-    filled in; ConfigError, also at construction, for plain http to another host.
+    After a 401 the authentication method may renew the credential. Raises the errors of `model.errors` with service,
+    operation and asset filled in; ConfigError, also at construction, for plain http to another host.
     """
 
     def __init__(self, config: ClientConfig) -> None:
@@ -151,16 +155,26 @@ class Client:
     async def _authorised(
         self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None
     ) -> RawResponse:
-        """One exchange; API calls carry the credential, which is renewed once if it is refused."""
+        """One exchange; API calls carry the credential, and the authentication method sees the response."""
+        outgoing = self._dispatcher.outgoing(prepared, resolved)
         if not resolved.api or auth is None:
-            return await self._dispatcher.exchange(prepared, resolved, {})
-        seen = await auth.headers()
-        response = await self._dispatcher.exchange(prepared, resolved, seen)
-        if response.status != 401 or 401 in request.accept or not await auth.renew(seen):
-            return response
-        await response.aclose()
-        seen = await auth.headers()
-        return await self._dispatcher.exchange(prepared, resolved, seen)
+            return await self._dispatcher.exchange(outgoing, prepared, resolved)
+        if auth.requires_request_body:
+            await _read_into_memory(outgoing)
+        async with aclosing(auth.async_auth_flow(outgoing)) as flow:
+            signed = await anext(flow)
+            for _ in range(_CHALLENGES):
+                if signed is not outgoing:
+                    raise ContractBroken("an authentication method may only change the request that it was given")
+                response = await self._dispatcher.exchange(outgoing, prepared, resolved)
+                if response.status in request.accept and response.status == 401:
+                    return response
+                try:
+                    signed = await flow.asend(response.response)
+                except StopAsyncIteration:
+                    return response
+                await response.aclose()
+        raise ContractBroken(f"the authentication method sent {_CHALLENGES} requests and wants another")
 
     def _judged(
         self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, response: RawResponse
@@ -214,3 +228,15 @@ class Client:
                 seconds=round(seconds),
                 message="the service asked for a pause; the run continues by itself afterwards, Ctrl-C ends it now",
             )
+
+
+async def _read_into_memory(outgoing: httpx.Request) -> None:
+    """For a method that signs bodies. Raises Unsupported for one that is larger than anything we keep in memory."""
+    size = int(outgoing.headers.get("content-length", 0))
+    if size > LARGEST_REPLY:
+        raise Unsupported(
+            f"a body of {size} bytes cannot be signed",
+            hint="this authentication method must sign large bodies without reading them",
+        )
+    if isinstance(outgoing.stream, RequestBody):
+        await outgoing.aread()

@@ -95,16 +95,13 @@ class RequestDispatcher:
         self.response_seconds = 0.0  # of those API calls, from the permit to the end of the response
         self.storage_calls = 0
 
-    async def exchange(
-        self, prepared: PreparedRequest, resolved: ResolvedUrl, credential: Mapping[str, str]
-    ) -> RawResponse:
-        """Send a request and read the head of the response; also the body if `prepared.whole` or if it is not a
-        success. Only API calls get `credential` and the service's own headers.
+    async def exchange(self, outgoing: httpx.Request, prepared: PreparedRequest, resolved: ResolvedUrl) -> RawResponse:
+        """Send a request made by `outgoing` and read the head of the response; also the body if `prepared.whole` or if
+        it is not a success.
 
         Raises StopRequested beyond `max_calls`, Throttled if the requested pause is too long, what `may_write` raises
         unless the method is GET or HEAD, and what `open_response` raises.
         """
-        outgoing = self._outgoing(prepared, resolved, credential)
         async with self._api if resolved.api else self.storage:
             permit = await self._admit(prepared.operation) if resolved.api else None
             if isinstance(prepared.body, bytes):
@@ -156,13 +153,10 @@ class RequestDispatcher:
         elif response.status < 500:
             self.bucket.succeeded()
 
-    def _outgoing(
-        self, prepared: PreparedRequest, resolved: ResolvedUrl, credential: Mapping[str, str]
-    ) -> httpx.Request:
-        """The request as it is sent. Raises ContractBroken for one that cannot be."""
-        headers = {**_DEFAULTS, **prepared.headers}
-        if resolved.api:
-            headers = {**self._headers, **prepared.headers, **{name.lower(): text for name, text in credential.items()}}
+    def outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl) -> httpx.Request:
+        """The request as it is sent, but for the credential; its body may be sent again. Only API calls get the
+        service's own headers. Raises ContractBroken for one that cannot be sent."""
+        headers = {**(self._headers if resolved.api else _DEFAULTS), **prepared.headers}
         body: Body | RequestBody = prepared.body
         if callable(body):
             body = RequestBody(self._metered(body) if self.flow.limited else body, prepared.size or 0)

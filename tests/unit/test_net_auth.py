@@ -19,6 +19,7 @@ from dam_sync.http.auth.base import (
     Basic,
     Bearer,
     ClientCredentials,
+    HeaderAuth,
     RotatingToken,
     SignedToken,
     TokenAsBasic,
@@ -86,7 +87,7 @@ def rotating(
         (Bearer("wat_demo_b1d3c61e03c6"), "Bearer", "wat_demo_b1d3c61e03c6"),
     ],
 )
-async def test_fixed_credentials(auth: Authenticator, scheme: str, plain: str) -> None:
+async def test_fixed_credentials(auth: HeaderAuth, scheme: str, plain: str) -> None:
     headers = await auth.headers()
     shown, _, value = headers["Authorization"].partition(" ")
     assert shown == scheme

@@ -1,4 +1,9 @@
-"""Authenticators: headers of API requests, renewed by one caller for all."""
+"""Authentication methods: httpx flows that see the prepared request. Most set headers, renewed by one caller for all.
+
+A method that signs requests derives from `httpx.Auth` and sets its headers in `auth_flow`: `request.method`, `url` and
+`headers` are those that are sent; `request.content` is the body if the class says `requires_request_body`. The flow
+gets the response and may yield the same request again, as for a challenge or a renewed token.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,14 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlencode, urlsplit
 
+import httpx
 import jwt
 from jwt.warnings import InsecureKeyLengthWarning
 
@@ -25,6 +32,7 @@ from dam_sync.model.errors import ConfigError, ContractBroken, Denied
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.values import Json
 
+Authenticator: TypeAlias = httpx.Auth
 Exchange: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Sends a request without credentials, on behalf of an authenticator."""
 
@@ -36,20 +44,6 @@ CONSENT_AGAIN = "consent again in the browser and put the new refresh token into
 
 
 @runtime_checkable
-class Authenticator(Protocol):
-    """Source of the authentication headers of API requests."""
-
-    async def headers(self) -> Mapping[str, str]:
-        """Headers of a valid credential. Raises Denied, Transient."""
-        ...
-
-    async def renew(self, seen: Mapping[str, str]) -> bool:
-        """Called when the service refused the headers `seen`; returns whether there are new ones. Concurrent callers
-        share one renewal."""
-        ...
-
-
-@runtime_checkable
 class TokenRequester(Protocol):
     """An authenticator that requests tokens over HTTP through the client it is attached to."""
 
@@ -58,7 +52,28 @@ class TokenRequester(Protocol):
         ...
 
 
-class StaticHeaders:
+class HeaderAuth(httpx.Auth, ABC):
+    """A credential in headers, whatever the request. If the service refuses it (401), it is renewed once."""
+
+    @abstractmethod
+    async def headers(self) -> Mapping[str, str]:
+        """Headers of a valid credential. Raises Denied, Transient."""
+
+    async def renew(self, seen: Mapping[str, str]) -> bool:
+        """Called when the service refused the headers `seen`; returns whether there are new ones. Concurrent callers
+        share one renewal."""
+        return False
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        seen = await self.headers()
+        _put(seen, request)
+        response = yield request
+        if response.status_code == httpx.codes.UNAUTHORIZED and await self.renew(seen):
+            _put(await self.headers(), request)
+            yield request
+
+
+class StaticHeaders(HeaderAuth):
     """Headers that never change; their secrets are redacted everywhere."""
 
     def __init__(self, headers: Mapping[str, str], *secrets: str) -> None:
@@ -73,10 +88,6 @@ class StaticHeaders:
 
     async def headers(self) -> Mapping[str, str]:
         return self._headers
-
-    async def renew(self, seen: Mapping[str, str]) -> bool:
-        """Nothing to renew."""
-        return False
 
 
 class Basic(StaticHeaders):
@@ -102,7 +113,7 @@ class TokenAsBasic(StaticHeaders):
         super().__init__({"Authorization": f"Basic {pair}"}, pair, token)
 
 
-class SignedToken:
+class SignedToken(HeaderAuth):
     """A token signed by the client, renewed at 80 % of its lifetime (wire A 1.3). Raises ConfigError for an algorithm
     other than HS256, HS384, HS512."""
 
@@ -144,7 +155,7 @@ class SignedToken:
         self._renew_at = now + self._lifetime * RENEW_AT
 
 
-class GrantedToken:
+class GrantedToken(HeaderAuth):
     """Headers from a token server, renewed at 80 % of their lifetime or when refused, by one caller at a time."""
 
     def __init__(self, token_url: str, clock: Clock) -> None:
@@ -250,8 +261,7 @@ class RotatingToken(GrantedToken):
         super().__init__(token_url, clock)
         self._fields = {"client_id": client_id, "client_secret": client_secret, "grant_type": "refresh_token"}
         self._given = refresh_token
-        self._vault = vault
-        self._vault_name = vault_name
+        self._stored = StoredTokens(vault, vault_name, fingerprint_of(refresh_token))
         self._form = encoding == "form"
         hide(client_secret, refresh_token)
 
@@ -266,26 +276,47 @@ class RotatingToken(GrantedToken):
         data = reply.json()
         fresh = data.get("refresh_token") if isinstance(data, dict) else None
         if isinstance(fresh, str) and fresh and fresh != refresh_token:
-            hide(fresh)
-            await self._vault.save(
-                self._vault_name, json.dumps({"given": fingerprint_of(self._given), "refresh_token": fresh})
-            )
+            await self._stored.save({"refresh_token": fresh})
         self._use(reply, data)
 
     async def _spend(self, refresh_token: str) -> Response:
         return await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
 
     async def _newest(self) -> str:
-        stored = await self._vault.load(self._vault_name)
-        if stored is None:
-            return self._given
+        stored = await self._stored.load()
+        return stored["refresh_token"] if stored else self._given
+
+
+class StoredTokens:
+    """Rotated tokens in the credential store; those that descend from another credential than `given` are ignored."""
+
+    def __init__(self, store: CredentialStore, name: str, given: str) -> None:
+        self._store = store
+        self._name = name
+        self._given = given
+
+    async def load(self) -> dict[str, str] | None:
+        """The newest ones by name, `refresh_token` always among them; None if there are none that can be used."""
         try:
-            kept = json.loads(stored)
-            refresh_token = str(kept["refresh_token"])
-        except (ValueError, KeyError, TypeError):
-            return self._given
-        hide(refresh_token)
-        return refresh_token if kept.get("given") == fingerprint_of(self._given) else self._given
+            stored = json.loads(await self._store.load(self._name) or "")
+            tokens = {name: str(text) for name, text in stored.items() if text is not None}
+            hide(tokens["refresh_token"], tokens.get("access_token", ""))
+        except (ValueError, KeyError, AttributeError):
+            return None
+        return tokens if tokens.get("given") == self._given else None
+
+    async def save(self, tokens: Mapping[str, str | None]) -> None:
+        """Raises what the credential store raises; then the tokens must not be used."""
+        hide(tokens["refresh_token"] or "", tokens.get("access_token") or "")
+        await self._store.save(self._name, json.dumps({"given": self._given, **tokens}))
+
+
+def _put(credential: Mapping[str, str], request: httpx.Request) -> None:
+    """Raises ContractBroken for a token that cannot be sent."""
+    for name, text in credential.items():
+        if not (text.isascii() and text.isprintable()):
+            raise ContractBroken("the service issued a token that cannot be sent in a header")
+        request.headers[name] = text
 
 
 def bearer(token: str) -> dict[str, str]:

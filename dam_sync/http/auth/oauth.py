@@ -3,7 +3,6 @@ client and user."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,6 +16,7 @@ from dam_sync.http.auth.base import (
     GrantedToken,
     SignedToken,
     StaticHeaders,
+    StoredTokens,
     bearer,
     fingerprint_of,
     refusal_of,
@@ -25,7 +25,7 @@ from dam_sync.http.auth.base import (
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import hide
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ContractBroken, Denied
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.values import Json, instant_text, parse_instant
 
@@ -148,7 +148,7 @@ class UserConsent:
     code_verifier: str = field(default="", repr=False)
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """A digest that distinguishes consents without revealing them."""
         return fingerprint_of(f"{self.refresh_token}\n{self.code}")
 
@@ -157,15 +157,6 @@ class UserConsent:
         """The form fields that exchange the code for tokens."""
         given = {"code": self.code, "redirect_uri": self.redirect_uri, "code_verifier": self.code_verifier}
         return {"grant_type": "authorization_code", **{name: text for name, text in given.items() if text}}
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredTokens:
-    """What the credential store holds: both tokens, and when the access token has to be renewed."""
-
-    refresh_token: str
-    access_token: str
-    renew_at: datetime | None
 
 
 class SharedConsent(_SharedGrant):
@@ -179,73 +170,61 @@ class SharedConsent(_SharedGrant):
     ) -> None:
         super().__init__(client, clock)
         self._consent = consent
-        self._vault = vault
-        self._vault_name = vault_name
+        self._stored = StoredTokens(vault, vault_name, consent.fingerprint)
         hide(consent.refresh_token, consent.code, consent.code_verifier)
 
     async def _renewed(self) -> None:
-        kept = await self._loaded()
-        if kept is not None and self._is_news(kept):
-            self._take_kept(kept)
+        stored = await self._stored.load()
+        if stored is not None and self._is_new(stored):
+            self._use_stored(stored)
             return
-        reply = await self._ask(self._fields(kept), form=True)
-        if reply.status in REFUSED:
-            newer = await self._loaded()
-            if newer is None or newer == kept or not self._is_news(newer):
-                raise self._refused(reply)
-            self._take_kept(newer)
+        reply = await self._ask(self._fields(stored), form=True)
+        if reply.status not in REFUSED:
+            await self._save(reply, stored)
             return
-        await self._keep(reply, kept)
+        newer = await self._stored.load()
+        if newer is None or newer == stored or not self._is_new(newer):
+            raise refusal_of(reply, AGREE_AGAIN)
+        self._use_stored(newer)
 
-    def _fields(self, kept: _StoredTokens | None) -> Fields:
-        refresh_token = kept.refresh_token if kept else self._consent.refresh_token
+    def _fields(self, stored: Fields | None) -> Fields:
+        refresh_token = stored["refresh_token"] if stored else self._consent.refresh_token
         if refresh_token:
             return {"grant_type": "refresh_token", **self._client.fields, "refresh_token": refresh_token}
         return {**self._client.fields, **self._consent.code_fields}
 
-    def _refused(self, reply: Response) -> Denied:
-        return refusal_of(reply, AGREE_AGAIN)
-
-    def _is_news(self, kept: _StoredTokens) -> bool:
+    def _is_new(self, stored: Fields) -> bool:
         """Whether another process stored a valid access token that we have not used."""
-        if not kept.access_token or bearer(kept.access_token) == dict(self._headers):
+        token = stored.get("access_token", "")
+        if not token or bearer(token) == dict(self._headers):
             return False
-        return kept.renew_at is None or kept.renew_at > self._clock.now()
+        try:
+            until = _stored_until(stored)
+        except ValueError:
+            return False
+        return until is None or until > self._clock.now()
 
-    def _take_kept(self, kept: _StoredTokens) -> None:
-        left = None if kept.renew_at is None else (kept.renew_at - self._clock.now()).total_seconds()
-        self._headers = bearer(kept.access_token)
+    def _use_stored(self, stored: Fields) -> None:
+        until = _stored_until(stored)
+        left = None if until is None else (until - self._clock.now()).total_seconds()
+        self._headers = bearer(stored["access_token"])
         self._renew_at = None if left is None else self._clock.monotonic() + left
 
-    async def _keep(self, reply: Response, kept: _StoredTokens | None) -> None:
+    async def _save(self, reply: Response, stored: Fields | None) -> None:
         data = reply.json()
         found = data if isinstance(data, dict) else {}
         access, refresh = str(found.get("access_token") or ""), str(found.get("refresh_token") or "")
-        refresh = refresh or (kept.refresh_token if kept else self._consent.refresh_token)
-        hide(access, refresh)
+        refresh = refresh or (stored["refresh_token"] if stored else self._consent.refresh_token)
         until = _until(found.get("expires_in"), self._clock.now())
-        told = {
-            "given": self._consent.mark,
-            "refresh_token": refresh,
-            "access_token": access,
-            "renew_at": instant_text(until) if until else None,
-        }
         if access:
-            await self._vault.save(self._vault_name, json.dumps(told))
+            renew_at = instant_text(until) if until else None
+            await self._stored.save({"refresh_token": refresh, "access_token": access, "renew_at": renew_at})
         self._use(reply, data)
 
-    async def _loaded(self) -> _StoredTokens | None:
-        stored = await self._vault.load(self._vault_name)
-        if stored is None:
-            return None
-        try:
-            data = json.loads(stored)
-            until = parse_instant(data["renew_at"]) if data.get("renew_at") else None
-            kept = _StoredTokens(str(data["refresh_token"]), str(data.get("access_token") or ""), until)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
-        hide(kept.refresh_token, kept.access_token)
-        return kept if data.get("given") == self._consent.mark else None
+
+def _stored_until(stored: Fields) -> datetime | None:
+    """When to renew a stored access token; None if it does not expire."""
+    return parse_instant(stored["renew_at"]) if stored.get("renew_at") else None
 
 
 def _until(given: Json, now: datetime) -> datetime | None:

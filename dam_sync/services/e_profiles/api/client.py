@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from dam_sync.http.auth.base import Authenticator, Bearer, RotatingToken, TokenAsBasic
+from dam_sync.http.auth.base import Bearer, HeaderAuth, RotatingToken, TokenAsBasic
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.dates import http_date, parse_timestamp
 from dam_sync.http.retry import standard
@@ -28,7 +28,7 @@ class ProfilesApi:
     """The calls of one connection, and which assets it uploaded a moment ago."""
 
     client: Client
-    auth: Authenticator
+    auth: HeaderAuth
     clock: Clock
     options: ProfilesOptions
     limits: Limits
@@ -90,7 +90,7 @@ class ProfilesApi:
         return age is not None and age < facts.FRESH_SECONDS
 
 
-def authenticator_of(context: Context) -> Authenticator:
+def authenticator_of(context: Context) -> HeaderAuth:
     """The authenticator of the job's flow. Raises ConfigError."""
     auth = context.auth
     if isinstance(auth, ProfilesToken):
