@@ -12,6 +12,8 @@ import structlog
 
 from dam_sync.http.redaction import redact
 from dam_sync.model.errors import ContractBroken
+from dam_sync.model.mistyped import is_textual
+from dam_sync.model.values import Json
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Exceptions raised when reading JSON of an unexpected shape."""
@@ -52,6 +54,19 @@ def interpreting_response(what: str) -> Iterator[None]:
         yield
     except MISREAD as error:
         raise _broken(what, error) from error
+
+
+@interprets_response
+def member_text(data: Json, *names: str) -> str:
+    """The first of these members of an object that is not empty, as text; empty where there is none. Raises
+    ContractBroken for true, a list or an object, which would otherwise become a name that nobody gave."""
+    for name in names:
+        value = data.get(name) if isinstance(data, dict) else None
+        if value and not is_textual(value):
+            raise TypeError(f"{name} is {value!r:.40}, not text")
+        if value:
+            return str(value)
+    return ""
 
 
 def _broken(name: str, error: Exception) -> ContractBroken:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
@@ -38,7 +38,7 @@ class HypermediaTaxonomy(HypermediaBase):
         word, root = await self._source(vocabulary)
         if word == "lookup":
             for item in await self._tenant.lookup(root):
-                yield Term(str(item.get("title") or ""), wanted_id(item), (str(item.get("title") or ""),))
+                yield Term(member_text(item, "title"), wanted_id(item), (member_text(item, "title"),))
             return
         waiting = [Term("", root)]
         seen = {root}
@@ -61,7 +61,7 @@ class HypermediaTaxonomy(HypermediaBase):
         return [await self._term(child, parent) for child in embedded(node, "child")]
 
     async def _term(self, child: Json, parent: Term) -> Term:
-        identity, title = wanted_id(child), str(child.get("title") or "")
+        identity, title = wanted_id(child), member_text(child, "title")
         whole = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (identity,)))
         return Term(
             label=title,
@@ -111,7 +111,7 @@ class HypermediaTaxonomy(HypermediaBase):
                 await self._refuse_unmade(identity, parent, title, language)
         if found is not None:
             await self._fill(wanted_id(found), term, language)
-            return replace(term, id=wanted_id(found), label=str(found["title"]))
+            return replace(term, id=wanted_id(found), label=member_text(found, "title"))
         if needs_more(term, language):
             await self._complete(identity, term, language)
         return replace(term, id=identity, label=title)
@@ -169,7 +169,7 @@ class HypermediaTaxonomy(HypermediaBase):
     async def _lookup_value(self, vocabulary: str, lookup: str, term: Term) -> Term:
         for item in await self._tenant.lookup(lookup):
             if same_name(item.get("title"), term.label):
-                return replace(term, id=wanted_id(item), label=str(item["title"]))
+                return replace(term, id=wanted_id(item), label=member_text(item, "title"))
         hint = "an administrator adds values to lists; or map this one to a value that exists"
         raise Unsupported(f"the closed list {vocabulary!r} has no value {term.label!r}", hint=hint)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
-from dam_sync.http.interpreting import interpreting_response
+from dam_sync.http.interpreting import interpreting_response, member_text
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -48,7 +48,7 @@ class HypermediaTenant:
         statuses = await self.statuses.get()
         await self.top.get()
         return Offer(
-            roots={wanted_id(root): str(root.get("title") or "") for root in await self._roots()},
+            roots={wanted_id(root): member_text(root, "title") for root in await self._roots()},
             labels=frozenset(await self.labels.get()),
             statuses=status_names((status.base, status.title) for status in statuses.values()),
             locales=await self.locales.get(),
@@ -106,7 +106,7 @@ class HypermediaTenant:
         return embedded(whole, "value")
 
     async def _choices(self, identity: str) -> dict[str, str]:
-        return {str(item.get("title") or ""): wanted_id(item) for item in await self.lookup(identity)}
+        return {member_text(item, "title"): wanted_id(item) for item in await self.lookup(identity)}
 
     async def _statuses(self) -> dict[str, Status]:
         items = await self._api.listed(HalRequest("GET", "custom-statuses"), "custom-status")
@@ -115,7 +115,7 @@ class HypermediaTenant:
     async def _labels(self) -> dict[str, str]:
         items = await self._api.listed(HalRequest("GET", "labels"), "label")
         with interpreting_response("the labels"):
-            return {str(item.get("title") or item["id"]): wanted_id(item) for item in items}
+            return {(member_text(item, "title") or str(item["id"])): wanted_id(item) for item in items}
 
     async def _roots(self) -> list[Json]:
         return embedded(await self._api.json(HalRequest("GET", "thesaurus-tree")), "child")
@@ -132,7 +132,7 @@ class HypermediaTenant:
                 for child in embedded(node, "child"):
                     identity = wanted_id(child)
                     if identity not in found:
-                        found[identity] = (*found.get(parent, ()), str(child.get("title") or identity))
+                        found[identity] = (*found.get(parent, ()), (member_text(child, "title") or identity))
                         if child.get("hasChildren") is not False:
                             waiting.append(identity)
         return found

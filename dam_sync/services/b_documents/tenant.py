@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from dam_sync.aio.single_flight import KeyedLock, SingleFlight, gather_or_raise
 from dam_sync.http.client import Client, Request, Response
 from dam_sync.http.connected import HttpService
-from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import Rights
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
@@ -128,7 +128,7 @@ class DocumentsTenant:
             raise ConfigError(
                 f"there is no folder {wanted} at the service", hint="correct the option `root` in the job"
             )
-        return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), str(row.get("type") or ""))
+        return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), member_text(row, "type"))
 
 
 class DocumentsPart(HttpService):
@@ -255,7 +255,7 @@ def below(root: Root) -> str:
 @interprets_response
 def user_of(reply: Response) -> User:
     data = reply.json()
-    name = str(data.get("username") or data.get("id") or "") if isinstance(data, dict) else ""
+    name = member_text(data, "username", "id") if isinstance(data, dict) else ""
     if not name:
         raise ContractBroken("the service did not say whose credential this is", operation=facts.LOGIN)
     if name.lower() in ("guest", "anonymous"):

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from dam_sync.aio.single_flight import KeyedLock, SingleFlight
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import (
     Conflict,
@@ -160,7 +160,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         found: Places = {}
         for kind, operation in (("section", facts.SECTIONS), ("collection", facts.COLLECTIONS)):
             for row in await self._api.everything(operation, (library,)):
-                path = (str(row["attributes"].get("name") or ""),)
+                path = (member_text(row["attributes"], "name"),)
                 found.setdefault(place_key(kind, path), Placement(kind, path, row["id"]))
         for placement in await self._labels():
             found.setdefault(place_key(placement.kind, placement.path), placement)
@@ -173,7 +173,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         except (Denied, NotFound):
             await self._api.prove()
             return []
-        names = {row["id"]: str(row["attributes"].get("name") or "") for row in rows}
+        names = {row["id"]: member_text(row["attributes"], "name") for row in rows}
         parents = {row["id"]: _parent(row) for row in rows}
         found = [Placement("label", _path(row["id"], names, parents), row["id"]) for row in rows]
         return sorted(found, key=lambda placement: len(placement.path))

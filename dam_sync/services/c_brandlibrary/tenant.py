@@ -9,7 +9,7 @@ from typing import ClassVar
 from dam_sync.aio.single_flight import Proven, SingleFlight
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import Context
@@ -80,7 +80,7 @@ class BrandLibraryTenant:
         found = [row for row in rows if not wanted or wanted in _names(row)]
         if len(found) == 1:
             organization = related(found[0], "organization")
-            name = str(found[0]["attributes"].get("name") or "")
+            name = member_text(found[0]["attributes"], "name")
             return ChosenLibrary(found[0]["id"], name, organization[0]["id"] if organization else "")
         names = ", ".join(f"{row['attributes'].get('name')} ({row['id']})" for row in rows[:20]) or "none"
         if wanted:
@@ -136,7 +136,7 @@ def is_fileless(section: Json) -> bool:
 @interprets_response
 def _names(row: Json) -> tuple[str, ...]:
     attributes = row["attributes"]
-    return row["id"], str(attributes.get("name") or "").strip(), str(attributes.get("slug") or "")
+    return row["id"], member_text(attributes, "name").strip(), member_text(attributes, "slug")
 
 
 class BrandLibraryBase(HttpService):

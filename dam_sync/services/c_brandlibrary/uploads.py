@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dam_sync.http.client import Request, Response
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
 from dam_sync.model.limits import MIB, Part
@@ -75,7 +75,7 @@ class BrandLibraryUploads:
             body = body[name] if isinstance(body, dict) and isinstance(body.get(name), dict) else body
         try:
             upload, named = str(body["upload_url"]), str(body["object_url"])
-            return UploadSlot(upload, str(body.get("resumable_upload_url") or ""), named)
+            return UploadSlot(upload, member_text(body, "resumable_upload_url"), named)
         except (KeyError, TypeError):
             raise ContractBroken("an upload request came without its URLs", operation=facts.UPLOAD_REQUEST) from None
 
@@ -296,7 +296,7 @@ def _next_byte(reply: Response) -> int:
 @interprets_response
 def _reported_location(reply: Response) -> str:
     body = reply.json() if reply.body.strip() else {}
-    return str(body.get("location") or "") if isinstance(body, dict) else ""
+    return member_text(body, "location") if isinstance(body, dict) else ""
 
 
 def _reported_md5(headers: Mapping[str, str]) -> bytes:

@@ -11,7 +11,7 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.http.messages import Response
 from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience
@@ -34,7 +34,7 @@ from dam_sync.services.d_templates.codec.forms import (
     values_of,
 )
 from dam_sync.services.d_templates.codec.security import Security
-from dam_sync.services.d_templates.codec.wire import hits, listed, text_of, total_of
+from dam_sync.services.d_templates.codec.wire import hits, listed, total_of
 from dam_sync.services.d_templates.source.versions import VersionGroups
 
 _DATE_STEP = timedelta(seconds=2)
@@ -58,7 +58,7 @@ class TemplatesTenant:
 
     async def user(self) -> str:
         """Id of our user, as it appears as the creator of records."""
-        return text_of(await self.api.ask(facts.USER), "userId")
+        return member_text(await self.api.ask(facts.USER), "userId")
 
     async def total(self, which: Mapping[str, bool]) -> int | None:
         """Number of such records visible to the credential, if a scan reports it (wire D 2.4)."""
@@ -129,7 +129,7 @@ class TemplatesTenant:
 
     async def _security(self) -> Security:
         rows = listed(await self.api.ask(facts.SECURITY), "securityTemplates", "templates")
-        known = {text_of(row, "templateName", "name"): text_of(row, "templateId", "id") for row in rows}
+        known = {member_text(row, "templateName", "name"): member_text(row, "templateId", "id") for row in rows}
         options = self.api.options
         return Security.of(known, options.security, options.restricted_security, options.everybody)
 
@@ -158,7 +158,7 @@ class TemplatesPart(HttpService):
         total = await self.tenant.total(_LIVE)
         return Account(
             tenant=self.api.host,
-            user=text_of(user, "emailId", "username", "userId"),
+            user=member_text(user, "emailId", "username", "userId"),
             release="v1.5",
             total=total,
             clock_skew=self._skew(reply),
@@ -212,4 +212,4 @@ def _template_ids(rows: Sequence[Json]) -> list[str]:
     """Ids of the templates for assets; of all where none says that it is one."""
     items = [row["template"] if isinstance(row.get("template"), dict) else row for row in rows]
     usable = [item for item in items if "default" in (item.get("templateType") or ["default"])]
-    return [text_of(item, "templateId", "id") for item in usable or items]
+    return [member_text(item, "templateId", "id") for item in usable or items]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.http.client import Client, Request, Response
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
 from dam_sync.model.values import Json
@@ -162,7 +162,7 @@ class HypermediaApi:
         if reply.status != 200:
             return "", ("the user may not read its own record, so its rights are unknown",)
         body = resource_of(reply)
-        return str(body.get("login") or body.get("email") or identity), ()
+        return (member_text(body, "login", "email") or identity), ()
 
     async def _enter(self) -> EntryPoints:
         reply = await self.client.send(Request(operation="GET /api", method="GET", path="/api"))
@@ -207,7 +207,7 @@ def made_id(reply: Response) -> str:
     if location:
         return tail(location)
     body = reply.json() if reply.body.strip() else {}
-    found = tail(link(body, "self")) or (str(body.get("id") or "") if isinstance(body, dict) else "")
+    found = tail(link(body, "self")) or (member_text(body, "id") if isinstance(body, dict) else "")
     if not found:
         raise ContractBroken("the service made something and did not say where")
     return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json
 
@@ -121,7 +121,7 @@ def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languag
     return FormField(
         name=name,
         type=kind,
-        title=str(full.get("title") or name),
+        title=(member_text(full, "title") or name),
         mandatory=bool(full.get("mandatory")),
         editable=full.get("editable") is not False,
         indexed=full.get("indexed") is not False,
@@ -154,7 +154,7 @@ def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> MediaForms:
     keys: dict[tuple[str, str], str] = {}
     by_id: dict[str, MediaForm] = {}
     for item, fields in sorted(items, key=lambda pair: _order(pair[0])):
-        identity, title = str(item["id"]), str(item.get("title") or item["id"])
+        identity, title = str(item["id"]), (member_text(item, "title") or str(item["id"]))
         name = title if title not in names else f"{title}#{identity}"
         names.add(name)
         known: dict[str, FormField] = {}
@@ -162,7 +162,7 @@ def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> MediaForms:
             key = one.name if natures.setdefault(one.name, one.nature) == one.nature else f"{one.name}@{name}"
             vocabulary = keys.setdefault(one.source, key) if one.source else key if one.type == "THESAURUS" else ""
             known[one.name] = replace(one, key=key, vocabulary=vocabulary)
-        by_id[identity] = MediaForm(identity, name, str(item.get("type") or ""), known)
+        by_id[identity] = MediaForm(identity, name, member_text(item, "type"), known)
     return MediaForms(by_id, {key: source for source, key in keys.items()})
 
 

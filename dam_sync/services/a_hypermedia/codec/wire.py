@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.mistyped import flag_in, is_textual, text_in, unreadable
@@ -25,6 +25,8 @@ from dam_sync.services.a_hypermedia.api.hal import (
 )
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped, degrees
+
+_SEVERAL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,8 @@ def entry_of(row: Json, asset: Asset | None = None, deleted: bool = False) -> En
 @interprets_response
 def status_of(item: Json) -> Status:
     """A custom status; some say their base status as a link or not at all, then the title is all there is."""
-    title = str(item.get("title") or item.get("name") or "")
-    return Status(wanted_id(item), title, str(item.get("status") or title).lower())
+    title = member_text(item, "title", "name")
+    return Status(wanted_id(item), title, (member_text(item, "status") or title).lower())
 
 
 # -- one media ---------------------------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ def metadata_of(
 def _read_item(
     values: dict[str, Value], item: Json, form: MediaForm | None, zone: tzinfo, language: str, strange: list[Json]
 ) -> None:
-    name = str(item.get("id") or "")
+    name = member_text(item, "id")
     known = form.fields.get(name) if form else None
     if known and known.localized:
         _add_language(values, known.key, language, decode(known, item, zone, strange))
@@ -278,20 +280,31 @@ def has_counts_of(row: Json, media: Json) -> bool:
 @interprets_response
 def needs_more_calls(media: Json) -> bool:
     """Whether versions, attachments or links of a media are to be read by calls of their own (wire A 3.3)."""
-    return version_count(media) > 1 or attachment_count(media) > 0 or (whole(media.get("mediaLinkCount")) or 0) > 0
+    return version_count(media) > 1 or attachment_count(media) > 0 or relation_count(media) > 0
 
 
 @interprets_response
 def version_count(media: Json) -> int:
     """How many file versions the media says it has."""
-    return whole(media.get("fileVersionCount")) or 0
+    return _count(media.get("fileVersionCount"))
 
 
 @interprets_response
 def attachment_count(media: Json) -> int:
     """Attachments in any state."""
     counts = media.get("attachmentCounts")
-    return sum(whole(value) or 0 for value in counts.values()) if isinstance(counts, dict) else 0
+    return sum(map(_count, counts.values())) if isinstance(counts, dict) else _count(counts)
+
+
+@interprets_response
+def relation_count(media: Json) -> int:
+    """Links to other media."""
+    return _count(media.get("mediaLinkCount"))
+
+
+def _count(value: Json) -> int:
+    """0 where there is none. One that cannot be read is taken for several, so that the list itself is read."""
+    return 0 if value is None else _SEVERAL if (number := whole(value)) is None else number
 
 
 def _status(media: Json, context: MediaDecodeContext, losses: list[Loss]) -> tuple[str, str]:

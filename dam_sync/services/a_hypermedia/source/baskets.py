@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.service import Membership
@@ -36,7 +37,7 @@ class BasketReader(HypermediaBase):
     async def members(self) -> AsyncIterator[Membership]:
         """Each basket with its media, page by page. Raises TruncatedListing when fewer come than it counts."""
         for basket in await self._baskets():
-            place = Placement(KIND, (str(basket.get("title") or wanted_id(basket)),), wanted_id(basket))
+            place = Placement(KIND, ((member_text(basket, "title") or wanted_id(basket)),), wanted_id(basket))
             params = [("fields", "id")]
             request = HalRequest("GET", "baskets", MEMBERS, (wanted_id(basket),), params)
             try:

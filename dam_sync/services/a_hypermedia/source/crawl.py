@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from dam_sync.crawl.pagers import Keyset, Page, PageNumber, Pager, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, Entry, Placement
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
@@ -96,7 +96,7 @@ class MediaCrawler(MediaReader):
     async def _top_folders(self) -> AsyncIterator[Placement]:
         """A folder filter takes the whole subtree (wire A 2.2), so the top of the tree is enough."""
         for child in embedded(await self._tenant.folder(""), "child"):
-            yield Placement("folder", (str(child.get("title") or ""),), wanted_id(child))
+            yield Placement("folder", (member_text(child, "title"),), wanted_id(child))
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Rows as entries, whole ones where the search gives whole media."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Context
@@ -24,6 +24,7 @@ from dam_sync.services.a_hypermedia.codec.wire import (
     is_online,
     needs_more_calls,
     offline_loss,
+    relation_count,
     version_count,
     version_of,
     version_order,
@@ -83,8 +84,7 @@ class MediaReader(HypermediaBase):
         files = (
             await given(lambda: self.attachments(asset.id), "attachments", lost) if attachment_count(media) else None
         )
-        linked = whole(media.get("mediaLinkCount"))
-        relations = await given(lambda: self.relations(asset.id), "relations", lost) if linked else None
+        relations = await given(lambda: self.relations(asset.id), "relations", lost) if relation_count(media) else None
         attachments, away = files or ((), ())
         return replace(
             asset,
@@ -143,7 +143,7 @@ class MediaReader(HypermediaBase):
                     "GET", "medias", "/{mediaId}/media-links/{linkId}/medias", ids, params, asset=asset
                 )
                 for row in await self._api.listed(request, "media"):
-                    found.add(Relation(str(kind.get("title") or kind["id"]), AssetId(wanted_id(row))))
+                    found.add(Relation((member_text(kind, "title") or str(kind["id"])), AssetId(wanted_id(row))))
         return frozenset(found)
 
     async def link_types(self, asset: str) -> list[Json]:

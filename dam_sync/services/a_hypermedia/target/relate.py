@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from dam_sync.http.client import Request, Response
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.ports import Content, Journal
@@ -142,7 +142,7 @@ class MediaRelations(MediaReader):
     async def _link_type(self, asset: str, title: str) -> str:
         if title not in self._link_types:
             types = await _shown(self.link_types(asset), asset, "links")
-            self._link_types |= {str(item.get("title") or ""): wanted_id(item) for item in types}
+            self._link_types |= {member_text(item, "title"): wanted_id(item) for item in types}
         if title in self._link_types:
             return self._link_types[title]
         if title.isdigit():

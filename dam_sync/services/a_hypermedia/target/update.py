@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
-from dam_sync.http.interpreting import interpreting_response, interprets_response
+from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
@@ -80,7 +80,7 @@ class MediaUpdater(HypermediaBase):
     async def _is_hidden(self, asset: str) -> bool:
         """Whether ordinary users do not see a media by its status."""
         media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
-        return str(media.get("status") or "").lower() != PUBLISHED
+        return member_text(media, "status").lower() != PUBLISHED
 
     async def _apply(self, asset: str, writes: Writes) -> None:
         """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
@@ -148,7 +148,7 @@ class MediaUpdater(HypermediaBase):
     async def _has_status(self, asset: str, status: Status) -> bool:
         media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         now = tail(link(media, self._api.rels.rel("custom-status")))
-        return now == status.id if status.id and now else str(media.get("status") or "").lower() == status.base
+        return now == status.id if status.id and now else member_text(media, "status").lower() == status.base
 
     async def _send_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
         """False where the service counts no media as written."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
@@ -233,7 +233,7 @@ def _types_of(reply: Json) -> dict[str, DocumentType]:
 
 
 def _type_of(name: str, row: Json) -> DocumentType:
-    parent = str(row.get("parent") or "")
+    parent = member_text(row, "parent")
     schemas = (each.get("name") if isinstance(each, dict) else each for each in row.get("schemas") or ())
     facets = (each.get("name") if isinstance(each, dict) else each for each in row.get("facets") or ())
     return DocumentType(
@@ -302,23 +302,23 @@ def _complex(key: str, declared: Json, multiple: bool, required: bool) -> Docume
 
 def _constraints(declared: Json, name: str) -> list[tuple[str, Json]]:
     rows = declared.get(name) or []
-    return [(str(row.get("name") or ""), row.get("parameters") or {}) for row in rows if isinstance(row, dict)]
+    return [(member_text(row, "name"), row.get("parameters") or {}) for row in rows if isinstance(row, dict)]
 
 
 def _constrained(info: DocumentsField, name: str, parameters: Json) -> DocumentsField:
     match name:
         case "LengthConstraint":
-            most = str(parameters.get("Maximum") or "")
+            most = member_text(parameters, "Maximum")
             return replace(info, max_length=int(most)) if most.isdigit() else info
         case "EnumConstraint":
             values = enumerated(parameters.get("Values"))
             return replace(info, kind=FieldKind.TERM, vocabulary=ENUM + info.key, values=values)
         case "directoryResolver":
-            parent = str(parameters.get("parentField") or "")
+            parent = member_text(parameters, "parentField")
             return replace(
                 info,
                 kind=FieldKind.TERM,
-                vocabulary=str(parameters.get("directory") or ""),
+                vocabulary=member_text(parameters, "directory"),
                 parented=bool(parent),
                 separator=str(parameters.get("separator") or "/"),
             )
@@ -371,10 +371,10 @@ def _directories_of(reply: Json) -> Iterator[Directory]:
     for row in rows:
         flags = {key.lower().replace("-", "").replace("_", ""): value for key, value in row.items()}
         yield Directory(
-            name=str(row.get("name") or ""),
+            name=member_text(row, "name"),
             schema=str(row.get("schema") or "vocabulary"),
             id_field=str(row.get("idField") or "id"),
-            parent=str(row.get("parent") or ""),
+            parent=member_text(row, "parent"),
             closed=flags.get("readonly") is True,
         )
 

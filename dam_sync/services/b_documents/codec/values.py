@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value, parse_instant
@@ -99,7 +99,7 @@ def _row(info: DocumentsField, data: Json, terms: Terms, zone: ZoneInfo) -> Row 
 
 
 def _person(data: Json) -> Person:
-    name = str(data.get("id") or "") if isinstance(data, dict) else str(data)
+    name = member_text(data, "id") if isinstance(data, dict) else str(data)
     return Person(name.removeprefix(USER), name)
 
 
@@ -107,7 +107,7 @@ def _place(data: Json) -> GeoPoint | None:
     """Empty parts are no place."""
     point_data = data if isinstance(data, dict) else {}
     latitude, longitude = point_data.get("latitude"), point_data.get("longitude")
-    found = GeoPoint(latitude, longitude, str(point_data.get("address") or ""))
+    found = GeoPoint(latitude, longitude, member_text(point_data, "address"))
     return None if found == GeoPoint() else found
 
 

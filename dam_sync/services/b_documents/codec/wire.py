@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dam_sync.http.dates import parse_timestamp
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, Value
@@ -88,8 +88,8 @@ def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around:
         revision=revision_of(row, around.folder),
         filename=versions[-1].name if versions else title if isinstance(title := row.get("title"), str) else "",
         status=status_of(row, options),
-        form_type=str(row.get("type") or ""),
-        type=str(row.get("type") or ""),
+        form_type=member_text(row, "type"),
+        type=member_text(row, "type"),
         fields=_fields(properties, server, options, around.terms),
         versions=versions,
         attachments=attachments_of(row),
@@ -190,7 +190,7 @@ def status_of(row: Json, options: DocumentsOptions) -> str:
         return "trash"
     if options.status_field:
         return str((row.get("properties") or {}).get(options.status_field) or "")
-    state = str(row.get("state") or "")
+    state = member_text(row, "state")
     return next((word for word, each in options.states.items() if each == state), state)
 
 
@@ -239,7 +239,7 @@ def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
     """A stored file; its id is the document's and the path inside it."""
     return FileRef(
         id=identity,
-        name=str(blob.get("name") or ""),
+        name=member_text(blob, "name"),
         size=size_of(blob),
         media_type=str(blob.get("mime-type") or ""),
         digests=digests_of(blob),
@@ -260,8 +260,8 @@ def size_of(blob: Json) -> int | None:
 @interprets_response
 def digests_of(blob: Json) -> dict[str, str]:
     """The digest, where it is one: after a direct upload it is missing or something else for a while (wire B 3)."""
-    name = str(blob.get("digestAlgorithm") or "").lower().replace("-", "").replace("_", "")
-    digest = str(blob.get("digest") or "").lower()
+    name = member_text(blob, "digestAlgorithm").lower().replace("-", "").replace("_", "")
+    digest = member_text(blob, "digest").lower()
     fits = DIGEST_LETTERS.get(name) == len(digest) and _HEX.fullmatch(digest)
     return {name: digest} if fits else {}
 
@@ -273,7 +273,7 @@ def version_number(row: Json) -> tuple[int, int]:
     major, minor = properties.get("uid:major_version"), properties.get("uid:minor_version")
     if isinstance(major, int) and isinstance(minor, int):
         return major, minor
-    numbers = [int(part) for part in re.findall(r"\d+", str(row.get("versionLabel") or ""))]
+    numbers = [int(part) for part in re.findall(r"\d+", member_text(row, "versionLabel"))]
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (0, 0)
 
 

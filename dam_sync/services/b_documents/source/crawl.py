@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
@@ -94,7 +94,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
             around = wire.Around(
                 versions=versions.get(wire.uid_of(row), ()),
                 folder=await self.folder_of(row),
-                folder_id=str(row.get("parentRef") or ""),
+                folder_id=member_text(row, "parentRef"),
                 collections=collections,
                 relations=related[number][0] if related else frozenset(),
                 losses=related[number][1] if related else (),
@@ -129,7 +129,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         for start in range(0, len(ids), facts.VERSIONS_ASKED):
             some = one_of("ecm:versionVersionableId", ids[start : start + facts.VERSIONS_ASKED])
             for row in await self.search.everything(partial(_versions_of, some), {"properties": "*"}):
-                found.setdefault(str(row.get("versionableId") or ""), []).append(row)
+                found.setdefault(member_text(row, "versionableId"), []).append(row)
         for several in found.values():
             several.sort(key=wire.version_number)
         return found

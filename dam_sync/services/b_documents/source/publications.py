@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from dam_sync.aio.single_flight import SingleFlight
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
@@ -34,10 +34,10 @@ class DocumentsPublications:
         for start in range(0, len(assets) if sections else 0, facts.VERSIONS_ASKED):
             some = one_of("ecm:proxyVersionableId", assets[start : start + facts.VERSIONS_ASKED])
             for copy in await self.search.everything(partial(select, PUBLISHED, some)):
-                section = str(copy.get("parentRef") or "")
+                section = member_text(copy, "parentRef")
                 if section in sections:
                     place = Placement("section", _path(sections, section), section)
-                    found.setdefault(AssetId(str(copy.get("versionableId") or "")), set()).add(place)
+                    found.setdefault(AssetId(member_text(copy, "versionableId")), set()).add(place)
         return {asset: frozenset(places) for asset, places in found.items()}
 
     async def _read(self) -> dict[str, Json]:
@@ -57,6 +57,6 @@ def _path(sections: dict[str, Json], uid: str) -> tuple[str, ...]:
         row = sections.get(uid)
         if row is None:
             break
-        titles.append(str(row.get("title") or str(row.get("path") or "").rpartition("/")[2]))
-        uid = str(row.get("parentRef") or "")
+        titles.append(str(row.get("title") or member_text(row, "path").rpartition("/")[2]))
+        uid = member_text(row, "parentRef")
     return tuple(reversed(titles))

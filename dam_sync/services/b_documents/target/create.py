@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
@@ -59,7 +60,7 @@ class DocumentsCreate(DocumentsUpdate):
         if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
             row = await self.put_checked(asset, form.properties, row)
         await self._finish(asset, row, form, draft, state, journal)
-        if limited and str(row.get("parentRef") or "") != parent:
+        if limited and member_text(row, "parentRef") != parent:
             path = await self.folder_path(parent)
             place = replace(new, parent=parent, parent_path=path)
             await journal.run(
@@ -202,7 +203,7 @@ def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:
 
     def ours(row: Json) -> bool:
         if marker is None:
-            return str(row.get("path") or "").endswith(f"/{name}")
+            return member_text(row, "path").endswith(f"/{name}")
         return str((row.get("properties") or {}).get(marker.field) or "") == marker.value
 
     return ours

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dam_sync.http.client import Request, Response
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
@@ -95,7 +95,7 @@ class CreateOnce:
 
     async def _alone(self, new: NewDocument, row: Json, ours: IsOurs) -> Json:
         """The document, unless the name was taken: then the one that has it, and the twin goes (assumption 14)."""
-        name = str(row.get("path") or "").rpartition("/")[2]
+        name = member_text(row, "path").rpartition("/")[2]
         if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
             if not name or not new.name.startswith(name[: facts.NAME_LETTERS]):
                 raise ContractBroken(f"a create of {new.name} answered with {name!r}", operation=facts.POST_ID)

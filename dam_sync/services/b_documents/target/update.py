@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB
@@ -70,7 +70,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         if patch.closed is False:
             await self.permissions.open(asset, patch.rights.groups if patch.rights is not None else frozenset())
         if goal:
-            await self.follow(asset, str(row.get("state") or ""), goal)
+            await self.follow(asset, member_text(row, "state"), goal)
 
     async def _narrow(self, asset: AssetId, row: Json, groups: frozenset[str]) -> bool:
         """Take readers away before anything new is written for the others; whether that was all."""
@@ -152,16 +152,16 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
     async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:
         """Into another folder; out of its last one means home (assumption 18)."""
-        here = str(row.get("parentRef") or "")
+        here = member_text(row, "parentRef")
         leaving = any(place.kind == "folder" and place.id == here for place in patch.placements_remove)
         if not target and leaving:
             target = await self.home_folder()
         if not target or target == here:
             return
-        params = {"target": target, "name": str(row.get("path") or "").rpartition("/")[2]}
+        params = {"target": target, "name": member_text(row, "path").rpartition("/")[2]}
         reply = await self.api.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
         moved = reply.object()
-        if str(moved.get("parentRef") or target) != target:
+        if (member_text(moved, "parentRef") or target) != target:
             raise Rejected(
                 "the document is not in the folder it was moved to",
                 asset=asset,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.aio.single_flight import KeyedLock
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
@@ -49,9 +49,9 @@ class Tree:
     @interprets_response
     def add(self, row: Json) -> Folder:
         """A folder of a listing, or one met above a document; one of the trash takes no title from others."""
-        path, trashed = str(row.get("path") or ""), wire.is_trashed(row)
+        path, trashed = member_text(row, "path"), wire.is_trashed(row)
         name = path.rpartition("/")[2]
-        title, parent, uid = str(row.get("title") or name), str(row.get("parentRef") or ""), str(row["uid"])
+        title, parent, uid = (member_text(row, "title") or name), member_text(row, "parentRef"), str(row["uid"])
         if not trashed and self._titles.setdefault((parent, title), uid) != uid:
             title = f"{title} [{name}]"
             self._titles[parent, title] = uid
@@ -127,7 +127,7 @@ class DocumentsContainers(DocumentsPart):
     async def folder_of(self, row: Json) -> tuple[str, ...]:
         """The path of titles to a document's folder; empty for one that lies in the root, or outside of it."""
         tree = await self.folder_tree()
-        parent = str(row.get("parentRef") or "")
+        parent = member_text(row, "parentRef")
         path = tree.path(parent)
         if path is None and parent:
             await self._learn_folders(tree, parent)
@@ -279,7 +279,7 @@ class DocumentsContainers(DocumentsPart):
         types = one_of("ecm:primaryType", (await self.tenant.server.get()).collection_types)
         for row in await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", types, after)):
             uid = str(row["uid"])
-            title = str(row.get("title") or uid)
+            title = member_text(row, "title") or uid
             if row.get("type") == "Favorites":
                 self._unseen.add(uid)
             elif uid not in found:
@@ -310,12 +310,12 @@ def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 @interprets_response
 def _is_called(row: Json, title: str) -> bool:
-    return spelled(str(row.get("title") or "")) == spelled(title)
+    return spelled(member_text(row, "title")) == spelled(title)
 
 
 @interprets_response
 def _names_of(row: Json, root: Root) -> tuple[str, ...]:
     """By names, where a folder between cannot be seen."""
-    path = str(row.get("path") or "")
+    path = member_text(row, "path")
     inside = path.removeprefix(root.path) if path.startswith(f"{root.path}/") else ""
     return tuple(part for part in inside.split("/")[:-1] if part)

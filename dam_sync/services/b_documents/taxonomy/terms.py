@@ -14,7 +14,7 @@ from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
@@ -178,7 +178,7 @@ def term_of(directory: Directory, row: Json, parent: Term | None) -> Term:
         for key, text in properties.items()
         if key.startswith("label_") and text
     }
-    label = labels.get("en") or next(iter(labels.values()), "") or str(properties.get("label") or "")
+    label = labels.get("en") or next(iter(labels.values()), "") or member_text(properties, "label")
     if not label or label.startswith("label."):  # a key of the message catalogue, not a text (wire B 5.2)
         label = entry
     path = (*parent.path, label) if parent else (label,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.mistyped import is_textual
 from dam_sync.model.values import Json
@@ -45,10 +45,10 @@ def document_of(reply: Json, operation: str) -> ApiDocument:
     data = reply["data"] if "data" in reply else _bare(reply)
     if isinstance(data, dict):
         data = [data]
-    if not isinstance(data, list) or not all(isinstance(row, dict) and row.get("id") for row in data):
+    if not isinstance(data, list) or not all(map(_is_resource, data)):
         raise ContractBroken("the response has no `data` of resources with ids", operation=operation)
     around = reply.get("included") or []
-    if not isinstance(around, list) or not all(isinstance(row, dict) and row.get("id") for row in around):
+    if not isinstance(around, list) or not all(map(_is_resource, around)):
         raise ContractBroken("`included` holds something that is not a resource with an id", operation=operation)
     included = {(row.get("type"), str(row["id"])): row for row in around}
     meta = reply.get("meta") or {}
@@ -79,6 +79,10 @@ def related(row: Json, name: str) -> list[Json]:
     return found
 
 
+def _is_resource(row: Json) -> bool:
+    return isinstance(row, dict) and bool(row.get("id")) and is_textual(row["id"])
+
+
 def _bare(reply: Mapping[str, Json]) -> Json:
     """A resource whose wrapper has another name, or none."""
     if reply.get("id"):
@@ -91,7 +95,7 @@ def _row(row: Json, included: Mapping[tuple[Json, str], Json]) -> Json:
         raise ContractBroken("the attributes of a resource are not an object")
     return {
         "id": str(row["id"]),
-        "type": str(row.get("type") or ""),
+        "type": member_text(row, "type"),
         "attributes": row.get("attributes") or {},
         "related": {
             name: _related(part, included)

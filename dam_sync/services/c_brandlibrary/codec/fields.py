@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
@@ -67,7 +67,7 @@ def keys_of(rows: Sequence[Json]) -> tuple[Key, ...]:
     found: dict[str, Key] = {}
     for row in rows:
         attributes = row["attributes"]
-        name = str(attributes.get("name") or "").strip()
+        name = member_text(attributes, "name").strip()
         allowed = tuple(str(text) for text in attributes.get("allowed_values") or ())
         flags = bool(attributes.get("restricted")), bool(attributes.get("required"))
         if name:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dam_sync.http.client import Response
-from dam_sync.http.interpreting import MISREAD, interprets_response
+from dam_sync.http.interpreting import MISREAD, interprets_response, member_text
 from dam_sync.model.errors import ContractBroken, Denied, Rejected, TruncatedListing
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account
@@ -70,7 +70,7 @@ class BrandLibraryProbe(BrandLibraryBase):
 
     def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
         """What a target shows to people who have no login."""
-        privacy = str(attributes.get("privacy") or "")
+        privacy = member_text(attributes, "privacy")
         if self._api.read_only or privacy in ("", "private"):
             return []
         whom = "anyone with its URL" if privacy == "public" else "anyone who was given its URL"

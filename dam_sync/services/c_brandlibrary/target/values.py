@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Response
-from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response
+from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
 from dam_sync.model.ports import Call, Journal
@@ -212,7 +212,7 @@ class FieldValueWriter:
         missing = _unnamed(tags, reported_names(reply))
         if missing:  # a response of another shape proves nothing: the asset itself does
             row = await self._row(asset, "tags")
-            missing = _unnamed(tags, {str(tag["attributes"].get("name")) for tag in related(row, "tags")})
+            missing = _unnamed(tags, {member_text(tag["attributes"], "name") for tag in related(row, "tags")})
         if missing:
             raise Rejected(
                 f"the asset did not take the tags {', '.join(missing[:5])}",
@@ -250,7 +250,7 @@ async def _true() -> Json:
 def reported_names(reply: Response) -> set[str]:
     """The names of tags in a response (wire C 6.6)."""
     try:
-        return {str(row["attributes"].get("name")) for row in document_of(reply.json(), facts.ADD_TAGS).rows}
+        return {member_text(row["attributes"], "name") for row in document_of(reply.json(), facts.ADD_TAGS).rows}
     except (ContractBroken, *MISREAD):
         return set()
 
@@ -270,4 +270,6 @@ def tag_names(row: Json) -> frozenset[str]:
 @interprets_response
 def names_of(tags: Iterable[Json]) -> frozenset[str]:
     """Names of tags that were not generated."""
-    return frozenset(str(tag["attributes"].get("name")) for tag in tags if not tag["attributes"].get("auto_generated"))
+    return frozenset(
+        member_text(tag["attributes"], "name") for tag in tags if not tag["attributes"].get("auto_generated")
+    )

@@ -6,13 +6,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.wire import text_of
 
 YES_NO = frozenset({"yes", "no"})
 OPTIONAL = ("release", "expiry", "status", "tags")  # parts of an asset kept in attributes that options name
@@ -178,20 +177,20 @@ def template_of(reply: Json) -> Template:
             attribute = attribute_of(item)
             if attribute.key:
                 attributes.setdefault(attribute.key, attribute)
-    return Template(text_of(data, "templateId", "id"), text_of(data, "templateName", "name"), attributes)
+    return Template(member_text(data, "templateId", "id"), member_text(data, "templateName", "name"), attributes)
 
 
 @interprets_response
 def attribute_of(item: Json) -> Attribute:
     """One attribute, with the older or newer names of its flags (wire D 5.1)."""
-    key = text_of(item, "searchField")
+    key = member_text(item, "searchField")
     levels = _parts(item, "cascadeFieldsDenormalized", "cascadeOrder")
     cells = _parts(item, "tableFieldsDenormalized", "fieldOrder")
     kind = _kind(item, bool(levels), bool(cells))
     return Attribute(
-        id=text_of(item, "id", "metadataDefinitionId"),
+        id=member_text(item, "id", "metadataDefinitionId"),
         key=key,
-        name=text_of(item, "name"),
+        name=member_text(item, "name"),
         kind=kind,
         multiple=_flag(item, "isMultipleSelect", "isMultiSelect") or (bool(cells) and not _flag(item, "isSingleRow")),
         required=_flag(item, "required", "isRequired"),
@@ -200,7 +199,7 @@ def attribute_of(item: Json) -> Attribute:
         system=key.startswith(SYSTEM) or item.get("type") == "externalContent",
         sensitive=_flag(item, "isSensitive", "isRestricted"),
         length=_length(item, kind),
-        vocabulary=text_of(item, "controlledVocabularyId", "vocabularyId"),
+        vocabulary=member_text(item, "controlledVocabularyId", "vocabularyId"),
         levels=levels,
         cells=cells,
     )
@@ -212,10 +211,10 @@ def values_of(item: Json) -> VocabularyValues:
     document = item.get("metadataDocument") or item.get("metadata") or {}
     rows = document.get("values") if isinstance(document, dict) else document
     return VocabularyValues(
-        id=text_of(item, "metadataDefinitionId", "id"),
-        key=text_of(item, "metadataDefinitionSearchField", "searchField") or text_of(item, "metadataDefinitionId"),
-        name=text_of(item, "metadataDefinitionName", "name"),
-        labels={str(row["valueId"]): str(row.get("valueName") or "") for row in rows or () if row.get("valueId")},
+        id=member_text(item, "metadataDefinitionId", "id"),
+        key=member_text(item, "metadataDefinitionSearchField", "searchField", "metadataDefinitionId"),
+        name=member_text(item, "metadataDefinitionName", "name"),
+        labels={str(row["valueId"]): member_text(row, "valueName") for row in rows or () if row.get("valueId")},
     )
 
 
@@ -321,7 +320,7 @@ def _kind(item: Json, cascade: bool, table: bool) -> FieldKind:
         return FieldKind.TERM
     if item.get("type") == "date":
         return FieldKind.DATE
-    long = str(item.get("subType") or item.get("type") or "").casefold() in ("textarea", "externalcontent")
+    long = member_text(item, "subType", "type").casefold() in ("textarea", "externalcontent")
     return FieldKind.LONG_TEXT if long or _number(item.get("length")) > facts.TEXT_LETTERS else FieldKind.TEXT
 
 

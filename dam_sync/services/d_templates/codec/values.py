@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import assert_never
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.schema import FieldKind
@@ -84,7 +84,7 @@ def _terms(attribute: Attribute, value: Json, forms: MetadataForms, shown: Json)
 
 
 def _term(attribute: Attribute, item: Json, forms: MetadataForms, word: Json) -> Term:
-    identity = str(item.get("valueId") or "") if isinstance(item, dict) else ""
+    identity = member_text(item, "valueId") if isinstance(item, dict) else ""
     if not identity:
         return Term(str(item))
     known = forms.lexicon.get(attribute.vocabulary, _NOBODY).labels.get(identity)

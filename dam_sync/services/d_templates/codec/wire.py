@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, FileRef, Revision
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.mistyped import is_textual
@@ -126,7 +126,7 @@ def revision_of(record: Record, deleted: bool) -> Revision:
 @interprets_response
 def record_of(row: Json) -> Record:
     """One record from a listing or lookup. Raises ContractBroken if its ids are missing."""
-    identity, file = text_of(row, "objectId"), text_of(row, "fileId")
+    identity, file = member_text(row, "objectId"), member_text(row, "fileId")
     if not identity:
         raise ContractBroken("a record has no `objectId`")
     created = number_of(row.get("createdEpoch"))
@@ -135,22 +135,22 @@ def record_of(row: Json) -> Record:
     return Record(
         object=identity,
         file=file,
-        family=text_of(row, "originalFileId") or file or identity,
-        filename=text_of(row, "filename", "fileName"),
+        family=member_text(row, "originalFileId") or file or identity,
+        filename=member_text(row, "filename", "fileName"),
         deleted=BINNED in (row.get("fileState"), row.get("metadataState")),
         current=row.get("currentVersion") in ("Y", True),
         order=(number_of(row.get("versionNumber")) or created, created, identity),
         created=created,
         changed=number_of(row.get("lastUpdatedEpoch")) or created,
         deleted_at=max(number_of(row.get("fileDeletedEpoch")), number_of(row.get("metadataDeletedEpoch"))),
-        template=text_of(row, "metadataTemplateId"),
+        template=member_text(row, "metadataTemplateId"),
         security=tuple(str(one) for one in row.get("securityTemplateIds") or ()),
         entries=tuple(_attributes(_loaded(row.get("metadata") or row.get("metadataDocument")))),
         shown=shown if isinstance(shown, dict) else {},
-        md5=text_of(told, "MD5Checksum").lower(),
+        md5=member_text(told, "MD5Checksum").lower(),
         size=_size(told.get("fileSizeInBytes")),
         federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
-        creator=text_of(row, "createdBy"),
+        creator=member_text(row, "createdBy"),
     )
 
 
@@ -252,18 +252,6 @@ def number_of(value: Json) -> int:
 
 
 @interprets_response
-def text_of(data: Json, *names: str) -> str:
-    """The first of these members that is not empty, as text. Raises ContractBroken if it is a list or an object."""
-    for name in names:
-        value = data.get(name) if isinstance(data, dict) else None
-        if value and not is_textual(value):
-            raise TypeError(f"{name} is {value!r:.40}, not text")
-        if value:
-            return str(value)
-    return ""
-
-
-@interprets_response
 def hits(reply: Json) -> list[Json]:
     """The rows of a search; the envelope may be an object or an array with one object (wire D 2.6)."""
     envelope = reply[0] if isinstance(reply, list) and reply else reply
@@ -302,7 +290,7 @@ def message_of(reply: Json) -> str:
     """The message of a response: an object's `message`, or a bare text (wire D 7)."""
     if isinstance(reply, list):
         return "; ".join(filter(None, map(message_of, reply)))
-    return str(reply.get("message") or "") if isinstance(reply, dict) else reply if isinstance(reply, str) else ""
+    return member_text(reply, "message") if isinstance(reply, dict) else reply if isinstance(reply, str) else ""
 
 
 @interprets_response

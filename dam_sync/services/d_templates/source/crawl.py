@@ -15,7 +15,7 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Entry
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
 from dam_sync.model.service import Batch, Cursor, Shard, Window
@@ -31,7 +31,6 @@ from dam_sync.services.d_templates.codec.wire import (
     moment,
     number_of,
     record_of,
-    text_of,
     total_of,
 )
 from dam_sync.services.d_templates.source.fetch import TemplatesFetch
@@ -126,7 +125,7 @@ class Scan:
             self._behind = int(params["last"])
             reply = await self._skipped()
         total = total_of(reply) or self.shard.params.get("total")
-        return Page(hits(reply), None if self._behind else total, text_of(reply, "cursor"))
+        return Page(hits(reply), None if self._behind else total, member_text(reply, "cursor"))
 
     def _body(self) -> dict[str, Any]:
         scan = self.shard.params["scan"]
@@ -158,7 +157,7 @@ class Scan:
             reply = await self._sent(body, resumed=False)
             rows = hits(reply)
             fresh = [row for row in rows if self._is_fresh(row)]
-            cursor = text_of(reply, "cursor")
+            cursor = member_text(reply, "cursor")
             if fresh or not rows or not cursor:
                 return {**reply, "result": fresh}
             if body.get("cursor") == cursor:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 
 from dam_sync.aio.single_flight import gather_or_raise
+from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.errors import NotFound, Rejected
@@ -16,7 +17,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes
 from dam_sync.services.d_templates.codec.security import Security
 from dam_sync.services.d_templates.codec.values import decode, losses_of
-from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, file_of, listed, moment, text_of, value_ids
+from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, file_of, listed, moment, value_ids
 from dam_sync.services.d_templates.tenant import TemplatesPart
 
 STATUSES = frozenset({"published", "archived", "draft", "import"})
@@ -81,9 +82,9 @@ class TemplatesFetch(TemplatesPart):
         rows = listed(await self.api.ask(facts.LINKS, record.object, asset=record.family), "links")
         return [
             (
-                text_of(row, "primaryId", "primaryID"),
-                text_of(row, "secondaryId"),
-                kind_of_link(text_of(row, "linkType")),
+                member_text(row, "primaryId", "primaryID"),
+                member_text(row, "secondaryId"),
+                kind_of_link(member_text(row, "linkType")),
             )
             for row in rows
         ]

@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls, Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of, text_of
+from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of
 from dam_sync.services.d_templates.tenant import TemplatesPart
 
 _TRIES = 3  # wire D 7: a 502 of a read is permanent for that id after three tries
@@ -99,7 +99,7 @@ class TemplatesOpen(TemplatesPart):
         request = self.api.request(facts.EXPOSE, json=body, reads=True, repeatable=True, accept=_REFUSED)
         reply = await self.api.send(request)
         rows = listed(reply.json(), "assets") if reply.status == 200 else []
-        links = {text_of(row, "id"): _original(row) for row in rows}
+        links = {member_text(row, "id"): _original(row) for row in rows}
         chunk.links = {one: link for one, link in links.items() if link and one in chunk.waiting}
         chunk.waiting = dict.fromkeys(one for one in chunk.waiting if one in chunk.links)
         lives = min((_seconds(link) for link in chunk.links.values()), default=0.0)
@@ -113,7 +113,7 @@ class TemplatesOpen(TemplatesPart):
         for attempt in range(1, _TRIES + 1):
             reply = await self.api.send(request)
             if reply.status == 200:
-                link = text_of(reply.json(), "presignedURL", "presignedUrl", "url")
+                link = member_text(reply.json(), "presignedURL", "presignedUrl", "url")
                 if link:
                     return link
                 break
@@ -137,7 +137,7 @@ def _shares(records: Sequence[str], most: int) -> Iterable[Sequence[str]]:
 @interprets_response
 def _original(row: Json) -> str:
     components = [one for one in row.get("components") or () if isinstance(one, dict)]
-    return next((text_of(one, "url") for one in components if one.get("componentRef") == "original"), "")
+    return next((member_text(one, "url") for one in components if one.get("componentRef") == "original"), "")
 
 
 def _seconds(link: str) -> float:

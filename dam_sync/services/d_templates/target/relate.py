@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.wire import listed, message_of, text_of
+from dam_sync.services.d_templates.codec.wire import listed, message_of
 from dam_sync.services.d_templates.source.fetch import kind_of_link
 from dam_sync.services.d_templates.tenant import TemplatesPart
 
@@ -50,7 +50,7 @@ class TemplatesRelate(TemplatesPart):
     async def _see(self, asset: AssetId, own: str, other: str, kind: str) -> None:
         rows = listed(await self.api.ask(facts.LINKS, own, asset=asset), "links")
         between = [row for row in rows if {own, other} == {row.get("primaryId"), row.get("secondaryId")}]
-        kinds = {kind_of_link(text_of(row, "linkType")) for row in between}
+        kinds = {kind_of_link(member_text(row, "linkType")) for row in between}
         if kinds and kind not in kinds:
             raise Conflict(
                 f"there is a link of kind {', '.join(sorted(kinds))} between them already, and only one is possible",

@@ -10,7 +10,7 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
 from dam_sync.model.service import Context, Membership, Shard
@@ -24,7 +24,6 @@ from dam_sync.services.d_templates.codec.wire import (
     member_files,
     message_of,
     record_of,
-    text_of,
     total_of,
 )
 from dam_sync.services.d_templates.source.crawl import BIN, ByCursor, Scan
@@ -151,7 +150,7 @@ class TemplatesCollections(TemplatesPart):
             "collectionDocument": [],
         }
         reply = (await self.api.write(facts.ADD_COLLECTION, "", body, again=False)).json()
-        identity = text_of(reply, "collectionId")
+        identity = member_text(reply, "collectionId")
         if failed(reply) or not identity:  # success can carry an error (wire D 11.5)
             text = message_of(reply)[:200] or "no collection was created"
             if "already exists" in text:
@@ -300,8 +299,8 @@ def _real(page: Page) -> list[Json]:
 
 @interprets_response
 def _placement(row: Json) -> Placement:
-    identity = text_of(row, "collectionId")
-    return Placement(KIND, (text_of(row, "name", "collectionName") or identity,), identity)
+    identity = member_text(row, "collectionId")
+    return Placement(KIND, (member_text(row, "name", "collectionName") or identity,), identity)
 
 
 def _refusal(text: str, operation: str) -> Rejected:

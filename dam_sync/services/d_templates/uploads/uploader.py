@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from dam_sync.http.client import Request, Response
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
@@ -85,10 +85,10 @@ class TemplatesUploader:
         made = CreatedRecord(
             object=str(reply["objectId"]),
             file=str(reply["fileId"]),
-            family=str(reply.get("originalFileId") or reply["fileId"]),
+            family=(member_text(reply, "originalFileId") or str(reply["fileId"])),
             filename=body["filename"],
             template=body["metadataTemplateId"],
-            upload=str(reply.get("uploadId") or ""),
+            upload=member_text(reply, "uploadId"),
             parts=len(links),
         )
         if 0 < size <= facts.SINGLE_BYTES:

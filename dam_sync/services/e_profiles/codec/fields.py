@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, parse_instant
@@ -114,7 +114,7 @@ def _viewable(row: Json) -> ProfilesField:
     return ProfilesField(
         key=str(row["display_key"]),
         type=str(row.get("field_type") or "text"),
-        label=str(row.get("display_name") or ""),
+        label=member_text(row, "display_name"),
         types=frozenset(str(name) for name in row.get("metadata_types") or ()),
         controlled=str(row.get("field_type")) in LISTS,
     )
@@ -126,10 +126,10 @@ def with_types(fields: Mapping[str, ProfilesField], types: Sequence[Json]) -> di
     known, open_ = dict(fields), _editable(types)
     for kind in types:
         for row in kind.get("fields") or ():
-            key = str(row.get("displayKey") or "")
+            key = member_text(row, "displayKey")
             if key:
-                before = known.get(key) or ProfilesField(key, _guessed(row), str(row.get("displayName") or ""))
-                known[key] = replace(_merged(before, row, str(kind.get("name") or "")), editable=key in open_)
+                before = known.get(key) or ProfilesField(key, _guessed(row), member_text(row, "displayName"))
+                known[key] = replace(_merged(before, row, member_text(kind, "name")), editable=key in open_)
     return known
 
 
@@ -153,7 +153,7 @@ def _merged(before: ProfilesField, row: Json, type_name: str) -> ProfilesField:
 
 def _guessed(row: Json) -> str:
     """A type for a field that only a metadata type tells of (wire E 5.2 names two discriminators)."""
-    word = str(row.get("discriminator") or "").casefold()
+    word = member_text(row, "discriminator").casefold()
     if row.get("itemList") is not None:
         return "selection_list_multi"
     if "date" in word:
@@ -164,7 +164,7 @@ def _guessed(row: Json) -> str:
 @interprets_response
 def asset_types(types: Iterable[Json]) -> tuple[str, ...]:
     """Names of the metadata types that assets use; other uses are order forms (wire E 5.2)."""
-    return tuple(str(row["name"]) for row in types if row.get("name") and _is_of_assets(row))
+    return tuple(member_text(row, "name") for row in types if row.get("name") and _is_of_assets(row))
 
 
 @interprets_response
@@ -187,7 +187,7 @@ def profile_of(row: Json) -> UploadProfile:
     release = row.get("release_date")
     return UploadProfile(
         name=str(row["name"]),
-        type=str(row.get("metadata_type") or ""),
+        type=member_text(row, "metadata_type"),
         groups=frozenset(str(name) for name in row.get("asset_groups") or ()),
         immediate=bool(row.get("immediate_release")),
         release_at=parse_instant(str(release)) if release else None,

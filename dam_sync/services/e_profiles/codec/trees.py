@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, Unsupported
 from dam_sync.model.values import Json
@@ -30,7 +30,7 @@ def _below(path: tuple[str, ...], rows: list[Json]) -> Iterator[Placement]:
         title = row.get("title") if isinstance(row, dict) else None
         if not isinstance(title, str):
             raise ContractBroken("a category of the tree has no string as `title`")
-        placed = Placement("category", (*path, title), str(row.get("uuid") or ""))
+        placed = Placement("category", (*path, title), member_text(row, "uuid"))
         yield placed
         yield from _below(placed.path, row.get("children") or [])
 
@@ -60,7 +60,7 @@ def category_of(row: Json) -> Placement:
     parts = row.get("parts") or [row.get("name")]
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise ContractBroken("a category has no list of strings as `parts`")
-    return Placement("category", tuple(parts), str(row.get("id") or ""))
+    return Placement("category", tuple(parts), member_text(row, "id"))
 
 
 @interprets_response
@@ -70,9 +70,9 @@ def collections_of(rows: Sequence[Json]) -> list[Placement]:
     known: dict[str, str] = {}  # id by title as shown
     placed = []
     for row in rows:
-        identity, title = str(row.get("id") or ""), str(row.get("title") or "")
+        identity, title = member_text(row, "id"), member_text(row, "title")
         unique = next(
-            each for each in _titles(title, str(row.get("type") or "")) if known.get(each, identity) == identity
+            each for each in _titles(title, member_text(row, "type")) if known.get(each, identity) == identity
         )
         known[unique] = identity
         placed.append(Placement("collection", (unique,), identity))

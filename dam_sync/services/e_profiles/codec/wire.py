@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
 from dam_sync.http.dates import parse_timestamp
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.schema import FieldKind
@@ -44,7 +44,7 @@ def hits_of(reply: Json) -> ProfilesHits:
     total = reply.get("total_count")
     if not isinstance(total, int):
         raise ContractBroken("a search response has no `total_count`")
-    return ProfilesHits(tuple(reply["items"]), total, str(reply.get("scroll_id") or ""))
+    return ProfilesHits(tuple(reply["items"]), total, member_text(reply, "scroll_id"))
 
 
 def link_query(address: str) -> list[tuple[str, str]]:
@@ -91,7 +91,7 @@ def as_read(entry: Entry, now: datetime) -> Entry:
 @interprets_response
 def version_of(row: Json) -> str:
     """What distinguishes a file version from another: its id, or its upload timestamp on servers that show no id."""
-    return str(row.get("version_id") or row.get("file_upload_date") or "")
+    return member_text(row, "version_id", "file_upload_date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def asset_of(row: Json, tenant: TenantSchema, more: More = More()) -> Asset:
     return Asset(
         id=id_of(row),
         revision=revision_of(row),
-        filename=str(row.get("filename") or ""),
+        filename=member_text(row, "filename"),
         status="trash" if row.get("deleted_date") else "archived" if more.archived else "published",
         form_type=str((row.get("file_properties") or {}).get("format_type") or ""),
         type=metadata_type_of(row),
@@ -130,7 +130,7 @@ def asset_of(row: Json, tenant: TenantSchema, more: More = More()) -> Asset:
 
 
 def _without_link(documents: Sequence[Json]) -> tuple[Loss, ...]:
-    lost = (str(item.get("title") or item["uuid"]) for item in documents if not item.get("downloadUrl"))
+    lost = ((member_text(item, "title") or str(item["uuid"])) for item in documents if not item.get("downloadUrl"))
     return tuple(Loss("attachments", "no download link", name) for name in lost)
 
 
@@ -149,7 +149,7 @@ def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
     older = [item for item in reversed(versions) if version_of(item) != current]
     if not any(item.get("current_version") and version_of(item) == current for item in versions):
         older = [item for item in older if not _is_later(item, row)]
-    older.sort(key=lambda item: str(item.get("file_upload_date") or ""))
+    older.sort(key=lambda item: member_text(item, "file_upload_date"))
     return [*older, row]
 
 
@@ -165,7 +165,7 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
     size = (item.get("file_properties") or {}).get("size_in_bytes")
     return FileRef(
         id=file_id(asset, version_of(item)),
-        name=str(item.get("filename") or ""),
+        name=member_text(item, "filename"),
         size=size if isinstance(size, int) else None,
         created_at=parse_timestamp(item.get("file_upload_date")),
     )
@@ -174,7 +174,7 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
 @interprets_response
 def document_of(item: Json, asset: AssetId) -> FileRef:
     """An attached document; its size is unknown (wire E 3.4)."""
-    return FileRef(file_id(asset, DOCUMENT + str(item.get("uuid") or "")), str(item.get("title") or ""))
+    return FileRef(file_id(asset, DOCUMENT + member_text(item, "uuid")), member_text(item, "title"))
 
 
 _OF_ASSET = frozenset({"uuid", "name", "metadataType", "attachedDocs"})  # wire E 3.4
@@ -231,7 +231,7 @@ def metadata_type_of(row: Json) -> str:
 @interprets_response
 def names_of(reply: Json) -> frozenset[str]:
     """The names of the rows of a list."""
-    return frozenset(str(row["name"]) for row in items_of(reply))
+    return frozenset(member_text(row, "name") or str(row["name"]) for row in items_of(reply))
 
 
 @interprets_response

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
+from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss
 from dam_sync.model.errors import DamSyncError, IntegrityError, NotFound, Rejected, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Shard, Window
@@ -164,7 +165,7 @@ class ProfilesCrawl(ProfilesFiles):
 
     async def _is_archived(self, row: Json) -> bool:
         """Asked by the embed id, only where the tenant has archived assets."""
-        embed = str(row.get("external_id") or "")
+        embed = member_text(row, "external_id")
         if not embed or not self.api.read_only or not await self.tenant.archives():
             return False
         asked = query.exactly("embedid", embed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
-from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
@@ -45,7 +45,7 @@ class ProfilesFiles(ProfilesPart):
         reply = await self.api.get(facts.V1_ASSET, path, (("options", "attachedDocs"),), asset=asset)
         rows = wire.documents_of(reply)
         for row in rows:
-            self._keep_link(wire.document_of(row, asset).id, str(row.get("downloadUrl") or ""))
+            self._keep_link(wire.document_of(row, asset).id, member_text(row, "downloadUrl"))
         return rows
 
     def _keep_link(self, name: str, link: str) -> None:
