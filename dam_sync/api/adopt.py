@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write, scratch_dir
-from dam_sync.api.bootstrap import connected, job_of, run_context_of
+from dam_sync.api.bootstrap import connected, run_context_of
+from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import bare_report, copy_state
 from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import JobConfig

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from dam_sync.api.run_options import RunOptions
-from dam_sync.config.job import JobConfig, load_job
+from dam_sync.config.job import JobConfig
 from dam_sync.config.side import auth_of, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
@@ -20,7 +19,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import MappingError
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Connector, Context, Service
+from dam_sync.model.service import Account, Context, Service
 from dam_sync.services import discover
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import Run
@@ -54,11 +53,6 @@ def refuse_unmarked(crosswalk: Crosswalk) -> None:
     """Raises MappingError for a mapping without a marker that does not say `marker: none`."""
     if not crosswalk.marked:
         raise MappingError(NO_MARKER, hint=MARKER_HINT)
-
-
-def job_of(job: Path | JobConfig, connectors: Mapping[str, Connector] | None = None) -> JobConfig:
-    """The job of a file, checked against the installed services. Raises ConfigError with every fault."""
-    return job if isinstance(job, JobConfig) else load_job(job, connectors or discover())
 
 
 def reading_of_job(job: JobConfig) -> MappingReading:

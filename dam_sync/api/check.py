@@ -11,14 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dam_sync.api.bootstrap import (
-    MARKER_HINT,
-    MEMORY_FOR_FILES,
-    NO_MARKER,
-    connect,
-    job_of,
-    reading_of_job,
-)
+from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, reading_of_job
+from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.run_options import RunOptions
@@ -119,7 +113,8 @@ async def _about_side(
         service = connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
         stack.push_async_callback(service.close)
         account = await service.probe()
-        for finding in _about(role, account):
+        side = job.source if role == "source" else job.target
+        for finding in _about(role, account, with_credential=side.auth is not None):
             yield finding
         if role == "source" and service.limits.undated:
             text = f"changes of {' and '.join(service.limits.undated)} alone move no asset's date"
@@ -225,10 +220,11 @@ def _disk(job: JobConfig) -> CheckResult:
     return CheckResult("disk", f"{free / 1e9:.0f} GB free in {folder}")
 
 
-def _about(role: str, account: Account) -> Iterator[CheckResult]:
+def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[CheckResult]:
     total = "" if account.total is None else f", sees {account.total:,} assets"
     release = f", release {account.release}" if account.release else ""
-    yield CheckResult(role, f"{account.tenant} as {account.user or 'the given credential'}{release}{total}")
+    user = account.user or ("the given credential" if with_credential else "")
+    yield CheckResult(role, f"{account.tenant}{' as ' if user else ''}{user}{release}{total}")
     if role == "source" and account.total == 0:
         hint = f"{NOTHING_HINT}, run with --accept-changes"
         yield CheckResult("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from dam_sync.api.bootstrap import job_of
+from dam_sync.api.job_file import job_of
 from dam_sync.api.mapping import Mapping
 from dam_sync.api.run_options import RunOptions, cause_of
 from dam_sync.config.job import JobConfig, job_of_code

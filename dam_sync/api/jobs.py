@@ -13,8 +13,9 @@ from typing import IO, Any
 import anyio
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
-from dam_sync.api.bootstrap import ConnectedJob, connected, job_of, refuse_unmarked, run_context_of
+from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
+from dam_sync.api.job_file import job_of
 from dam_sync.api.run_options import RunOptions, part_of
 from dam_sync.api.run_record import books_of, keep_spent, operations_digest
 from dam_sync.api.state_commands import causes_of

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dam_sync.engine.run import first_cause
 from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Progress, RunControl
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import ConfigError, StopRequested, Transient
+from dam_sync.model.errors import ConfigError, StopRequested, Transient, first_cause
 from dam_sync.model.ports import Transport
 from dam_sync.model.service import Connector
 from dam_sync.report.terminal import duration

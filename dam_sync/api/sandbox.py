@@ -10,7 +10,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.api.atomic_io import atomic_write
-from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.bootstrap import connect
+from dam_sync.api.job_file import job_of
 from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sampling import sample_of
 from dam_sync.config.secrets import is_secret

@@ -32,7 +32,7 @@ from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, StopRequested, TruncatedListing
+from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.runs import HEARTBEAT_SECONDS
@@ -57,13 +57,6 @@ async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[A
     except BaseExceptionGroup as several:
         raise first_cause(several) from several
     return result
-
-
-def first_cause(several: BaseException) -> BaseException:
-    """The error worth telling out of a group: one of ours if there is one."""
-    flat = list(_flatten(several))
-    ours = [error for error in flat if isinstance(error, DamSyncError)]
-    return (ours or flat)[0]
 
 
 async def _phases(context: RunContext) -> None:
@@ -275,9 +268,3 @@ async def _heartbeat(store: SqlStore, run: int, clock: Clock) -> None:
     while True:
         await store.beat(run)
         await clock.sleep(HEARTBEAT_SECONDS)
-
-
-def _flatten(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for part in error.exceptions for leaf in _flatten(part)]
-    return [error]

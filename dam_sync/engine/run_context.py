@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from dam_sync.engine.decide import Policy
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
@@ -16,8 +17,10 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
-from dam_sync.store.rows import Run
-from dam_sync.store.store import SqlStore
+
+if TYPE_CHECKING:  # a job file is checked without a database layer
+    from dam_sync.store.rows import Run
+    from dam_sync.store.store import SqlStore
 
 MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
 """Phases in which assets are counted, as a terminal shows them."""

@@ -232,3 +232,16 @@ class StopRequested(DamSyncError):
     """A limit set by the operator was reached."""
 
     exit_code = 8
+
+
+def first_cause(several: BaseException) -> BaseException:
+    """The error worth telling out of a group: one of ours if there is one."""
+    flat = list(_flatten(several))
+    ours = [error for error in flat if isinstance(error, DamSyncError)]
+    return (ours or flat)[0]
+
+
+def _flatten(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for part in error.exceptions for leaf in _flatten(part)]
+    return [error]

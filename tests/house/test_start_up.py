@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.clock import SystemClock
+from dam_sync.services import built_in
 from dam_sync.store.store import SqlStore
 
 HEAVY = {
@@ -29,7 +30,7 @@ HEAVY = {
 OURS = {f"dam_sync.{name}" for name in ("services", "emulators", "engine", "http", "store", "mapping", "api")}
 
 
-def imported(*arguments: str, **environment: str) -> set[str]:
+def imported(*arguments: str, shown: str = "stdout", **environment: str) -> set[str]:
     """The modules that a command loads."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "dam_sync", *arguments],
@@ -39,7 +40,7 @@ def imported(*arguments: str, **environment: str) -> set[str]:
         env={**os.environ, **environment},
     )
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
-    assert done.stdout
+    assert getattr(done, shown)
     return set(re.findall(r"^import time:\s+\d+ \|\s+\d+ \|\s+(\S+)$", done.stderr, re.MULTILINE))
 
 
@@ -71,15 +72,33 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert done.stdout.split() == []
 
 
-def test_status_loads_no_service_and_no_http_library(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["status", "errors"])
+def test_commands_on_the_state_load_no_service_and_no_http_library(tmp_path: Path, command: str) -> None:
     side = "{kind: a_hypermedia, base_url: 'https://a.example', auth: {flow: basic}}"
     job = tmp_path / "job.yaml"
     job.write_text(f"{{version: 1, name: x, source: {side}, target: {side}, mapping: m.yaml, state: job.db}}\n")
     asyncio.run(_made(tmp_path / "job.db"))
-    modules = imported("status", str(job))
+    modules = imported(command, str(job))
     assert "dam_sync.store.store" in modules
     wrong = ("dam_sync.services", "dam_sync.emulators", "httpx", "aiohttp", "starlette", "uvicorn", "PIL")
     assert [name for name in modules if name.startswith(wrong)] == []
+
+
+def test_a_job_file_with_errors_is_reported_without_http_library_and_database(tmp_path: Path) -> None:
+    """For every service: its options and auth methods are checked before its service is imported."""
+    kinds, job = list(built_in()), tmp_path / "job.yaml"
+    for pair in zip(kinds[::2], kinds[1::2], strict=True):
+        source, target = (f"{{kind: {kind}, auth: {{flow: x}}, options: {{unknown: 1}}}}" for kind in pair)
+        job.write_text(f"{{version: 1, name: x, source: {source}, target: {target}, mapping: m.yaml}}\n")
+        modules = imported("check", str(job), shown="stderr")
+        assert {f"dam_sync.services.{kind}.options" for kind in pair} <= modules
+        wrong = (HEAVY - {"asyncio", "structlog"}) | {
+            "dam_sync.emulators",
+            "dam_sync.http.client",
+            "dam_sync.store.store",
+        }
+        wrong |= {f"dam_sync.services.{kind}.service" for kind in pair}
+        assert {name for name in modules if {name, name.split(".")[0]} & wrong} == set(), pair
 
 
 async def _made(state: Path) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect, job_of
+from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
+from dam_sync.api.job_file import job_of
 from dam_sync.api.run_options import RunOptions
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.capabilities import Feature

@@ -13,8 +13,9 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.bootstrap import connect
 from dam_sync.api.emulate import Emulation, EmulatorAddress, ready, serve_emulation
+from dam_sync.api.job_file import job_of
 from dam_sync.api.run_options import RunOptions
 from dam_sync.cli import cli
 from dam_sync.emulators import application_of, emulated_kinds, profile_of

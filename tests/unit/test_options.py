@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dam_sync.api.bootstrap import job_of
+from dam_sync.api.job_file import job_of
 from dam_sync.config.options import AuthMethod, AutoSwitch, Count, Options, PasswordAuth, Seconds, Switch, Words
 from dam_sync.config.secrets import is_secret
 from dam_sync.emulators import profile_of

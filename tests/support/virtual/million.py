@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from dam_sync.api.bootstrap import job_of
+from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import JobConfig

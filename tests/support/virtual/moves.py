@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.bootstrap import connect, job_of
+from dam_sync.api.bootstrap import connect
+from dam_sync.api.job_file import job_of
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId, Patch

@@ -1,0 +1,15 @@
+"""A job file, checked against the installed services; the first thing that most commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dam_sync.config.job import JobConfig, load_job
+from dam_sync.model.service import Connector
+from dam_sync.services import discover
+
+
+def job_of(job: Path | JobConfig, connectors: Mapping[str, Connector] | None = None) -> JobConfig:
+    """The job of a file, checked against the installed services. Raises ConfigError with every diagnostic."""
+    return job if isinstance(job, JobConfig) else load_job(job, connectors or discover())
