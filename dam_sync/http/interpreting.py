@@ -59,10 +59,10 @@ def interpreting_response(what: str) -> Iterator[None]:
 @interprets_response
 def member_text(data: Json, *names: str) -> str:
     """The first of these members of an object that is not empty, as text; empty where there is none. Raises
-    ContractBroken for true, a list or an object, which would otherwise become a name that nobody gave."""
+    ContractBroken for a flag, a list or an object, which would otherwise become a name that nobody gave."""
     for name in names:
         value = data.get(name) if isinstance(data, dict) else None
-        if value and not is_textual(value):
+        if value is not None and not is_textual(value):
             raise TypeError(f"{name} is {value!r:.40}, not text")
         if value:
             return str(value)

@@ -26,7 +26,7 @@ def test_the_first_member_that_is_not_empty_counts(data: dict[str, Any], text: s
     assert member_text({**data, "name": "Fallback"}, "title", "name") == text
 
 
-@pytest.mark.parametrize("value", [True, ["Press"], {"x": 1}])
+@pytest.mark.parametrize("value", [True, False, ["Press"], [], {"x": 1}])
 def test_what_is_not_text_never_becomes_a_name(value: object) -> None:
     with pytest.raises(ContractBroken, match="title is"):
         member_text({"title": value, "name": "Fallback"}, "title", "name")

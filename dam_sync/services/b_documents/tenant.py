@@ -101,11 +101,11 @@ class DocumentsTenant:
             shown = await self.api.get(facts.RELEASE, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
                 text = str((shown.get("server") or {}).get("distributionVersion") or "")
-                names = list(shown.get("repository") or {})
+                names = list((shown.get("repository") or {}).keys())
         except NotFound:
             shown = await self.api.get(facts.CMIS, "/json/cmis")
             with interpreting_response("the repositories"):
-                names = list(shown)
+                names = list(shown.keys())
                 text = str((shown[names[0]] if names else {}).get("productVersion") or "")
         own = self.api.options.repository
         return Release(text, own or (names[0] if len(names) == 1 else "default"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from dam_sync.http.client import Request
+from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, DamSyncError, SessionGone, Transient
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content, Journal
@@ -71,8 +72,7 @@ class DocumentsChunks:
     async def received(self, ticket: Json) -> Mapping[int, Json]:
         """The chunks the server holds. Raises SessionGone when the batch is gone."""
         row = await self._state(ticket)
-        held = row.get("uploadedChunkIds") or () if row is not None else ()
-        return {int(number) + 1: {"chunk": int(number)} for number in held}
+        return {number + 1: {"chunk": number} for number in _chunks_of(row or {})}
 
     async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
         """One chunk; after a lost response it is looked for before it is sent again (wire B 6.2)."""
@@ -89,7 +89,7 @@ class DocumentsChunks:
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
         """The file, once the server says that it is complete. Raises SessionGone when it is not."""
         row = await self._state(ticket)
-        held = len((row or {}).get("uploadedChunkIds") or ())
+        held = len(_chunks_of(row or {}))
         if row is None or held < ticket["parts"]:
             raise SessionGone(f"the batch holds {held} of {ticket['parts']} chunks", operation=facts.UPLOADED)
         return {"batch": ticket["batch"], "index": FIRST}
@@ -150,3 +150,9 @@ def file_headers(content: Content) -> dict[str, str]:
     """Name, type and size; the server decodes the name as a URL (wire B 6.2, 11)."""
     name = quote(content.name, safe="").replace(".", "%2E")
     return {"X-File-Name": name, "X-File-Type": content.media_type, "X-File-Size": str(content.size)}
+
+
+@interprets_response
+def _chunks_of(row: Json) -> list[int]:
+    """The numbers of the chunks that a batch holds."""
+    return [int(number) for number in row.get("uploadedChunkIds") or ()]
