@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from dam_sync.api import bootstrap
+from dam_sync.api import bootstrap, job_file
 from dam_sync.api.jobs import run_job
 from dam_sync.api.run_options import RunOptions
 from dam_sync.emulators import application_of
@@ -71,7 +71,7 @@ class Universe:
         patch.setattr(store, "WriterThread", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
-            (bootstrap, "load_job"),
+            (job_file, "load_job"),
             (bootstrap, "read_mapping"),
         ):  # the same files, read in every life
             patch.setattr(place, name, _remembered(getattr(place, name)))

@@ -82,7 +82,7 @@ class DocumentsApi:
     async def document(self, uid: str) -> Json:
         """A document, whole. Raises NotFound."""
         request = Request(facts.GET_ID, "GET", document_path(uid), headers=WHOLE, asset=uid)
-        return (await self.client.send(request)).json()
+        return _whole((await self.client.send(request)).json())
 
     async def at_path(self, path: str, hidden: Json = None) -> Json:
         """The document at a path, whole, or None; the repository itself is asked, so what was just written is seen.
@@ -95,7 +95,7 @@ class DocumentsApi:
         reply = await self.client.send(request)
         if reply.status == 403:
             return hidden
-        return None if reply.status == 404 else reply.object()
+        return None if reply.status == 404 else _whole(reply.object())
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Response:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
@@ -195,3 +195,11 @@ def _all_texts(data: Json) -> list[str]:
     if isinstance(data, list | tuple):
         return [text for part in data for text in _all_texts(part)]
     return []
+
+
+@interprets_response
+def _whole(document: Json) -> Json:
+    """A document with its properties. Raises ContractBroken for anything else."""
+    if not isinstance(document.get("properties") or {}, dict):
+        raise TypeError("the properties of a document are not an object")
+    return document
