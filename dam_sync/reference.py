@@ -51,7 +51,7 @@ ABILITIES = {
     Operation.PLACE: "write many memberships in one call",
     Operation.ATTACH: "write attachments",
     Operation.RELATE: "write relations",
-    Operation.FORECAST: "estimate its API calls",
+    Operation.ESTIMATE: "estimate its API calls",
 }
 
 LIMITS: Mapping[str, Callable[[Limits], object]] = {

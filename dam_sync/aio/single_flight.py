@@ -89,7 +89,7 @@ class Proven:
         return self._proven.issuperset(forms)
 
     def new(self, forms: Iterable[str]) -> set[str]:
-        """Those whose first use is still to come; a forecast that counts them does so once."""
+        """Those whose first use is still to come; an estimate counts them once."""
         fresh = set(forms) - self._proven - self._foretold
         self._foretold |= fresh
         return fresh

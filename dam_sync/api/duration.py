@@ -60,7 +60,7 @@ class PlannedTime:
     files: int
     size: int
     source_calls: int  # from `began` on, those that opening the files will cost among them
-    opening: int  # those
+    open_calls: int  # those
     moving: int  # calls to the target of works that go on together
     making: int  # of terms and containers, one after the other while assets are moved
     finishing: int  # of memberships and relations, one after the other when all assets are there
@@ -71,7 +71,7 @@ class PlannedTime:
     ) -> PlannedTime:
         """From what the pretending sides kept; counts: of assets by what becomes of them; span: when the plan started
         and ended, by the clock."""
-        opening, calls = sum(files.forecasts.values()), sum(files.source.calls.values())
+        open_calls, calls = sum(files.estimated.values()), sum(files.source.calls.values())
         started, ended = span
         began, before = target.began or (ended, calls)
         return cls(
@@ -81,9 +81,9 @@ class PlannedTime:
             made=counts["created"],
             files=files.opened,
             size=files.size,
-            source_calls=calls - before + opening,
-            opening=opening,
-            moving=target.forecasts.total() - target.making - target.finishing,
+            source_calls=calls - before + open_calls,
+            open_calls=open_calls,
+            moving=target.estimated.total() - target.making - target.finishing,
             making=target.making,
             finishing=target.finishing,
         )
@@ -127,7 +127,7 @@ def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwi
     rounds = -(-planned.assets // workers)
     uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some have nothing to do
     waiting = -(-planned.made // workers) * target.processing_time
-    fetching = (planned.opening + planned.files * HOPS) * source.answering / workers
+    fetching = (planned.open_calls + planned.files * HOPS) * source.answering / workers
     writing = max(
         target.at_rate(planned.moving + planned.making),
         (target.at_once(planned.moving, workers) + fetching) * uneven + waiting,

@@ -110,8 +110,8 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         done = await Done.of(session)
         await execute(session)
         report = await report_of("plan", opened, session, done)
-        report.source.calls = dict(Counter(report.source.calls) + files.forecasts)
-        report.forecast_seconds = _forecast_seconds(report, opened, files, (started, options.clock.monotonic()))
+        report.source.calls = dict(Counter(report.source.calls) + files.estimated)
+        report.forecast_seconds = _estimated_seconds(report, opened, files, (started, options.clock.monotonic()))
         report.bytes = files.size
         report.notes.extend(estimate_notes(job, opened.target, files))
         if options.output is not None:
@@ -244,7 +244,7 @@ def bare_report(kind: str, opened: ConnectedJob, session: RunContext) -> Report:
 def _side(kind: str, account: Account, service: Service) -> ReportedSide:
     calls: Counter[str] = Counter(service.calls)
     if isinstance(service, DryTarget):
-        calls.update(service.forecasts)
+        calls.update(service.estimated)
     return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls))
 
 
@@ -280,7 +280,7 @@ async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter
     return names, dict(sorted(repaired.items()))
 
 
-def _forecast_seconds(report: Report, opened: ConnectedJob, files: DryFiles, span: tuple[float, float]) -> float:
+def _estimated_seconds(report: Report, opened: ConnectedJob, files: DryFiles, span: tuple[float, float]) -> float:
     """What the run will take; a plan of what is there already takes as long as the run."""
     target = opened.target
     assert isinstance(target, DryTarget)

@@ -1,4 +1,4 @@
-"""A target that only pretends: the same engine runs over it, nothing is written, and the calls are forecast."""
+"""A target that only pretends: the same engine runs over it, nothing is written, and the calls are estimated."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Batch, Calls, Change, Cursor, Membership, Service, Shard, Window
+from dam_sync.model.service import Account, Attachment, Batch, Calls, Change, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Term
 
 
 class DryTarget(Service):
-    """Reads go through, writes are answered with made-up ids and added to `forecasts`.
+    """Reads go through, writes are answered with made-up ids and added to `estimated`.
 
     making: calls among them for terms and containers; finishing: for memberships and relations. began: the `moment`, a
     time and the source's calls until then, at which the first write came up.
@@ -33,7 +33,7 @@ class DryTarget(Service):
         self._target = target
         self._moment = moment
         self._numbers = count(1)
-        self.forecasts: Counter[str] = Counter()
+        self.estimated: Counter[str] = Counter()
         self.making = self.finishing = 0
         self.began: tuple[float, int] | None = None
 
@@ -114,16 +114,16 @@ class DryTarget(Service):
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Nothing is sent."""
-        self._foresee(draft, content.size if content else 0)
+        self._estimate(draft, content.size if content else 0)
         return AssetId(self._name())
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Nothing is sent."""
-        self._foresee(patch)
+        self._estimate(patch)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
-        self._foresee(FileRef("", content.name, content.size), content.size)
+        self._estimate(FileRef("", content.name, content.size), content.size)
 
     async def remove(self, asset: AssetId) -> None:
         """Nothing is sent."""
@@ -135,35 +135,35 @@ class DryTarget(Service):
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
         """Nothing is sent."""
         self.began = self.began or self._moment()
-        self.making += self._count(lambda: self._target.forecast_terms(terms))
+        self.making += self._count(lambda: self._target.estimate_terms(terms))
         return tuple(replace(term, id=self._name()) for term in terms)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """Nothing is sent."""
         placement = Placement(kind, tuple(path), self._name())
-        self.making += self._foresee(placement)
+        self.making += self._estimate(placement)
         return placement
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Nothing is sent."""
-        self.finishing += self._foresee(Membership(container, (*add, *remove)))
+        self.finishing += self._estimate(Membership(container, (*add, *remove)))
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
-        self._foresee(Membership(Placement("attachment", ()), (asset,)), content.size)
+        self._estimate(Attachment(content.name), content.size)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Nothing is sent."""
-        self.finishing += self._foresee(relation)
+        self.finishing += self._estimate(relation)
 
-    def _foresee(self, change: Change, size: int = 0) -> int:
+    def _estimate(self, change: Change, size: int = 0) -> int:
         """How many calls it will cost."""
         self.began = self.began or self._moment()
-        return self._count(lambda: self._target.forecast(change, size))
+        return self._count(lambda: self._target.estimate(change, size))
 
-    def _count(self, forecast: Callable[[], Calls]) -> int:
-        calls = forecast() if Operation.FORECAST in self.capabilities else {}
-        self.forecasts.update(calls)
+    def _count(self, estimate: Callable[[], Calls]) -> int:
+        calls = estimate() if Operation.ESTIMATE in self.capabilities else {}
+        self.estimated.update(calls)
         return sum(calls.values())
 
     def _name(self) -> str:
@@ -194,11 +194,11 @@ class DryContent:
 
 @dataclass(slots=True)
 class DryFiles:
-    """In place of downloading: opening each file is forecast and nothing is read. size: bytes of all of them; largest:
-    of the largest."""
+    """In place of downloading: the calls of opening each file are estimated, and nothing is read. size: bytes of all
+    files; largest: of the largest."""
 
     source: Service
-    forecasts: Counter[str] = field(default_factory=Counter)
+    estimated: Counter[str] = field(default_factory=Counter)
     opened: int = 0
     size: int = 0
     largest: int = 0
@@ -206,7 +206,7 @@ class DryFiles:
     @asynccontextmanager
     async def contents(self, file: FileRef, name: str) -> AsyncIterator[Content]:
         """See `Session.contents`."""
-        self.forecasts.update(self.source.opening(file))
+        self.estimated.update(self.source.estimate_open(file))
         self.opened += 1
         self.size += file.size or 0
         self.largest = max(self.largest, file.size or 0)

@@ -13,7 +13,7 @@ REFUSED = "set aside"  # the fate of an asset that more people would see
 
 @dataclass(slots=True)
 class ReportedSide:
-    """One service in a report. `calls` by endpoint; for a plan they are the forecast of the run."""
+    """One service in a report. `calls` by endpoint; for a plan they are estimated."""
 
     kind: str
     tenant: str

@@ -25,7 +25,7 @@ class Operation(StrEnum):
     PLACE = "place"
     ATTACH = "attach"
     RELATE = "relate"
-    FORECAST = "forecast"
+    ESTIMATE = "estimate"
 
 
 class Feature(StrEnum):

@@ -19,7 +19,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPace:
-    """How fast a connection really calls, for forecasts: the pace it keeps to, also where no limit is documented, and
+    """How fast a connection really calls, for estimates: the pace it keeps to, also where no limit is documented, and
     the mean seconds of an API call so far."""
 
     pace: Pace

@@ -68,7 +68,7 @@ class Membership:
 class Account:
     """What `probe()` proved. tenant: a stable name of the instance. total: assets this credential sees, where counted.
 
-    Lacking rights and abilities are told in `notes`, in words for the operator.
+    notes: missing permissions and capabilities, as sentences for the operator.
     """
 
     tenant: str
@@ -79,23 +79,31 @@ class Account:
     notes: tuple[str, ...] = ()
 
 
-Change: TypeAlias = Draft | Patch | FileRef | Term | Placement | Membership | Relation
-"""What a forecast is asked about: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
-`ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Relation `relate`, a Membership
-`place`, and with the kind `attachment` one `attach`."""
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that is to be attached to an asset."""
+
+    name: str
+
+
+Change: TypeAlias = Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation
+"""A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
+`ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
+Attachment `attach` of `size` bytes, a Relation `relate`."""
 
 
 BUGS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
-"""What a fault of ours raises; what reading an answer raises was made ContractBroken where it was read."""
+"""What a bug raises; a response of an undocumented shape was made a ContractBroken where it was read."""
 TRASH = "trash"  # the status of an asset in the trash
-GIVING = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that give one after the other
+ITERATORS = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that return one
 
 
-def _told(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The method, its errors told with the service's name, also those that no call was needed for."""
+def _naming_service(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Makes every error of a method say which service it comes from: `DamSyncError` gets the name of the service, and a
+    bug (see `BUGS`) becomes an InternalError, so that it is not taken for a response of the service."""
 
     @functools.wraps(method)
-    async def told(self: Service, *args: Any, **kwargs: Any) -> Any:
+    async def wrapper(self: Service, *args: Any, **kwargs: Any) -> Any:
         try:
             return await method(self, *args, **kwargs)
         except DamSyncError as error:
@@ -104,14 +112,14 @@ def _told(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]
         except BUGS as error:
             raise _internal(self.kind, error) from error
 
-    return told
+    return wrapper
 
 
-def _told_all(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
-    """The same for a method that gives one after the other."""
+def _naming_service_in_items(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+    """The same for a method that returns an asynchronous iterator, which is closed at the end."""
 
     @functools.wraps(method)
-    async def told(self: Service, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    async def wrapper(self: Service, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         items = method(self, *args, **kwargs)
         try:
             async for item in items:
@@ -126,7 +134,7 @@ def _told_all(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncI
             if close is not None:
                 await close()
 
-    return told
+    return wrapper
 
 
 def _internal(kind: str, error: Exception) -> InternalError:
@@ -136,7 +144,8 @@ def _internal(kind: str, error: Exception) -> InternalError:
 
 
 class Service(ABC):
-    """One connected library. Methods raise the errors of `model.errors`, with their context filled in."""
+    """One connected library. Methods raise the errors of `model.errors`; the service's name is filled in, and any other
+    exception that is a bug becomes an InternalError."""
 
     kind: ClassVar[str] = ""
     declared: ClassVar[Capabilities] = Capabilities()
@@ -150,9 +159,9 @@ class Service(ABC):
         cls.declared = cls._capabilities = replace(cls.declared, operations=frozenset(overridden))
         for name, method in list(vars(cls).items()):
             if name in vars(Service) and inspect.iscoroutinefunction(method):
-                setattr(cls, name, _told(method))
-            elif name in GIVING and inspect.isfunction(method):
-                setattr(cls, name, _told_all(method))
+                setattr(cls, name, _naming_service(method))
+            elif name in ITERATORS and inspect.isfunction(method):
+                setattr(cls, name, _naming_service_in_items(method))
 
     @property
     def capabilities(self) -> Capabilities:
@@ -191,38 +200,38 @@ class Service(ABC):
         """Fields, vocabularies, required flags of this instance."""
 
     async def adopt_schema(self, source: Schema) -> None:
-        """Told the source's schema, before a target's own is asked for. A service that can take any field declares
-        what it lacks, at the latest with its first write; others ignore it. Writes nothing where the connection is
-        read-only; safe to repeat."""
+        """Called with the source's schema before `schema()` of a target. A service that can take any field adds what it
+        lacks, at the latest with its first write; others ignore it. Does not write where the connection is read-only.
+        Safe to repeat."""
         return
 
     @abstractmethod
     def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """Disjoint, covering, each within limits.reach."""
+        """The parts of the library to crawl: every asset is in exactly one, and each part is within `limits.reach`."""
 
     @abstractmethod
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """Stable order; each batch resumable from its cursor. Raises TruncatedListing when rows are missing."""
+        """The entries of a shard behind the cursor, in a stable order. Raises TruncatedListing if rows are missing."""
 
     @abstractmethod
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """Bytes from offset; renews expired links itself. Safe to repeat."""
+        """The bytes of a file from `offset` on; expired links are renewed. Safe to repeat."""
 
-    def opening(self, file: FileRef) -> Calls:
-        """API calls that `open` from the first byte will cost, for a plan; none where links come with listings."""
+    def estimate_open(self, file: FileRef) -> Calls:
+        """API calls of `open` from the first byte, for a plan; none if links come with listings."""
         return {}
 
     @abstractmethod
     async def close(self) -> None:
-        """Give back connections; safe to repeat."""
+        """Closes the connections. Safe to repeat."""
 
     @abstractmethod
     async def fetch(self, asset: AssetId) -> Asset:
-        """The whole record, when an Entry did not carry it. Raises NotFound."""
+        """The complete asset; used if an Entry has none, and by verification. Raises NotFound."""
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        """Which of these, most of them made since then, are not there; a service that can tell it by fewer calls than
-        one for each asset overrides this. What lies in the trash is not there."""
+        """Which of these assets do not exist or are in the trash. Most were created after `since`. A service that needs
+        fewer calls than one for each asset overrides this."""
         gone = []
         for asset in assets:
             try:
@@ -233,7 +242,7 @@ class Service(ABC):
         return frozenset(gone)
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """The asset we created for this marker, if it exists; waits out the index lag before saying None."""
+        """The asset that was created for this marker; waits for the lag of the index before it returns None."""
         raise Unsupported("cannot find by marker")
 
     def members(self) -> AsyncIterator[Membership]:
@@ -245,82 +254,82 @@ class Service(ABC):
         raise Unsupported("no vocabularies")
 
     def containers(self) -> AsyncIterator[Placement]:
-        """Every container with its id, parents before children."""
+        """Every container, with its id, parents before children."""
         raise Unsupported("no containers")
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """A new asset, complete but for what `place`, `attach` and `relate` do; the order is the service's."""
+        """Creates an asset with all that `place`, `attach` and `relate` do not write; the first call writes the marker.
+        Calls that must not happen twice go through the journal."""
         raise Unsupported("cannot create assets")
 
     def audience(self, draft: Draft) -> Audience:
-        """Who would see an asset created from this draft, or updated to it, by its status, dates, groups, containers
-        and profile and by the tenant's defaults where the draft says nothing. `schema()` was read before; no call is
-        sent. `groups` are names of the target. What the service does not tell counts as seen by everybody."""
+        """Who would see an asset created from this draft or updated to it, by its status, dates, groups, containers and
+        profile, and by the defaults of the tenant. Called after `schema()`; sends no call. `groups` are names of the
+        target. What the service does not say counts as visible to everybody."""
         return Audience(hidden="closed") if draft.closed else Audience()
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
-        """Which of these users and groups the service does not know, where `Schema.groups` lists none; each is looked
-        up once. Safe to repeat."""
+        """Which of these users and groups the service does not know; asked if `Schema.groups` is None."""
         return frozenset()
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Only what the patch names changes; safe to repeat."""
+        """Changes what the patch names and nothing else. Safe to repeat."""
         raise Unsupported("cannot update assets")
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """A new file version, which becomes the current one."""
+        """Adds a file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
 
     async def remove(self, asset: AssetId) -> None:
-        """To the trash, never beyond; safe to repeat."""
+        """Moves an asset to the trash; never deletes it for good. Safe to repeat."""
         raise Unsupported("cannot remove assets")
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """The existing or new term; `term.parent` is the target's id of the parent. Looks before it writes unless the
-        listing it holds is its own and current; safe to repeat."""
+        """The existing or new term; `term.parent` is the target's id of the parent. Reads the vocabulary before it
+        writes, unless it has a current listing. Safe to repeat."""
         raise Unsupported("cannot write vocabularies")
 
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
-        """`ensure_term` for several terms of which none is above another, in the same order; a service that adds many
-        by one call overrides this and `forecast_terms`."""
+        """`ensure_term` for several terms, none of which is an ancestor of another, in the same order. A service that
+        adds several in one call overrides this and `estimate_terms`."""
         return tuple([await self.ensure_term(vocabulary, term) for term in terms])
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """The existing or new container; `parent` is the target's id of the parent, which exists. Looks before it
-        writes, as `ensure_term` does; safe to repeat."""
+        """The existing or new container; `parent` is the target's id of its parent, which exists. Reads before it
+        writes, as `ensure_term` does. Safe to repeat."""
         raise Unsupported("cannot write containers")
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
-        """Bulk membership, at most limits.member_batch assets a call; safe to repeat. A service without it places
-        assets itself in `create` and `update`."""
+        """Adds assets to a container and removes others, at most `limits.member_batch` in one call. Safe to repeat.
+        `Capabilities.memberships` says which kinds of container are filled by it."""
         raise Unsupported("cannot place in bulk")
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """One attachment."""
+        """Adds an attachment to an asset."""
         raise Unsupported("cannot hold attachments")
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
-        """One relation, `relation.target` an id of this service; safe to repeat."""
+        """Adds a relation; `relation.target` is an id of this service. Safe to repeat."""
         raise Unsupported("cannot hold relations")
 
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
-        """What a `create` with this mark and these steps began and will not finish; None where it made nothing."""
+        """The asset that an interrupted `create` with this marker and this journal left behind, or None."""
         return await self.find(marker)
 
     async def sweep(self, recorded: IsReferenced) -> int:
-        """End the uploads whose links are still kept though no work goes on with them, and forget the links; how many
-        of them a process that was killed had left open. No call where nothing is left; safe to repeat."""
+        """Ends uploads that were recorded as open and that no work item refers to (see `recorded`), and forgets them.
+        Returns how many a killed process had left open. Safe to repeat; sends no call if nothing is left."""
         return 0
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
-        """API calls that writing this will cost, `schema()` having been read."""
-        raise Unsupported("cannot tell its costs")
+    def estimate(self, change: Change, size: int = 0) -> Calls:
+        """API calls of a write; called after `schema()`. `size`: bytes of the file."""
+        raise Unsupported("cannot estimate its calls")
 
-    def forecast_terms(self, terms: Sequence[Term]) -> Calls:
-        """API calls that `ensure_terms` of missing terms will cost."""
+    def estimate_terms(self, terms: Sequence[Term]) -> Calls:
+        """API calls of `ensure_terms` for missing terms."""
         calls = Counter[str]()
         for term in terms:
-            calls.update(self.forecast(term))
+            calls.update(self.estimate(term))
         return calls
 
 

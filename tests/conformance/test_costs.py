@@ -21,7 +21,7 @@ from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Membership, Service
+from dam_sync.model.service import Attachment, Membership, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import (
@@ -40,7 +40,7 @@ from tests.support.connected import alike, body, entries
 from tests.support.journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
-forecasts = pytest.mark.needs(Operation.FORECAST)
+forecasts = pytest.mark.needs(Operation.ESTIMATE)
 creates = pytest.mark.needs(Operation.CREATE)
 
 
@@ -55,7 +55,7 @@ async def check(tenant: Tenant, told: Any, call: Callable[[], Awaitable[Any]]) -
 
 async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> None:
     assert await places(tenant, service)  # as a run has read them before it plans
-    told = service.forecast(draft, size)
+    told = service.estimate(draft, size)
     await check(tenant, told, lambda: made(tenant, service, draft, size))
 
 
@@ -65,9 +65,9 @@ async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> N
 async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(service: Service) -> None:
     """A plan makes no terms; it foretells them, and the drafts that use them after them."""
     term = Term("Moor", path=("Moor",))
-    assert service.forecast(term)
+    assert service.estimate(term)
     draft = await plain_draft(service, fields={spell(service, "subject"): (replace(term, id="planned-1"),)})
-    assert service.forecast(draft, 700)
+    assert service.estimate(draft, 700)
 
 
 @forecasts
@@ -111,7 +111,7 @@ async def test_an_update_costs_what_was_told(
     keys = single[:number] if clears or "values" in tenant.wired.quiet else KEYS[:number]
     values = await values_for(service, schema, keys, other=True)
     patch = Patch(fields=dict.fromkeys(values) if clears else values)
-    await check(tenant, service.forecast(patch), lambda: service.update(identity, patch))
+    await check(tenant, service.estimate(patch), lambda: service.update(identity, patch))
 
 
 @forecasts
@@ -131,7 +131,7 @@ async def test_a_mixed_update_costs_what_was_told(
         patch = replace(patch, rights=draft.rights)
     if "write:status" in can:
         patch = replace(patch, status=min(schema.statuses - {"published"}) if schema.statuses else "archived")
-    await check(tenant, service.forecast(patch), lambda: service.update(identity, patch))
+    await check(tenant, service.estimate(patch), lambda: service.update(identity, patch))
 
 
 @forecasts
@@ -142,7 +142,7 @@ async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, s
     tenant.advance(90)
     name = tenant.truth()[identity]["filename"]
     async with content(tenant, name, size, seed="v") as (given, _):
-        told = service.forecast(FileRef("", name, size), size)
+        told = service.estimate(FileRef("", name, size), size)
         await check(tenant, told, lambda: service.replace(identity, given, MemoryJournal()))
 
 
@@ -152,7 +152,7 @@ async def test_a_term_costs_what_was_told(tenant: Tenant, service: Service, sche
     key = vocabulary_of(service, schema, "subject")
     assert [term async for term in service.terms(key)]
     for term in (Term("One"), Term("Two", labels={"en": "Two", "fr": "Deux"})):
-        told, given = service.forecast(term), term
+        told, given = service.estimate(term), term
         await check(tenant, told, lambda t=given: service.ensure_term(key, t))  # type: ignore[misc]
 
 
@@ -163,7 +163,7 @@ async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service)
     assert await places(tenant, service)
     parent, path = "", ("One", "Two", "Three")
     for depth in range(1, 2 if "nested" in tenant.absent else 4):
-        told = service.forecast(Placement(kind, path[:depth]))
+        told = service.estimate(Placement(kind, path[:depth]))
         with tenant.costs() as spent:
             parent = (await service.ensure_container(kind, path[:depth], parent)).id
         assert spent == alike(told)
@@ -179,7 +179,7 @@ async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Serv
         place = next((place for place in known.values() if place.kind == kind), None)
         if place is None or service.capabilities.membership(kind) is not MembershipWrite.IN_BULK:
             continue
-        told = service.forecast(Membership(place, ids))
+        told = service.estimate(Membership(place, ids))
         await check(tenant, told, lambda p=place: service.place(p, ids, []))  # type: ignore[misc]
 
 
@@ -188,7 +188,7 @@ async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Serv
 async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
     async with content(tenant, "paper.pdf", 500) as (given, _):
-        told = service.forecast(Membership(Placement("attachment", ("paper.pdf",)), (identity,)), 500)
+        told = service.estimate(Attachment("paper.pdf"), 500)
         await check(tenant, told, lambda: service.attach(identity, given, MemoryJournal()))
 
 
@@ -197,7 +197,7 @@ async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Servic
 async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     for target in (tenant.of_catalogue(4), tenant.of_catalogue(5)):
         relation = Relation(tenant.relation, target)
-        told = service.forecast(relation)
+        told = service.estimate(relation)
         await check(tenant, told, lambda r=relation: service.relate(tenant.of_catalogue(1), r))  # type: ignore[misc]
 
 
@@ -206,7 +206,7 @@ async def test_a_forecast_sends_nothing(tenant: Tenant, service: Service) -> Non
     drafts = [await full_draft(tenant, service), await plain_draft(service)]
     with tenant.costs() as spent:
         for draft in drafts:
-            assert service.forecast(draft, 1000)
+            assert service.estimate(draft, 1000)
     assert not spent
 
 
@@ -364,11 +364,11 @@ async def test_a_source_never_writes(tenant: Tenant, source: Service, operation:
 
 def test_every_writing_operation_is_tried() -> None:
     reading = {Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
-    assert set(WRITES) == set(Operation) - reading - {Operation.FORECAST}
+    assert set(WRITES) == set(Operation) - reading - {Operation.ESTIMATE}
 
 
 async def test_what_a_service_cannot_do_says_so(tenant: Tenant, service: Service) -> None:
-    for operation in set(WRITES) - service.capabilities:
+    for operation in set(WRITES) - service.capabilities.operations:
         with pytest.raises(Rejected):
             await WRITES[operation](tenant, service, tenant.of_catalogue(4))
 

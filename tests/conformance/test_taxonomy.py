@@ -323,7 +323,7 @@ async def test_many_assets_go_in_batches(fresh: Fresh) -> None:
     service = tenant.connect()
     container = await bulky(tenant, service)
     ids = list(tenant.truth())
-    told = Counter(service.forecast(Membership(container, tuple(ids))))
+    told = Counter(service.estimate(Membership(container, tuple(ids))))
     with tenant.costs() as spent:
         await service.place(container, ids, [])
     assert spent.total() == told.total()

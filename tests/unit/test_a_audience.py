@@ -75,20 +75,20 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(opened: Open,
     before = seen(tenant)
     more = {"rating": 3, "cleared": True, "keywords": ("sea",), "legend": "Light"}
     draft = replace(await draft_for(service, **more), closed=True)
-    told = service.forecast(draft, 90)
+    told = service.estimate(draft, 90)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("m.jpg", b"m" * 90), MemoryJournal())
     assert alike(spent) == alike(told)
     assert seen(tenant) == before
     assert (await service.fetch(made)).status == "draft"
     opening = Patch(fields={"rating": 4}, status="published", closed=False)
-    told = service.forecast(opening)
+    told = service.estimate(opening)
     with tenant.costs() as spent:
         await service.update(made, opening)
     assert alike(spent) == alike(told)
     assert made in seen(tenant)["now"]
     closing = Patch(fields={"rating": 5}, status="published", closed=True)
-    told = service.forecast(closing)
+    told = service.estimate(closing)
     with tenant.costs() as spent:
         await service.update(made, closing)
     assert alike(spent) == alike(told)

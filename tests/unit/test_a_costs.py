@@ -34,7 +34,7 @@ async def check(tenant: Tenant, service: Service, key: str, *, placed: bool) -> 
     draft = await draft_for(tenant.connect(), key)
     await service.schema()
     draft = draft if placed else replace(draft, placements=frozenset())
-    told = service.forecast(draft, 300)
+    told = service.estimate(draft, 300)
     with tenant.costs() as spent:
         await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 100), MemoryJournal())
     assert alike(spent) == alike(told)
@@ -59,7 +59,7 @@ async def test_no_call_renames_a_file_so_the_schema_does_not_hold_it(opened: Ope
     with tenant.costs() as spent:
         await service.update(AssetId(identity), Patch(filename="new.jpg"))
     assert not spent
-    assert not service.forecast(Patch(filename="new.jpg"))
+    assert not service.estimate(Patch(filename="new.jpg"))
 
 
 async def test_the_tree_is_walked_anew_for_a_folder_nobody_knew(opened: Open) -> None:

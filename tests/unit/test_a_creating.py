@@ -41,7 +41,7 @@ async def test_create_writes_everything_at_the_cost_it_told(opened: Open) -> Non
         spot=GeoPoint(48.382, -4.495, "Brest, France"),
         point_of_interest="65.85,34.93",
     )
-    told = service.forecast(draft, 5000)
+    told = service.estimate(draft, 5000)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("new.jpg", b"x" * 5000), MemoryJournal())
     assert alike(spent) == alike(told)
@@ -63,7 +63,7 @@ async def test_few_fields_are_written_one_by_one_at_the_cost_told(opened: Open, 
     service = tenant.connect()
     base = await draft_for(service)
     draft = Draft(base.marker, "a.jpg", "Photo", status, base.fields)
-    told = service.forecast(draft, 10)
+    told = service.estimate(draft, 10)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("a.jpg", b"x" * 10), MemoryJournal())
     assert alike(spent) == alike(told)
@@ -262,7 +262,7 @@ async def test_a_large_file_goes_in_ranges_and_resumes(opened: Open) -> None:
     data = bytes(range(256)) * 180_000  # 46 MB: three ranges
     content, journal, draft = Bytes("film.jpg", data), MemoryJournal(), await draft_for(service)
     tenant.faults.add([{"match": "PUT /api/dam/files/*", "nth": 2, "do": "reset_after"}])
-    told = service.forecast(draft, len(data))
+    told = service.estimate(draft, len(data))
     assert told["PUT /api/dam/files/{fileId}"] == 3
     made = await service.create(draft, content, journal)
     assert not tenant.faults.unhit()
@@ -282,7 +282,7 @@ async def test_a_release_without_folder_creation(opened: Open) -> None:
     tenant = opened(release="4.15.0")
     service = tenant.connect()
     draft = await draft_for(service)
-    told = service.forecast(draft, 500)
+    told = service.estimate(draft, 500)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert alike(spent) == alike(told)

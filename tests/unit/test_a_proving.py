@@ -120,7 +120,7 @@ async def test_the_first_use_costs_what_was_told_and_the_next_nothing_more(opene
     reads = []
     for key in ("m-1", "m-2"):
         draft = await draft_for(service, key, **FIELDS, subject=(terms["Sea"],))
-        told = service.forecast(draft, 90)
+        told = service.estimate(draft, 90)
         with tenant.costs() as spent:
             await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 30), MemoryJournal())
         assert alike(spent) == alike(told)

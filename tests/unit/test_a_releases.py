@@ -49,7 +49,7 @@ async def test_every_release_is_read_and_written_without_a_refusal(opened: Open,
     target = tenant.connect()
     await target.probe()
     draft = await draft_for(target, rating=3, cleared=True, keywords=("a", "b"), legend=Localized({"en": "Far"}))
-    told = target.forecast(draft, 500)
+    told = target.estimate(draft, 500)
     with tenant.costs() as spent:
         made = await target.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert plain(spent) == plain(told)
@@ -68,7 +68,7 @@ async def test_without_chunks_a_file_goes_in_one_request(opened: Open, size: int
     service = tenant.connect()
     await service.probe()
     draft = await draft_for(service)
-    told = service.forecast(draft, size)
+    told = service.estimate(draft, size)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("film.jpg", bytes(size)), MemoryJournal())
     assert plain(spent) == plain(told)
@@ -84,8 +84,8 @@ async def test_what_fits_into_no_request_is_refused_before_the_first_call(opened
     limits = service.limits
     assert (limits.parts, limits.single_bytes, limits.largest_bytes) == (None, ONE_REQUEST, ONE_REQUEST)
     draft, large = await draft_for(service), Bytes("film.jpg", bytes(ONE_REQUEST + 1))
-    assert not service.forecast(draft, large.size)
-    assert not service.forecast(FileRef("", "film.jpg", large.size), large.size)
+    assert not service.estimate(draft, large.size)
+    assert not service.estimate(FileRef("", "film.jpg", large.size), large.size)
     with tenant.costs() as spent, pytest.raises(TooLarge) as refused:
         await service.create(draft, large, MemoryJournal())
     assert not spent

@@ -78,7 +78,7 @@ async def test_without_a_known_user_many_fields_are_written_one_by_one(opened: O
     entry: EntryPoints = await service._api.entry.get()
     object.__setattr__(entry, "user", "")
     first = tenant.of_catalogue(1)
-    told = service.forecast(MANY)
+    told = service.estimate(MANY)
     with tenant.costs() as spent:
         await service.update(first, MANY)
     assert alike(spent) == alike(told)

@@ -18,7 +18,7 @@ NOTHING = PlannedTime(
     files=0,
     size=0,
     source_calls=0,
-    opening=0,
+    open_calls=0,
     moving=0,
     making=0,
     finishing=0,
@@ -47,7 +47,7 @@ def test_calls_at_once_where_there_is_no_rate() -> None:
 
 
 def test_files_are_fetched_before_they_are_sent() -> None:
-    fetched = replace(NOTHING, assets=100, files=100, opening=100, source_calls=100)
+    fetched = replace(NOTHING, assets=100, files=100, open_calls=100, source_calls=100)
     assert estimate_duration(fetched, FREE, FREE) == pytest.approx(3 * 100 * 0.1 / 10)
 
 

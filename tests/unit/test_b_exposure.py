@@ -169,7 +169,7 @@ async def test_a_user_who_is_no_administrator_keeps_its_own_right(start: Start) 
     service = tenant.connect({"flow": "basic", "login": "mover", "password": "p"})
     await service.schema()
     wanted = draft(rights=STAFF)
-    told = service.forecast(wanted, 700)
+    told = service.estimate(wanted, 700)
     with tenant.costs() as spent:
         identity = await made(tenant, service, wanted)
     assert sum(told.values()) == sum(spent.values()) - spent["POST /api/v1/automation/Repository.Query"]
@@ -237,7 +237,7 @@ async def test_a_document_is_closed_and_opened(tenant: Tenant, rights: Rights) -
 async def test_closing_and_opening_cost_what_was_told(tenant: Tenant, patch: Patch) -> None:
     service = tenant.connect()
     identity = await made(tenant, service, draft())
-    told = service.forecast(patch)
+    told = service.estimate(patch)
     with tenant.costs() as spent:
         await service.update(identity, patch)
     assert sum(told.values()) == sum(spent.values())
@@ -248,7 +248,7 @@ async def test_a_closed_draft_costs_what_was_told(tenant: Tenant) -> None:
         service = tenant.connect()
         await service.schema()
         _ = [place async for place in service.containers()]
-        told = service.forecast(draft(key, closed=True), 700)
+        told = service.estimate(draft(key, closed=True), 700)
         with tenant.costs() as spent:
             await made(tenant, service, draft(key, closed=True))
         assert sum(told.values()) == sum(spent.values())

@@ -173,7 +173,7 @@ async def test_an_unplaced_asset_goes_to_a_folder_that_is_made_when_it_is_needed
     service = tenant.connect(options={"folder": "Incoming/2026"})
     await service.schema()
     _ = [place async for place in service.containers()]
-    told = service.forecast(draft("home"), 700)
+    told = service.estimate(draft("home"), 700)
     identity = await made(tenant, service, draft("home"))
     assert dict(service.calls).items() >= told.items() - {("POST /api/v1/id/{docId}", 3)}
     assert told["POST /api/v1/id/{docId}"] == 3
@@ -186,7 +186,7 @@ async def test_a_server_that_refuses_types_below_others_is_served(start: Start) 
     service = tenant.connect(options={"folder": "dam-sync"})
     await service.schema()
     _ = [place async for place in service.containers()]
-    told = service.forecast(Placement("collection", ("Best",)))
+    told = service.estimate(Placement("collection", ("Best",)))
     with tenant.costs() as spent:
         await service.ensure_container("collection", ("Best",))
     assert spent == {"POST /api/v1/id/{}": 2} == {"POST /api/v1/id/{}": sum(told.values())}

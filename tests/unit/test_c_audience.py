@@ -100,7 +100,7 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(start: Start,
     assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     before = seen(tenant)
     closed = draft("m-1", status="published", closed=True)
-    told = service.forecast(closed, 700)
+    told = service.estimate(closed, 700)
     with tenant.costs() as spent:
         identity = await made(tenant, service, closed)
     assert spent == alike(told)
@@ -108,7 +108,7 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(start: Start,
     assert seen(tenant)["opened"] == before["opened"]
     assert seen(tenant)["now"] == before["now"]
     opening = Patch(fields={"title": "Open"}, status="published", closed=False)
-    told = service.forecast(opening)
+    told = service.estimate(opening)
     with tenant.costs() as spent:
         await service.update(identity, opening)
     assert spent == alike(told)
@@ -155,7 +155,7 @@ async def test_dates_that_are_kept_cost_one_look_a_run(start: Start, more: Any) 
     looks = ("GET /api/v4/assets/{}", "PUT /api/v4/assets/{}")
     for key in ("m-1", "m-2"):
         wanted = draft(key, **more)
-        told = service.forecast(wanted, 700)
+        told = service.estimate(wanted, 700)
         with tenant.costs() as spent:
             identity = await made(tenant, service, wanted)
         assert {call: spent[call] for call in looks} == {call: alike(told)[call] for call in looks}

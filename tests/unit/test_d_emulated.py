@@ -129,7 +129,7 @@ async def test_small_files_are_sent_with_their_size_where_the_job_says_so(start:
     tenant = start(variant=reading)
     service = tenant.connect(options={"small_uploads": "session"})
     await service.schema()
-    told = service.forecast(draft("one"), 700)
+    told = service.estimate(draft("one"), 700)
     with tenant.costs() as spent:
         first, digest = await made(tenant, service, "one")
     if not reading:
@@ -164,7 +164,7 @@ async def test_options_name_what_the_service_has_no_place_for(start: Start, read
     assert not set(NAMED.values()) & schema.fields.keys()
     rights = Rights(datetime(2027, 1, 1, 8, tzinfo=UTC), datetime(2028, 1, 1, 8, tzinfo=UTC), frozenset({"staff"}))
     tags = frozenset({"sea", "new one"})
-    told = service.forecast(draft("x", rights=rights, tags=tags, status="archived"), 700)
+    told = service.estimate(draft("x", rights=rights, tags=tags, status="archived"), 700)
     before = dict(service.calls)
     identity, _ = await made(tenant, service, "x", rights=rights, tags=tags, status="archived")
     spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}

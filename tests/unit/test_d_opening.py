@@ -33,7 +33,7 @@ async def listed(service: Any) -> list[FileRef]:
 async def test_files_of_a_listing_are_opened_by_few_calls_that_were_foreseen(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True)
     files = await listed(service)
-    told = [service.opening(file) for file in files]
+    told = [service.estimate_open(file) for file in files]
     for file in files:
         await body(service, file)
     assert service.calls[facts.EXPOSE] == 2 == sum(calls.get(facts.EXPOSE, 0) for calls in told)
@@ -64,6 +64,6 @@ async def test_what_the_call_leaves_out_or_refuses_is_asked_for_singly(tenant: T
 async def test_a_file_that_was_not_listed_has_a_link_of_its_own(tenant: Tenant) -> None:
     one, other = tenant.connect(read_only=True), tenant.connect(read_only=True)
     file = (await listed(one))[0]
-    assert other.opening(file) == {facts.CONTENT: 1}
+    assert other.estimate_open(file) == {facts.CONTENT: 1}
     await body(other, file)
     assert facts.EXPOSE not in other.calls

@@ -73,14 +73,14 @@ async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_oth
     service = await connected(tenant, restricted_security="vault")
     assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     given = draft(closed=True, rights=staff())
-    told = service.forecast(given)
+    told = service.estimate(given)
     with tenant.costs() as spent:
         made = await service.create(given, None, MemoryJournal())
     assert sum(spent.values()) == sum(told.values())
     assert seen_by(tenant, made) == {"vault"}
     assert service.audience(given).hidden
     opened = Patch(closed=False, rights=staff())
-    assert service.forecast(opened) == {facts.UPDATE: 1, facts.ASSET: 1}  # the first one is read back
+    assert service.estimate(opened) == {facts.UPDATE: 1, facts.ASSET: 1}  # the first one is read back
     await service.update(made, opened)
     assert seen_by(tenant, made) == {"staff"}
     await service.update(made, Patch(closed=True, fields={"note": "n"}))
@@ -186,7 +186,7 @@ async def test_the_first_update_is_read_back_and_paid_for_in_the_plan(start: Sta
         Patch(fields={"note": None}),
     )
     for change in changes:
-        told = service.forecast(change)
+        told = service.estimate(change)
         with tenant.costs() as spent:
             await service.update(made, change)
         assert sum(spent.values()) == sum(told.values())

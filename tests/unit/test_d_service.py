@@ -441,7 +441,7 @@ async def test_new_values_of_one_list_are_added_by_one_round_of_calls(opened: Op
     service = opened.connect()
     await service.schema()
     fresh = (Term("Green", path=("Green",)), Term("Grey", path=("Grey",)))
-    told = service.forecast_terms(fresh)
+    told = service.estimate_terms(fresh)
     before = dict(service.calls)
     made = await service.ensure_terms("colors", (*fresh, Term("Red", path=("Red",))))
     assert [(term.label, term.id) for term in made] == [

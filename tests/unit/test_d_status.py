@@ -62,7 +62,7 @@ async def test_published_is_an_empty_dropdown_where_it_has_no_such_value(start: 
     service, made = await written(tenant, "draft")
     assert (await service.schema()).statuses == {"draft", "final", "published"}
     change = Patch(status="published")
-    told = service.forecast(change)
+    told = service.estimate(change)
     with tenant.costs() as spent:
         await service.update(made, change)
     assert sum(spent.values()) == sum(told.values())

@@ -31,7 +31,7 @@ async def opened() -> AsyncIterator[Opened]:
 async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -> None:
     service, content = opened.connect(), Bytes("src-1.jpg", b"data", known=True)
     await service.schema()
-    told = service.forecast(draft(), content.size)
+    told = service.estimate(draft(), content.size)
     before = dict(service.calls)
     made = await service.create(draft(), content, MemoryJournal())
     spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
@@ -231,7 +231,7 @@ async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(o
     made = await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     assert opened.script.story[-1] == "complete object-0001"
     assert (await service.fetch(made)).file is not None
-    assert service.forecast(draft(), 4)[facts.COMPLETE] == 1
+    assert service.estimate(draft(), 4)[facts.COMPLETE] == 1
 
 
 async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:

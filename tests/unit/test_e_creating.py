@@ -57,7 +57,7 @@ async def test_a_create_costs_what_was_forecast(opened: Open, more: dict[str, An
     service = tenant.connect()
     await service.schema()
     wanted = draft(**more)
-    before, told = Counter(service.calls), Counter(service.forecast(wanted, size))
+    before, told = Counter(service.calls), Counter(service.estimate(wanted, size))
     with tenant.costs() as spent:
         await created(service, wanted, bytes(size))
     assert Counter(service.calls) - before == told
@@ -156,7 +156,7 @@ async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open) -> None:
     off = tenant.connect(chunked=False)
     assert off.limits.parts is None
     await off.schema()
-    assert off.forecast(draft(), 30_000_000) == {"POST /v2/uploads": 1}
+    assert off.estimate(draft(), 30_000_000) == {"POST /v2/uploads": 1}
 
 
 class Promised(Bytes):
@@ -193,7 +193,7 @@ async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:
         tenant.clock.ahead += 3600
         before = Counter(service.calls)
         await service.replace(made, Bytes("new.jpg", data), MemoryJournal())
-        assert Counter(service.calls) - before == Counter(service.forecast(FileRef("", "new.jpg", 6), 6))
+        assert Counter(service.calls) - before == Counter(service.estimate(FileRef("", "new.jpg", 6), 6))
         assert len(tenant.truth()[made]["versions"]) == number + 2
     found = await service.fetch(made)
     assert [await body(service, file) for file in found.versions] == [b"abc" * 100, b"second", b"third"]

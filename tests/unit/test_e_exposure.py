@@ -156,7 +156,7 @@ async def test_an_upload_is_seen_by_nobody_but_those_it_is_for(opened: Open, rig
     service = tenant.connect()
     await service.schema()
     wanted = draft(rights=rights, tags=frozenset({"a"}))
-    told = service.forecast(wanted, 300)
+    told = service.estimate(wanted, 300)
     before = Counter(service.calls)
     made = await created(service, wanted)
     assert Counter(service.calls) - before == Counter(told)
@@ -237,5 +237,5 @@ async def test_hiding_comes_first_and_showing_last(opened: Open) -> None:
         assert await fails_after(service, tenant, made, patch) == set()
         before = Counter(service.calls)
         await service.update(made, patch)
-        assert Counter(service.calls) - before == Counter(service.forecast(patch))
+        assert Counter(service.calls) - before == Counter(service.estimate(patch))
     assert now_seen(tenant, made) == ALL

@@ -31,7 +31,7 @@ def one(opened: Open, **rights: str) -> tuple[Tenant, AssetId]:
 async def test_an_expiry_the_source_has_taken_back_is_cleared(opened: Open) -> None:
     tenant, identity = one(opened, expires_at="2030-01-01T00:00:00Z")
     service, patch = tenant.connect(), Patch(cleared=frozenset({"expiry"}))
-    assert sum(service.forecast(patch).values()) == 1
+    assert sum(service.estimate(patch).values()) == 1
     for _ in range(2):
         await service.update(identity, patch)
         rights = tenant.truth()[identity]["rights"]
@@ -43,7 +43,7 @@ async def test_a_release_the_source_has_taken_back_is_now(opened: Open) -> None:
     ahead = tenant_time(400)
     tenant, identity = one(opened, release_at=ahead)
     service, patch = tenant.connect(), Patch(cleared=frozenset({"release"}))
-    assert sum(service.forecast(patch).values()) == 1
+    assert sum(service.estimate(patch).values()) == 1
     for _ in range(2):
         await service.update(identity, patch)
         released = (await service.fetch(identity)).rights.release_at
@@ -77,7 +77,7 @@ async def test_a_file_is_renamed(opened: Open) -> None:
     tenant, identity = one(opened)
     service = tenant.connect()
     assert "filename" in (await service.schema()).capabilities.parts
-    assert sum(service.forecast(Patch(filename="new name.jpg")).values()) == 1
+    assert sum(service.estimate(Patch(filename="new name.jpg")).values()) == 1
     await service.update(identity, Patch(filename="new name.jpg"))
     assert tenant.truth()[identity]["filename"] == "new name.jpg"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, TooLarge
-from dam_sync.model.service import Calls, Change, Context, Membership
+from dam_sync.model.service import Attachment, Calls, Change, Context
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
@@ -51,8 +51,8 @@ class HypermediaEstimate(MediaFinder):
         self._staging_counted = False
         self._links_counted = set(self._options.link_types)
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
-        """The calls of one write; a Membership stands for one attachment.
+    def estimate(self, change: Change, size: int = 0) -> Calls:
+        """The calls of one write.
 
         What happens once in a run, finding the staging folder and learning a type of link, is counted once.
         """
@@ -75,8 +75,10 @@ class HypermediaEstimate(MediaFinder):
                 return self._container_calls(change)
             case Relation():
                 return self._link_calls(change)
-            case Membership(placement):
-                return self._attachment_calls() if placement.kind == "attachment" else Counter()
+            case Attachment():
+                return self._attachment_calls()
+            case _:
+                return Counter()
 
     def _create_calls(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
-from dam_sync.model.service import Calls, Change, Membership
+from dam_sync.model.service import Attachment, Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
@@ -44,7 +44,7 @@ class Known:
 class DocumentsEstimate(DocumentsContainers):
     """Estimates writes; exact once `schema()` and `containers()` were read."""
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int = 0) -> Calls:
         """Calls of one write, with those for folders that it is the first to need."""
         user = self.tenant.user.now
         known = Known(self.tenant.server.now or ServerSchema(), self.api.options, user is None or user.administrator)
@@ -81,13 +81,14 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
         case Patch():
             return patch_calls(change, known)
         case Membership():
-            attached = change.placement.kind == "attachment"
-            return attach_calls(size) if attached else place_calls(change)
+            return place_calls(change)
+        case Attachment():
+            return attach_calls(size)
         case Relation():
             return Counter({LINKED: 1, LINK: 1})
         case Term():
             return Counter({facts.ADD_ENTRY: 1})
-        case Placement():
+        case _:  # a container
             return Counter({facts.POST_ID: 1})
 
 

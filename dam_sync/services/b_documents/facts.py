@@ -59,7 +59,7 @@ TRANSITIONS: Mapping[str, Mapping[str, str]] = {
     "obsolete": {"project": "backToProject"},
 }
 STATES = {"published": "approved", "archived": "obsolete", "draft": "project"}  # wire B 13: the mapping may override
-BEFORE = {"obsolete": "approved"}  # the state from which a forecast counts; the initial one otherwise
+BEFORE = {"obsolete": "approved"}  # the state from which an estimate counts; the initial one otherwise
 INITIAL = "project"
 READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect", "Everything"})  # wire B 5.3: they hold Read
 CHANGES = frozenset({"ReadWrite", "ReadRemove", "Write", "WriteSecurity", "Remove", "AddChildren", "Everything"})

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Calls, Change, Context, Membership
+from dam_sync.model.service import Attachment, Calls, Change, Context
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -30,7 +30,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         self._values_together: Counter[str] = Counter()  # their values by key
         self._extended = False  # a plan has counted terms that no list has yet
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int = 0) -> Calls:
         """Exact once `schema()` was read, but for patches, whose calls depend on the values there are, and for files
         the service is slow to look at; what would be refused before its first call costs nothing."""
         try:
@@ -51,10 +51,8 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
                 return Counter({facts.KEYS: 1, facts.PUT_KEY: 1})
             case Placement():
                 return Counter({KINDS[change.kind]: 1} if change.kind in KINDS else {})
-            case Membership():
-                attachment = change.placement.kind == "attachment"
-                calls = {facts.ASSET: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ASSET: 1}
-                return Counter(calls if attachment else {})
+            case Attachment():
+                return Counter({facts.ASSET: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ASSET: 1})
             case _:
                 return Counter()
 

@@ -25,7 +25,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._counted: set[str] = set()  # what happens once a session
         self._planned_tags: set[str] = set()
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int = 0) -> Calls:
         match change:
             case Draft():
                 return +(self._tag_calls(change.tags) + self._upload_calls(size))
@@ -34,15 +34,17 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
             case Patch():
                 return +self._patch_calls(change)
             case Term():
-                return self.forecast_terms((change,))
+                return self.estimate_terms((change,))
             case Placement():
                 return {facts.ADD_COLLECTION: 1}
             case Membership():
                 return +self._placing_calls(change)
             case Relation():
                 return +self._relation_calls(change)
+            case _:
+                return {}
 
-    def forecast_terms(self, terms: Sequence[Term]) -> Calls:
+    def estimate_terms(self, terms: Sequence[Term]) -> Calls:
         """One round per level of a cascade, because every level is a vocabulary of its own."""
         rounds = len({max(1, len(term.path)) for term in terms})
         return {facts.ADD_TERMS: rounds, facts.APPLY: rounds, facts.VOCABULARY: rounds}

@@ -17,8 +17,8 @@ from dam_sync.services.e_profiles.target import ProfilesTarget
 class ProfilesEstimate(ProfilesTarget):
     """Estimates writes; exact once `schema()` was read."""
 
-    def forecast(self, change: Change, size: int = 0) -> Calls:
-        """Calls of one write; a Membership is `place`."""
+    def estimate(self, change: Change, size: int = 0) -> Calls:
+        """Calls of one write."""
         match change:
             case Draft():
                 plan = self.plan(change)

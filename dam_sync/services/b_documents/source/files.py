@@ -57,7 +57,7 @@ class DocumentsFiles(DocumentsPart):
         path = document_path(uid, "@blob", quote(xpath, safe="/:"))
         return await self.api.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
 
-    def opening(self, file: FileRef) -> Calls:
+    def estimate_open(self, file: FileRef) -> Calls:
         """Each file is a call (wire B 3)."""
         large = not self._without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES
         return {facts.SERVLET if large else facts.BLOB: 1}

@@ -51,7 +51,7 @@ class TemplatesOpen(TemplatesPart):
             for record in some:
                 self._chunks.put(record, chunk)
 
-    def opening(self, file: FileRef) -> Calls:
+    def estimate_open(self, file: FileRef) -> Calls:
         """The first file of a chunk pays for all of it."""
         chunk = self._chunks.get(file.id.partition("/")[2])
         if chunk is None:
