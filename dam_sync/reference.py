@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Connector
 from dam_sync.services import built_in
+from dam_sync.services.folder.api.records import json_schema
 
 EXAMPLES = {"https": "https://dam.example", "file": "file:///folder"}
 ROOT = Path(__file__).parents[1]
@@ -85,6 +87,7 @@ def sections() -> dict[str, str]:
         "as-target": _features(kinds, "target"),
         "operations": _operations(kinds),
         "limits": _limits(kinds),
+        "catalogue-schema": f"```json\n{_catalogue_schema()}```\n",
         **{kind.name: _service(kind) for kind in kinds},
     }
 
@@ -107,9 +110,14 @@ def main() -> None:
             summary = f"The service `{kind.name}`: options, what is moved and what is not, limits, assumed writes."
             topic.write_text(f"# {kind.name}\n\n{summary}\n\n<!-- generated: {kind.name} -->\n<!-- end -->\n")
     made = sections()
+    (TOPICS / "catalogue.schema.json").write_text(_catalogue_schema(), encoding="utf-8")
     for path in documents():
         path.write_text(refreshed(path.read_text(encoding="utf-8"), made), encoding="utf-8")
     sys.stdout.write("README.md and dam_sync/help are up to date\n")
+
+
+def _catalogue_schema() -> str:
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _transforms() -> str:

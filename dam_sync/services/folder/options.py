@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
@@ -16,7 +17,12 @@ class FolderOptions(Options):
     """What a job says about a folder."""
 
     path: str = Field(
-        "", description="the folder, relative to the folder of the job file; instead of `base_url: file:///…`"
+        "",
+        description="the folder or archive, relative to the folder of the job file; instead of `base_url: file:///…`",
+    )
+    format: Literal["jsonl", "csv"] = Field(
+        "jsonl",
+        description="jsonl (default), or csv: assets are also written as a CSV file; a source reads them from it",
     )
     bag: Switch = Field(
         True,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from anyio.to_thread import run_sync
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Batch, Calls, Change, Context, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.services.folder import facts
+from dam_sync.services.folder.api.archive import Unpacked, is_archive
 from dam_sync.services.folder.api.bag import seal
 from dam_sync.services.folder.api.disk import Disk, explained
 from dam_sync.services.folder.estimate import NO_CALLS
@@ -38,7 +41,8 @@ class FolderService(Service):
     def __init__(self, context: Context) -> None:
         options: FolderOptions = context.options
         self._root, self._seals = options.root_of(context), options.bag
-        self._tenant = Tenant(Disk(self._root), context.clock, context.read_only)
+        self._tenant = Tenant(Disk(self._root), context.clock, context.read_only, options.format == "csv")
+        self._unpacked: Unpacked | None = None
         self._reader = Reader(self._tenant)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
         self._taxonomy = Taxonomy(self._tenant, self._writer)
@@ -54,6 +58,8 @@ class FolderService(Service):
 
     def _probe(self) -> Account:
         root, tenant = self._root, self._tenant
+        if is_archive(root):
+            root = self._unpack(root)
         if not root.is_dir():
             if root.exists() or not root.parent.is_dir():
                 wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
@@ -69,6 +75,15 @@ class FolderService(Service):
         if tenant.tree is not None:
             notes.append(TREE.format(tenant.tree.left_out))
         return Account(tenant.identity(), total=total, notes=tuple(notes))
+
+    def _unpack(self, archive: Path) -> Path:
+        if not self._tenant.read_only:
+            hint = "write to a folder and pack it afterwards"
+            raise ConfigError(f"{archive} is an archive, which is only read", hint=hint)
+        if self._unpacked is None:
+            self._unpacked = Unpacked(archive)
+            self._tenant.look(Disk(self._unpacked.root))
+        return self._unpacked.root
 
     async def adopt_schema(self, source: Schema) -> None:
         """See `Service.adopt_schema`."""
@@ -95,18 +110,27 @@ class FolderService(Service):
         return await self._reader.fetch(asset)
 
     async def close(self) -> None:
-        """Make a bag of what was written, by this connection or by one that was killed. See `Service.close`."""
+        """Make a bag of what was written, by this connection or by one that was killed. See `Service.close`. What goes
+        wrong while another error is on its way is a note to that one."""
         wrote, self._writer.wrote = self._writer.wrote, False
+        running = sys.exception()
         try:
             if not self._tenant.read_only:
                 await run_sync(self._finish, wrote)
+        except DamSyncError as error:
+            if running is None:
+                raise
+            running.add_note(f"afterwards: {error.message}")
         finally:
             self._tenant.catalogue.close()
+            if self._unpacked is not None:
+                await run_sync(self._unpacked.close)
 
     def _finish(self, wrote: bool) -> None:
         tenant = self._tenant
         if wrote:
             tenant.catalogue.compact()
+            tenant.write_sheet()
         if self._seals and tenant.base and (wrote or tenant.is_unsealed()):
             seal(tenant.disk, tenant.clock.now().date())
 

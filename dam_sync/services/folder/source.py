@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from anyio.to_thread import run_sync
 
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
-from dam_sync.model.errors import InvalidValue, NotFound
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
+from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
 from dam_sync.model.values import instant_text, parse_instant
@@ -51,15 +50,19 @@ class Reader:
                 return
 
     def _entries(self, ids: list[str], window: Window) -> tuple[Entry, ...]:
-        assets = []
+        entries = []
         for identity in ids:
-            with suppress(NotFound):  # a file that was there when the folder was listed
-                assets.append(self.asset(AssetId(identity)))
-        return tuple(
-            Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=asset.status == TRASH)
-            for asset in assets
-            if _changed_within(asset, window)
-        )
+            try:
+                asset = self.asset(AssetId(identity))
+            except NotFound:  # a file that was there when the folder was listed
+                continue
+            except InvalidValue:  # reading it alone tells what is wrong
+                entries.append(Entry(AssetId(identity), Revision("unreadable")))
+                continue
+            if _changed_within(asset, window):
+                deleted = asset.status == TRASH
+                entries.append(Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=deleted))
+        return tuple(entries)
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`."""
@@ -92,11 +95,12 @@ class Reader:
 
 
 class FileStream:
-    """Implements `model.ports.Stream` for a file on disk."""
+    """Implements `model.ports.Stream` for a file on disk. Raises IntegrityError where it changes while it is read."""
 
     def __init__(self, handle: int, start: int) -> None:
         self._handle: int | None = handle
-        self.total = os.fstat(handle).st_size
+        self._stamp = _stamp(handle)
+        self.total = self._stamp[0]
         self.start = start
         if start > self.total:
             os.close(handle)
@@ -106,6 +110,8 @@ class FileStream:
         at = self.start
         while self._handle is not None and (block := await run_sync(os.pread, self._handle, MIB, at)):
             at += len(block)
+            if _stamp(self._handle) != self._stamp:
+                raise IntegrityError("the file was changed while it was read", hint="run again when nobody writes it")
             yield block
 
     async def aclose(self) -> None:
@@ -113,6 +119,11 @@ class FileStream:
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)
+
+
+def _stamp(handle: int) -> tuple[int, int]:
+    found = os.fstat(handle)
+    return found.st_size, found.st_mtime_ns
 
 
 def _changed_within(asset: Asset, window: Window) -> bool:

@@ -14,9 +14,11 @@ from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
+from dam_sync.services.folder.api.sheet import Sheet, write
 from dam_sync.services.folder.api.walk import FileTree
 
 ABOUT = "archive.json"
+SHEET = "catalogue.csv"
 MANIFEST = "manifest-sha256.txt"
 FORMAT = "dam-sync folder, version 1"
 MOST = 1_000_000
@@ -28,27 +30,47 @@ OWN_FIELDS: Final = (
 
 @dataclass(slots=True)
 class Tenant:
-    """One folder. base: `data/` in a bag, nothing in a folder whose catalogue lies at its top. tree: the files of a
-    folder that has no catalogue and is only read."""
+    """One folder. sheet: whether the assets are read from a CSV file, and written to one. base: `data/` in a bag,
+    nothing in a folder whose catalogue lies at its top. tree: what is read instead of the catalogue. known_as: the path
+    by which a folder without a name is known."""
 
     disk: Disk
     clock: Clock
     read_only: bool
+    sheet: bool = False
+    known_as: str = ""
     base: str = ""
     catalogue: Catalogue = field(init=False)
     tree: FileTree | None = None
+    rows: Sheet | None = None
     _adopted: Schema | None = None
 
     def __post_init__(self) -> None:
-        self.base = "" if self._is_at("catalogue.jsonl") else "data/"
-        self.catalogue = Catalogue(self.disk, f"{self.base}catalogue.jsonl")
-        if self.read_only and self.disk.root.is_dir() and not self.catalogue.exists and not self._is_at(ABOUT):
-            self.tree = FileTree(self.disk)
+        self.known_as = self.known_as or str(self.disk.root)
+        self.look(self.disk)
+
+    def look(self, disk: Disk) -> None:
+        """See what lies in a folder."""
+        self.disk = disk
+        self.base = "" if self._is_at("catalogue.jsonl") or self._is_at(SHEET) else "data/"
+        self.catalogue = Catalogue(disk, f"{self.base}catalogue.jsonl")
+        if not self.read_only or not disk.root.is_dir():
+            return
+        if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
+            self.rows = Sheet(disk, f"{self.base}{SHEET}", self.catalogue, codec.field_of)
+        elif not self.catalogue.exists and not self._is_at(ABOUT):
+            self.tree = FileTree(disk)
 
     @property
-    def listing(self) -> Catalogue | FileTree:
+    def listing(self) -> Catalogue | FileTree | Sheet:
         """What is read."""
-        return self.tree or self.catalogue
+        return self.tree or self.rows or self.catalogue
+
+    def write_sheet(self) -> None:
+        """Write the assets as CSV, where that is asked for."""
+        if self.sheet:
+            known = [codec.field_of(record) for record in self.catalogue.records("field")]
+            write(self.disk, f"{self.base}{SHEET}", self.catalogue, {each.key: each for each in (*OWN_FIELDS, *known)})
 
     def _is_at(self, path: str) -> bool:
         return self.disk.root.is_dir() and self.disk.size(path) is not None
@@ -65,7 +87,7 @@ class Tenant:
 
     def identity(self) -> str:
         """A name that stays when the folder is moved. Of a folder that dam-sync did not make, its path."""
-        return str(self._about().get("id") or f"folder-{digest_of(str(self.disk.root))[:16]}")
+        return str(self._about().get("id") or f"folder-{digest_of(self.known_as)[:16]}")
 
     @property
     def is_ours(self) -> bool:

@@ -62,7 +62,7 @@ class Uploader:
 def home(asset: AssetId) -> str:
     """The folder of an asset's files, below that of all files."""
     name = codec.safe_name(asset)
-    if name != asset:  # another asset may have the same safe name
+    if name != asset or name != name.casefold() or not name.isascii():  # one name for two assets on some disks
         name = f"{name[:40]}~{digest_of(asset)[:16]}"
     return f"{name[:2]}/{name}"
 

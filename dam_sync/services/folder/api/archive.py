@@ -1,0 +1,102 @@
+"""An archive (zip, tar, compressed tar) as a folder: unpacked for as long as a connection lasts, and never trusted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue
+from dam_sync.model.limits import MIB
+from dam_sync.services.folder.api.disk import Disk, explained, parts_of
+
+SUFFIXES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+MOST_FILES = 10_000_000
+OURS = frozenset({"archive.json", "bagit.txt", "catalogue.jsonl", "catalogue.csv"})
+BROKEN = (InvalidValue, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError)
+Member = tuple[str, int, IO[bytes]]
+
+
+def is_archive(path: Path) -> bool:
+    """Whether this is a file that can be unpacked, by its name."""
+    return path.name.lower().endswith(SUFFIXES) and path.is_file()
+
+
+class Unpacked:
+    """An archive, unpacked below the folder for temporary files. Links, devices, paths that lead out, a file that is
+    there twice and more bytes than the archive declares are refused. Raises ContractBroken, DiskFull."""
+
+    def __init__(self, archive: Path) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dam-sync-archive-")
+        try:
+            self._unpack(archive, Disk(Path(self._folder.name)))
+        except BaseException:
+            self.close()
+            raise
+        self.root = _library_in(Path(self._folder.name))
+
+    def close(self) -> None:
+        """Remove the files; safe to repeat."""
+        self._folder.cleanup()
+
+    def _unpack(self, archive: Path, disk: Disk) -> None:
+        free = shutil.disk_usage(disk.root).free
+        try:
+            with explained(str(archive)):
+                members = _of_zip(archive) if archive.name.lower().endswith(".zip") else _of_tar(archive)
+                for number, (name, size, data) in enumerate(members):
+                    free -= size
+                    if free < 0 or number >= MOST_FILES:
+                        hint = "set TMPDIR to a folder with more room, or unpack the archive by hand"
+                        raise DiskFull(f"there is no room to unpack {archive.name}", hint=hint)
+                    _store(disk, name, size, data)
+        except BROKEN as problem:
+            raise ContractBroken(f"{archive.name} cannot be unpacked: {problem}") from None
+
+
+def _store(disk: Disk, name: str, size: int, data: IO[bytes]) -> None:
+    path = "/".join(parts_of(name.removeprefix("./")))
+    if disk.size(path) is not None:
+        raise InvalidValue(f"{name} is twice in the archive")
+    with os.fdopen(disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as out, data:
+        while block := data.read(min(MIB, size + 1)):
+            size -= len(block)
+            if size < 0:
+                raise InvalidValue(f"{name} is larger than the archive says")
+            out.write(block)
+    if size:
+        raise InvalidValue(f"{name} is shorter than the archive says")
+
+
+def _of_zip(archive: Path) -> Iterator[Member]:
+    with zipfile.ZipFile(archive) as opened:
+        for info in opened.infolist():
+            if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise InvalidValue(f"{info.filename} in the archive is not a regular file")
+            if not info.is_dir():
+                yield info.filename, info.file_size, opened.open(info)
+
+
+def _of_tar(archive: Path) -> Iterator[Member]:
+    with tarfile.open(archive, "r:*") as opened:
+        for info in opened:
+            if info.isdir():
+                continue
+            data = opened.extractfile(info) if info.isreg() and not info.issparse() else None
+            if data is None:
+                raise InvalidValue(f"{info.name} in the archive is not a regular file")
+            yield info.name, info.size, data
+
+
+def _library_in(folder: Path) -> Path:
+    """The folder itself, or the only one in it where that is what was packed."""
+    inside = list(folder.iterdir())
+    only = inside[0] if len(inside) == 1 and inside[0].is_dir() else None
+    return only if only is not None and any((only / name).is_file() for name in OURS) else folder

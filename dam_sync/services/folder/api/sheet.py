@@ -1,0 +1,379 @@
+"""The assets of a catalogue as CSV, one row for each, for people who use a spreadsheet program.
+
+A cell that such a program would take for a formula begins with an apostrophe, which is taken off again when it is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO, Final
+
+from dam_sync.model.asset import Placement
+from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
+from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.values import Json
+from dam_sync.services.folder.api.catalogue import LONGEST_LINE, OWN, Catalogue, Record
+from dam_sync.services.folder.api.disk import Disk, explained
+
+csv.field_size_limit(LONGEST_LINE)
+RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+NUMBER = re.compile(r"-?\d+(\.\d+)?$")
+PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
+LEVEL = re.compile(r"/((?:\\.|[^/\\])+)", re.DOTALL)
+PAIR = re.compile(r"((?:\\.|[^:\\])*):(.*)", re.DOTALL)
+COLUMN = re.compile(r"fields\.(?P<key>.+?)(?:\[(?P<locale>[^\[\]]+)\]|(?P<json>\{\}))?$")
+TEXTS = ("id", "filename", "status", "type", "created_at", "changed_at")
+DATES = ("release_at", "expires_at")
+FILES = ("versions", "attachments")
+LISTS = ("groups", "restrictions", "tags", "placements", "relations", *FILES)
+FIXED: Final = (*TEXTS, *DATES, *LISTS)
+YES, NO = "yes", "no"
+MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
+WRITTEN = f"{OWN}/catalogue.csv.new"
+Cells = Mapping[str, str]
+
+
+def safe(text: str) -> str:
+    """A cell that no program takes for a formula."""
+    return f"'{text}" if text.startswith(RISKY) and not NUMBER.match(text) else text
+
+
+def unsafe(cell: str) -> str:
+    """The inverse of `safe`."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(RISKY) else cell
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Several texts in one cell."""
+    return ";".join(_escaped(text, ";") for text in texts)
+
+
+def parted(cell: str) -> list[str]:
+    """The inverse of `joined`; nothing between two separators is no text."""
+    return [_unescaped(part) for part in PART.findall(cell)]
+
+
+def _escaped(text: str, separator: str) -> str:
+    return text.replace("\\", "\\\\").replace(separator, f"\\{separator}")
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    found = PAIR.fullmatch(text)
+    if found is None:
+        raise InvalidValue(f"{text!r} has no colon", hint="`dam-sync help folder` describes the columns")
+    return _unescaped(found[1]), found[2]
+
+
+# -- a record as cells -----------------------------------------------------------------------------------------------
+
+
+def cells_of(record: Record, fields: Mapping[str, Field]) -> dict[str, str]:
+    """The cells of an asset that are not empty, by column."""
+    rights = record.get("rights") or {}
+    lists = {
+        "groups": rights.get("groups") or (),
+        "restrictions": [f"{row['kind']}:{row.get('detail', '')}" for row in rights.get("restrictions") or ()],
+        "tags": record.get("tags") or (),
+        "placements": [f"{row['kind']}:{_path(row['path'])}" for row in record.get("placements") or ()],
+        "relations": [f"{_escaped(row['kind'], ':')}:{row['target']}" for row in record.get("relations") or ()],
+        **{part: [str(row.get("file") or "") for row in record.get(part) or ()] for part in FILES},
+    }
+    cells = {name: str(record.get(name) or "") for name in TEXTS} | {
+        name: str(rights.get(name) or "") for name in DATES
+    }
+    cells |= {name: joined(texts) for name, texts in lists.items()}
+    for key, value in (record.get("fields") or {}).items():
+        cells |= _field_cells(f"fields.{key}", value, fields.get(key))
+    return {name: cell for name, cell in cells.items() if cell}
+
+
+def _path(path: Sequence[str]) -> str:
+    return Placement("", tuple(path)).text
+
+
+def _field_cells(column: str, value: Json, known: Field | None) -> dict[str, str]:
+    if isinstance(value, dict) and "texts" in value:
+        return {f"{column}[{locale}]": text for locale, text in value["texts"].items()}
+    kind = known.kind if known is not None else FieldKind.TEXT
+    values = value if isinstance(value, list) else [value]
+    texts = [_text(kind, each) for each in values]
+    several = known is not None and known.multiple
+    if any(text is None for text in texts) or isinstance(value, list) != several:
+        return {f"{column}{{}}": json.dumps(value, ensure_ascii=False)}
+    return {column: joined(map(str, texts)) if several else str(texts[0])}
+
+
+def _text(kind: FieldKind, value: Json) -> str | None:
+    """One value as text; None for what no text says."""
+    match kind, value:
+        case FieldKind.FLAG, bool():
+            return YES if value else NO
+        case FieldKind.NUMBER, int() | float() if not isinstance(value, bool):
+            return repr(value)
+        case FieldKind.DATE, {"date": text}:
+            return str(text)
+        case FieldKind.INSTANT, {"instant": text}:
+            return str(text)
+        case FieldKind.PERSON, {"person": text}:
+            return str(text)
+        case FieldKind.TERM, {"label": str(label)}:
+            path = value.get("path") or [label]
+            return _path(path) if len(path) > 1 or label.startswith("/") else label
+        case _, str() if kind not in NOT_TEXT:
+            return value
+    return None
+
+
+NOT_TEXT = frozenset({FieldKind.FLAG, FieldKind.NUMBER, FieldKind.DATE, FieldKind.INSTANT, FieldKind.TERM})
+
+
+# -- cells as a record -----------------------------------------------------------------------------------------------
+
+
+def record_of(cells: Cells, before: Record, fields: Mapping[str, Field]) -> Record:
+    """An asset: what its cells say; `before` keeps what they do not change. Raises InvalidValue naming the column."""
+    known = cells_of(before, fields)
+    made: dict[str, Json] = {"record": "asset", **before}
+    rights, values = dict(before.get("rights") or {}), dict(before.get("fields") or {})
+    for name in sorted({*cells, *known}):
+        text = cells.get(name, "")
+        if text == known.get(name, ""):
+            continue
+        with _named(name):
+            if name.startswith("fields."):
+                _set_field(values, name, text, fields)
+            elif name in (*DATES, "groups", "restrictions"):
+                rights[name] = READ.get(name, _or_none)(text)
+            elif name in FILES:
+                made[name] = _files(text, before.get(name) or ())
+            else:
+                made[name] = READ.get(name, str)(text)
+    return {**made, "rights": rights, "fields": values}
+
+
+@contextmanager
+def _named(column: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise InvalidValue(f"the cell of {column} cannot be read", hint="correct the CSV file and run again") from None
+
+
+def _or_none(text: str) -> str | None:
+    return text or None
+
+
+def _restriction(text: str) -> Record:
+    kind, detail = _pair(text)
+    return {"kind": kind, "detail": detail}
+
+
+def _membership(text: str) -> Record:
+    kind, path = _pair(text)
+    return {"kind": kind, "path": [_unescaped(level) for level in LEVEL.findall(path)]}
+
+
+def _relation(text: str) -> Record:
+    kind, target = _pair(text)
+    return {"kind": kind, "target": target}
+
+
+READ: Mapping[str, Callable[[str], Json]] = {
+    "groups": parted,
+    "tags": parted,
+    "restrictions": lambda text: [_restriction(each) for each in parted(text)],
+    "placements": lambda text: [_membership(each) for each in parted(text)],
+    "relations": lambda text: [_relation(each) for each in parted(text)],
+    "created_at": _or_none,
+    "changed_at": _or_none,
+}
+
+
+def _files(text: str, before: Sequence[Record]) -> list[Record]:
+    known = {row.get("file"): row for row in before}
+    return [known.get(path, {"file": path, "name": path.rpartition("/")[2]}) for path in parted(text)]
+
+
+def _set_field(values: dict[str, Json], column: str, text: str, fields: Mapping[str, Field]) -> None:
+    found = COLUMN.fullmatch(column)
+    assert found is not None  # the columns were checked
+    key, field = found["key"], fields.get(found["key"])
+    if found["locale"]:
+        before = values.get(key)
+        texts = dict(before["texts"]) if isinstance(before, dict) and "texts" in before else {}
+        texts.pop(found["locale"], None)
+        values[key] = {"texts": texts | ({found["locale"]: text} if text else {})}
+    elif not text:
+        values.pop(key, None)
+    elif found["json"]:
+        values[key] = json.loads(text)
+    else:
+        kind = field.kind if field is not None else FieldKind.TEXT
+        several = field is not None and field.multiple
+        values[key] = [_value(kind, each) for each in parted(text)] if several else _value(kind, text)
+
+
+def _value(kind: FieldKind, text: str) -> Json:
+    match kind:
+        case FieldKind.FLAG:
+            return {YES: True, NO: False, "true": True, "false": False, "1": True, "0": False}[text.strip().casefold()]
+        case FieldKind.NUMBER:
+            number = float(text)
+            return int(number) if number.is_integer() else number
+        case FieldKind.DATE:
+            return {"date": text.strip()}
+        case FieldKind.INSTANT:
+            return {"instant": text.strip()}
+        case FieldKind.PERSON:
+            return {"person": text}
+        case FieldKind.TERM:
+            path = [_unescaped(level) for level in LEVEL.findall(text)] if text.startswith("/") else [text]
+            return {"id": "", "label": path[-1], "path": path}
+    return text
+
+
+# -- the file --------------------------------------------------------------------------------------------------------
+
+
+def write(disk: Disk, path: str, catalogue: Catalogue, fields: Mapping[str, Field]) -> None:
+    """The assets as they are in the catalogue now. Raises DiskFull, Denied."""
+    found = {column for each in catalogue.asset_ids() for column in cells_of(catalogue.asset(each), fields)}
+    columns = [*FIXED, *sorted(found.difference(FIXED))]
+    handle = disk.open(WRITTEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as out, explained(path):
+        out.write(MARK)
+        writer = csv.writer(out)
+        writer.writerow(columns)
+        for identity in catalogue.asset_ids():
+            cells = cells_of(catalogue.asset(identity), fields)
+            writer.writerow([safe(cells.get(column, "")) for column in columns])
+        out.flush()
+        os.fsync(out.fileno())
+    disk.rename(WRITTEN, path)
+
+
+class Sheet:
+    """Reads like `Catalogue`: the assets of a CSV file; all else, and what the file does not say, is of the catalogue
+    beside it, if there is one. Methods block, and raise ContractBroken for what is not a sheet."""
+
+    def __init__(self, disk: Disk, path: str, beside: Catalogue, field_of: Callable[[Record], Field]) -> None:
+        self._disk, self._path, self._beside, self._field_of = disk, path, beside, field_of
+        self._stamp = (0, 0)
+        self._columns: list[str] = []
+        self._delimiter = ","
+        self._at: dict[str, int] = {}
+
+    def asset_ids(self) -> list[str]:
+        """Ids of all rows, in order."""
+        with self._opened():
+            return sorted(self._at)
+
+    def asset(self, identity: str) -> Record:
+        """The record of one row. Raises NotFound, InvalidValue."""
+        with self._opened() as file:
+            if identity not in self._at:
+                raise NotFound(f"there is no row {identity}", asset=identity)
+            file.seek(self._at[identity])
+            _, row = next(self._rows(file))
+        try:
+            before = self._beside.asset(identity)
+        except NotFound:
+            before = {"id": identity}
+        return record_of(self._cells(row), before, self._fields())
+
+    def records(self, kind: str) -> list[Record]:
+        """Records of the catalogue beside it, and the fields and containers that only the sheet names."""
+        known = self._beside.records(kind)
+        if kind == "field":
+            with self._opened():
+                return [*known, *self._undeclared({str(record["key"]) for record in known})]
+        if kind == "container":
+            paths = {tuple(record["path"]) for record in known if record["kind"] == "folder"}
+            folders = {path[:n] for path in self._folders() for n in range(1, len(path) + 1)} - paths
+            known = [*known, *({"record": kind, "kind": "folder", "path": list(path)} for path in sorted(folders))]
+        return known
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _folders(self) -> Iterator[tuple[str, ...]]:
+        for identity in self.asset_ids():
+            for place in self.asset(identity).get("placements") or ():
+                if place["kind"] == "folder":
+                    yield tuple(place["path"])
+
+    def _undeclared(self, known: set[str]) -> Iterator[Record]:
+        made: dict[str, Record] = {}
+        for found in filter(None, map(COLUMN.fullmatch, self._columns)):
+            if found["key"] not in known:
+                more = {"localized": True} if found["locale"] else {}
+                made[found["key"]] = {"record": "field", "key": found["key"], "kind": "text", **more}
+        yield from made.values()
+
+    def _fields(self) -> dict[str, Field]:
+        return {str(record["key"]): self._field_of(record) for record in self._beside.records("field")}
+
+    def _cells(self, row: Sequence[str]) -> Cells:
+        return {name: unsafe(cell) for name, cell in zip(self._columns, row, strict=False) if cell}
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """The file, its rows known."""
+        with os.fdopen(self._disk.open(self._path), "rb") as file:
+            now = os.fstat(file.fileno())
+            if (now.st_mtime_ns, now.st_size) != self._stamp:
+                self._index(file)
+                self._stamp = now.st_mtime_ns, now.st_size
+            yield file
+
+    def _index(self, file: BinaryIO) -> None:
+        first = file.readline(LONGEST_LINE)
+        self._delimiter = ";" if first.count(b";") > first.count(b",") else ","
+        file.seek(0)
+        rows = self._rows(file)
+        _, header = next(rows, (0, []))
+        self._columns = [name.removeprefix(MARK).strip() for name in header]
+        self._check(self._columns)
+        place = self._columns.index("id")
+        self._at.clear()
+        for at, row in rows:
+            identity = unsafe(row[place]) if len(row) > place else ""
+            if not identity and not any(row):
+                continue
+            if not identity or identity in self._at or len(row) > len(self._columns):
+                wrong = "has no id" if not identity else f"is not one row of the asset {identity}"
+                raise self._broken(f"the row at byte {at} {wrong}")
+            self._at[identity] = at
+
+    def _check(self, columns: Sequence[str]) -> None:
+        unknown = [name for name in columns if name not in FIXED and not COLUMN.fullmatch(name)]
+        if unknown or "id" not in columns or len(set(columns)) < len(columns):
+            lacking = "" if "id" in columns else "there is no column id; "
+            raise self._broken(f"{lacking}columns that are unknown or there twice: {', '.join(unknown)[:200]}")
+
+    def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
+        """Rows with the byte at which each begins."""
+        lines = (line.decode("utf-8") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
+        reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
+        while True:
+            at = file.tell()
+            try:
+                row = next(reader, None)
+            except (csv.Error, UnicodeDecodeError) as problem:
+                raise self._broken(f"after byte {at}: {problem}") from None
+            if row is None:
+                return
+            yield at, row
+
+    def _broken(self, what: str) -> ContractBroken:
+        hint = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
+        return ContractBroken(f"{self._path}: {what}", hint=hint)
