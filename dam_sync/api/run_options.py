@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.engine.run_context import COMPARING, MATCHING, MOVING, PLANNING, Progress, RunControl
-from dam_sync.model.clock import Clock, SystemClock
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError, StopRequested, Transient, first_cause
 from dam_sync.model.ports import Transport
 from dam_sync.model.service import Connector
@@ -46,7 +46,7 @@ class RunOptions:
     interrupted: bool = False
     control: RunControl = field(default_factory=RunControl)
     progress: Progress = field(default_factory=Progress)
-    clock: Clock = field(default_factory=lambda: SystemClock())
+    clock: Clock = SYSTEM_CLOCK
     transport: Transport | None = None
     connectors: Mapping[str, Connector] | None = None
     began: float = field(init=False)

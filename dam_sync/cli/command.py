@@ -27,18 +27,22 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options that every command takes, and passes an `Output` made from them as the first argument."""
+    """Adds the options that every command takes, and passes an `Output` made from them as the first argument.
+
+    `cli(arguments, obj={"clock": ...})` gives further `RunOptions` to what a command runs.
+    """
     hints = get_type_hints(function, include_extras=True)
     own = list(signature(function).parameters.values())[1:]
     parameters = [
         *(each.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[each.name]) for each in own),
+        Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context),
         *(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, kind, default in COMMON),
     ]
 
     @wraps(function)
-    def wrapped(**given: Any) -> None:
+    def wrapped(*, context: typer.Context, **given: Any) -> None:
         as_json, no_progress, verbose, log_format, _ = (given.pop(name) for name, _, _ in COMMON)
-        output = Output(as_json, no_progress, verbose)
+        output = Output(as_json, no_progress, verbose, context.obj)
         with exit_on_error(output):
             _set_up_logs(verbose, log_format)
         function(output, **given)
@@ -54,7 +58,7 @@ def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]
     from dam_sync.api.run_options import RunOptions, run_async  # loads the engine
 
     with exit_on_error(output):
-        run_options = RunOptions(**options)
+        run_options = RunOptions(**options, **output.run_options)
     try:
         line = output.show_progress(run_options.snapshot)
         line.start()

@@ -39,11 +39,19 @@ def let_go_of_stdout() -> None:
 
 
 class Output:
-    """Results and messages of one command. The progress line is hidden whenever something is printed."""
+    """Results and messages of one command, and `RunOptions` that its caller set. The progress line is hidden whenever
+    something is printed."""
 
-    def __init__(self, as_json: bool = False, no_progress: bool = False, verbose: int = 0) -> None:
+    def __init__(
+        self,
+        as_json: bool = False,
+        no_progress: bool = False,
+        verbose: int = 0,
+        run_options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.as_json = as_json
         self.verbose = verbose
+        self.run_options = run_options or {}
         self.progress = not no_progress
         self.out = Piped()
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.run_options import RunOptions
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.e2e.test_delta import call, settle
+from tests.support import small
 from tests.support.anypair import any_pair, planned, ran
 from tests.support.tenants import Pair
 
@@ -65,7 +65,7 @@ def labels(pair: Pair, number: int) -> list[str]:
 
 def verified(pair: Pair) -> dict[str, Any]:
     """The report of a verification, made in this process."""
-    return asyncio.run(verify_job(pair.job, RunOptions(), "fields", "100%")).as_json()
+    return asyncio.run(verify_job(pair.job, small.options(), "fields", "100%")).as_json()
 
 
 def paths(tenant: Any) -> set[tuple[str, ...]]:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dam_sync.api import run_options
 from dam_sync.api.sandbox import Emulated
 from dam_sync.cli import cli
 from dam_sync.emulators import profile_of
@@ -86,7 +85,7 @@ def duplicating(
     ):
         patch.setattr(LateClock, "later", timedelta(0))
         patch.setattr(small, "FASTER", FASTER)
-        patch.setattr(run_options, "SystemClock", LateClock)
+        patch.setattr(small, "CLOCK", LateClock())
         into = Emulated(TARGET, other.url, {"duplicate_window": window, "readiness": "later"})
         yield Small(joined(folder, Emulated(SOURCE, one.url), into, (one, other), MARKER), ("b7kq.c5wxt2rn.z8hmvd3f",))
 
@@ -111,7 +110,9 @@ def test_a_removed_twin_is_parked_once_and_never_made_over_and_over(tmp_path: Pa
         report = job.run().data
         assert report["counts"]["created"] == 3
         assert "3 new assets may still be removed by the target as duplicates, until" in notes_of(report)
-        early = CliRunner().invoke(cli, ["verify", str(job.pair.job), "--json", "--no-progress"])
+        early = CliRunner().invoke(
+            cli, ["verify", str(job.pair.job), "--json", "--no-progress"], obj={"clock": small.CLOCK}
+        )
         assert early.exit_code == 5
         assert json.loads(early.stdout)["verdict"]["early"] == 3
         pass_by(job, 10)

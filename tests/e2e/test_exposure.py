@@ -15,11 +15,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from dam_sync.api.jobs import run_job, verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
 from tests.conformance.catalogue import SCHEMA, asset
+from tests.support import small
 from tests.support.anypair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
 from tests.support.edits import change_source, closes
 from tests.support.everything import OWN_MARKS
@@ -89,7 +89,7 @@ class Looked:
 
     @classmethod
     def after_run(cls, pair: Pair, *, full: bool = False) -> Looked:
-        report = asyncio.run(run_job(pair.job, RunOptions(full=full))).as_json()
+        report = asyncio.run(run_job(pair.job, small.options(full=full))).as_json()
         stop = exposure_stop(report["exposure"])
         code = stop.exit_code if stop else 4 if report["parked"] else 0
         return cls(report, code, moved(pair), accepted_of(pair), Seen.of(pair.source), Seen.of(pair.target))
@@ -214,6 +214,6 @@ def test_a_restriction_that_comes_later_is_carried_or_told(pair: Pair) -> None:
 
 def exposure_differences(pair: Pair) -> list[str]:
     """Assets of which a verification says that more people see them than may."""
-    report = asyncio.run(verify_job(pair.job, RunOptions(), "fields", "100%"))
+    report = asyncio.run(verify_job(pair.job, small.options(), "fields", "100%"))
     assert report.verdict is not None
     return [source for source, _, found in report.verdict["differences"] if found["path"] == EXPOSURE]

@@ -12,11 +12,11 @@ import bagit
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
 from dam_sync.model.capabilities import Feature
 from dam_sync.services import discover
 from tests.conformance.catalogue import asset
+from tests.support import small
 from tests.support.anypair import hurried, living, receiver_of, tenant_of
 from tests.support.everything import DATES, OWN_MARKS, everything, receiving, titled
 from tests.support.folders import InFolder, job_between
@@ -37,11 +37,11 @@ def library() -> list[Any]:
 
 
 def ran(job: Path) -> dict[str, Any]:
-    return asyncio.run(run_job(job, RunOptions())).as_json()
+    return asyncio.run(run_job(job, small.options())).as_json()
 
 
 def verified(job: Path) -> dict[str, Any]:
-    return asyncio.run(verify_job(job, RunOptions(), "bytes", "100%")).as_json()["verdict"]
+    return asyncio.run(verify_job(job, small.options(), "bytes", "100%")).as_json()["verdict"]
 
 
 def plain(kind: str, rows: Mapping[str, Any]) -> list[Any]:
@@ -94,7 +94,7 @@ def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path, 
     archive, marker = InFolder(tmp_path / "archive"), marker_in(kind, OWN_MARKS)
     with hurried(), tenant_of(origin, library()) as source:
         out = job_between(tmp_path / "out", Emulated(origin, source.url), archive, "source_key")
-        plan = asyncio.run(plan_job(out, RunOptions())).as_json()
+        plan = asyncio.run(plan_job(out, small.options())).as_json()
         assert not archive.path.exists()
         report = ran(out)
         assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])

@@ -14,10 +14,10 @@ import pytest
 
 from dam_sync import __version__
 from dam_sync.api.jobs import run_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_gc
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.journal_names import is_inner
+from tests.support import small
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import EVERY
@@ -106,7 +106,7 @@ def test_a_run_in_two_processes_keeps_the_cost_of_both(tmp_path: Path) -> None:
     with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
         pair.source.forget_calls()
         with pytest.raises(StopRequested):
-            asyncio.run(run_job(pair.job, RunOptions(limit=3)))
+            asyncio.run(run_job(pair.job, small.options(limit=3)))
         ran(pair)
         with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
             (text,) = state.execute("SELECT outcome FROM run").fetchone()

@@ -14,10 +14,10 @@ import httpx
 import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job, read_decisions
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import job_export, job_import
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
+from tests.support import small
 from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.emulated_b import AUTH
 from tests.support.everything import OWN_MARKS, everything, receiving
@@ -43,7 +43,7 @@ def migrated(tmp_path: Path, source: str, target: str) -> Iterator[Pair]:
 
 def adopted(pair: Pair, **how: Any) -> dict[str, Any]:
     """The report of an adoption."""
-    return asyncio.run(adopt_job(pair.job, RunOptions(), Adoption(**how))).as_json()
+    return asyncio.run(adopt_job(pair.job, small.options(), Adoption(**how))).as_json()
 
 
 def without_state(pair: Pair) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
 from tests.conformance.catalogue import SCHEMA, asset
+from tests.support import small
 from tests.support.anypair import hurried, joined, living, planned, ran, tenant_of
 from tests.support.everything import OWN_MARKS, receiving
 
@@ -63,6 +63,6 @@ def test_names_are_changed_by_rule_and_found_again(tmp_path: Path, made_by_hand:
         paths = {tuple(place["path"]) for row in found for place in row["placements"]}
         expected = {("Boxes； 50％ ＃1",), ("Boxes； 50％ ＃1", "Box 1／2"), ("a＋b",), ("Plain",), ("To do， soon",)}
         assert paths == expected | {("a,b",) if made_by_hand else ("a，b",)}
-        verdict = asyncio.run(verify_job(pair.job, RunOptions(), None, "100%")).as_json()["verdict"]
+        verdict = asyncio.run(verify_job(pair.job, small.options(), None, "100%")).as_json()["verdict"]
         assert (verdict["equal"], verdict["different"], verdict["missing"]) == (len(FILES), 0, 0)
         assert ran(pair)["operations"] == {}

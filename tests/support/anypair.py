@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.emulators.kit import environment
 from dam_sync.emulators.kit.profile import Profile
@@ -125,17 +124,17 @@ def name_relations(pair: Pair, kinds: Mapping[str, str]) -> None:
 
 def planned(pair: Pair) -> dict[str, Any]:
     """The report of a plan, made in this process."""
-    return asyncio.run(plan_job(pair.job, RunOptions())).as_json()
+    return asyncio.run(plan_job(pair.job, small.options())).as_json()
 
 
 def ran(pair: Pair) -> dict[str, Any]:
     """The report of a run, made in this process."""
-    return asyncio.run(run_job(pair.job, RunOptions())).as_json()
+    return asyncio.run(run_job(pair.job, small.options())).as_json()
 
 
 def verified(pair: Pair) -> dict[str, Any]:
     """The verdict of a verification, made in this process."""
-    return asyncio.run(verify_job(pair.job, RunOptions(), "fields", "100%")).as_json()["verdict"]
+    return asyncio.run(verify_job(pair.job, small.options(), "fields", "100%")).as_json()["verdict"]
 
 
 @dataclass(frozen=True, slots=True)

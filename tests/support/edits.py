@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.job_file import job_of
-from dam_sync.api.run_options import RunOptions
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.service import Service
 from dam_sync.transfer.budget import MemoryBudget
+from tests.support import small
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def change_source(job: Path, asset: str, patch: Patch) -> None:
 
 
 async def _with_source(job: Path, act: Callable[[Service], Awaitable[T]]) -> T:
-    service = connect(job_of(job), "source", RunOptions(), MemoryBudget(MEMORY_FOR_FILES), read_only=False)
+    service = connect(job_of(job), "source", small.options(), MemoryBudget(MEMORY_FOR_FILES), read_only=False)
     try:
         await service.probe()
         return await act(service)

@@ -19,11 +19,11 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from dam_sync.api import run_options
+from dam_sync.api.run_options import RunOptions
 from dam_sync.cli import cli
 from dam_sync.emulators.kit.faults import Fault
 from dam_sync.emulators.kit.library import schema_records, target_records
-from dam_sync.model.clock import SystemClock
+from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.store import runs
 from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 
@@ -57,6 +57,14 @@ class FastClock(SystemClock):
         await super().sleep(seconds / FASTER)
 
 
+CLOCK: Clock = SystemClock()  # of the commands of this process
+
+
+def options(**given: Any) -> RunOptions:
+    """Options of a call in this process."""
+    return RunOptions(**given, clock=CLOCK)
+
+
 def set_right() -> None:
     """The faster clock shows the true time again."""
     FastClock.began, FastClock.instant = time.monotonic(), datetime.now(UTC)
@@ -64,7 +72,7 @@ def set_right() -> None:
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
-    patch.setattr(run_options, "SystemClock", FastClock)
+    patch.setattr("tests.support.small.CLOCK", FastClock())
     patch.setattr(runs, "STILL", timedelta(days=1))  # a tenth of a second of a busy machine is no standing still
 
 
@@ -142,7 +150,7 @@ class Small:
     def ran(self, verb: str, *options: str, code: int) -> Ran:
         """A command in this process, whose exit code must be `code`."""
         set_right()
-        result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options])
+        result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options], obj={"clock": CLOCK})
         structlog.reset_defaults()
         return self.looked_through(Ran(result.exit_code, result.stdout, result.stderr), code)
 

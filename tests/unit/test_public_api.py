@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from ruamel.yaml import YAML
 
 import dam_sync
 from dam_sync.api.sandbox import Emulated
 from dam_sync.emulators.kit.library import schema_records, target_records
+from dam_sync.services import discover
 from tests.support.exposure import ACCEPTED
 from tests.support.small import MAPPING, SOURCE, TARGET, photos
 from tests.support.tenants import Tenant, emulated
@@ -142,3 +145,48 @@ def test_every_promised_name_is_there_and_no_other() -> None:
     assert set(dam_sync.__all__) <= set(dir(dam_sync))
     with pytest.raises(AttributeError):
         dam_sync.nonsense  # noqa: B018
+
+
+async def test_a_transport_that_is_passed_in_carries_every_request_and_is_left_open() -> None:
+    class Recorded(httpx.AsyncBaseTransport):
+        def __init__(self) -> None:
+            self.urls: list[str] = []
+            self.closed = 0
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            self.urls.append(str(request.url))
+            return httpx.Response(403, json={"error": "no"}, request=request)
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    transport = Recorded()
+    auth = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
+    url = "https://dam.example"
+    async with dam_sync.connect(TARGET, base_url=url, tenant_url=url, auth=auth, transport=transport) as service:
+        with pytest.raises(dam_sync.Denied):
+            await service.probe()
+    assert transport.urls
+    assert all(each.startswith(url) for each in transport.urls)
+    assert transport.closed == 0
+
+
+async def test_what_is_no_transport_is_refused() -> None:
+    class Closing:
+        async def aclose(self) -> None: ...
+
+    auth, url = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}, "https://dam.example"
+    with pytest.raises(dam_sync.ConfigError, match="not a Closing"):
+        async with dam_sync.connect(TARGET, base_url=url, tenant_url=url, auth=auth, transport=Closing()):
+            pass
+
+
+async def test_connectors_that_are_passed_in_are_the_services_of_a_job(
+    tmp_path: Path, tenants: tuple[Tenant, Tenant]
+) -> None:
+    mine = {"my_library": replace(discover()[SOURCE], name="my_library"), TARGET: discover()[TARGET]}
+    sides = {"source": {**side(SOURCE, tenants[0]), "kind": "my_library"}, "target": side(TARGET, tenants[1])}
+    job = dam_sync.Job(**sides, mapping=MAPPING, folder=tmp_path, policy=ACCEPTED, connectors=mine)
+    assert (await job.plan()).counts["created"] == 4
+    with pytest.raises(dam_sync.ConfigError, match="my_library"):
+        dam_sync.Job(**sides, mapping=MAPPING, folder=tmp_path)
