@@ -138,7 +138,7 @@ def _service(kind: Connector) -> str:
         "What is moved": _moved(kind),
         "What is not moved": "Neither read nor written:\n\n" + "".join(f"- {line}\n" for line in kind.not_moved),
         "Limits": _table(
-            ("Limit", "Value"), [(name, str(tell(kind.capabilities.limits))) for name, tell in LIMITS.items()]
+            ("Limit", "Value"), [(name, str(value(kind.capabilities.limits))) for name, value in LIMITS.items()]
         ),
         "Assumed writes": _assumed_writes(kind),
         "What a killed run may leave behind": _orphans(kind),
@@ -185,8 +185,8 @@ def _features(kinds: Sequence[Connector], way: str) -> str:
 
 def _support(kind: Connector, feature: Feature, way: str) -> str:
     support = kind.capabilities.features.get(feature, Support())
-    told = support.read if way == "source" else support.write
-    return told or (f"no: {support.why}" if support.why else "no")
+    held = support.read if way == "source" else support.write
+    return held or (f"no: {support.why}" if support.why else "no")
 
 
 def _operations(kinds: Sequence[Connector]) -> str:
@@ -198,7 +198,7 @@ def _operations(kinds: Sequence[Connector]) -> str:
 
 
 def _limits(kinds: Sequence[Connector]) -> str:
-    rows = [(text, *(str(tell(kind.capabilities.limits)) for kind in kinds)) for text, tell in LIMITS.items()]
+    rows = [(text, *(str(value(kind.capabilities.limits)) for kind in kinds)) for text, value in LIMITS.items()]
     return _table(("Limit", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 

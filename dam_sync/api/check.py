@@ -1,4 +1,4 @@
-"""`check`: everything that can be known before anything moves, every fault at once."""
+"""`check`: everything that can be known before anything moves, everything wrong at once."""
 
 from __future__ import annotations
 
@@ -51,14 +51,15 @@ class CheckResult:
     warns: bool = False
     file: str = ""
     line: int = 0
+    column: int = 0
 
     @classmethod
     def of(cls, subject: str, error: DamSyncError) -> Iterator[CheckResult]:
-        """A fault, or one for each in a file. What would park an asset is configuration here: nothing ran."""
+        """One result, or one for each diagnostic. What would park an asset is configuration here: nothing ran."""
         diagnostics: tuple[Diagnostic, ...] = getattr(error, "diagnostics", ())
-        for fault in diagnostics:
-            message = f"{fault.file}:{fault.line}: {fault.key}: {fault.message}"
-            yield cls(subject, message, fault.hint, error.exit_code, file=fault.file, line=fault.line)
+        for each in diagnostics:
+            message = f"{each.file}:{each.line}: {each.key}: {each.message}"
+            yield cls(subject, message, each.hint, error.exit_code, file=each.file, line=each.line, column=each.column)
         if not diagnostics:
             code = ConfigError.exit_code if error.exit_code == Rejected.exit_code else error.exit_code
             yield cls(subject, str(error), error.hint, code)
@@ -82,7 +83,7 @@ class CheckedSides:
 
 
 async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
-    """Findings, faults among them. Raises ConfigError when the job file itself cannot be read."""
+    """Findings, also what is wrong. Raises ConfigError when the job file itself cannot be read."""
     job, options = job_of(path), options or RunOptions()
     findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
     findings.extend([finding async for finding in _about_state(job, options)])

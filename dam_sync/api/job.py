@@ -59,7 +59,7 @@ class Job:
 
     @classmethod
     def load(cls, path: Path | str, connectors: Dictionary[str, Connector] | None = None) -> Job:
-        """The job of a job file. Raises ConfigError with every fault, its file and line."""
+        """The job of a job file. Raises ConfigError with every diagnostic, its file and line."""
         made = cls.__new__(cls)
         made._config, made._connectors = job_of(Path(path), connectors), connectors
         return made

@@ -20,12 +20,12 @@ class Mapping:
     """Which field of the target is filled from what. Relative paths of tables are resolved against `folder`."""
 
     def __init__(self, data: Dictionary[str, Any], folder: Path | str = ".") -> None:
-        """From the keys of a mapping file. Raises MappingError with every fault."""
+        """From the keys of a mapping file. Raises MappingError with every diagnostic."""
         self._keep(GivenMapping(SourceMap("mapping", dict(data)), Path(folder).absolute()))
 
     @classmethod
     def load(cls, path: Path | str) -> Mapping:
-        """The mapping of a file. Raises MappingError with every fault, its file and line."""
+        """The mapping of a file. Raises MappingError with every diagnostic, its file and line."""
         return cls.__new__(cls)._keep(GivenMapping(mapping_of_file(Path(path)), Path(path).absolute().parent))
 
     @classmethod

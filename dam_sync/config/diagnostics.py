@@ -19,23 +19,24 @@ MOST_NODES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SourceMap:
-    """A file as read: plain data with text keys, and the line of every key and item."""
+    """A file as read: plain data with text keys, and the line and column of every key and item."""
 
     file: str
     data: Json
-    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    lines: Mapping[KeyPath, tuple[int, int]] = field(default_factory=dict)
 
-    def line(self, place: KeyPath) -> int:
-        """The line of this place, or of the nearest one around it."""
+    def position(self, place: KeyPath) -> tuple[int, int]:
+        """Line and column of this place, or of the nearest one around it."""
         for length in range(len(place), 0, -1):
             found = self.lines.get(place[:length])
             if found is not None:
                 return found
-        return 1
+        return 1, 1
 
     def diagnostic(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
         """A diagnostic at this place."""
-        return Diagnostic(self.file, self.line(place), dotted(place), message, hint)
+        line, column = self.position(place)
+        return Diagnostic(self.file, line, dotted(place), message, hint, column=column)
 
 
 def dotted(place: KeyPath) -> str:
@@ -51,7 +52,7 @@ def source_map_of(file: str, node: Json) -> SourceMap:
 
     Raises ValueError for a document that is nested too deep or grows too large through aliases.
     """
-    lines: dict[KeyPath, int] = {}
+    lines: dict[KeyPath, tuple[int, int]] = {}
     return SourceMap(file, _plain(node, (), lines), lines)
 
 
@@ -155,7 +156,7 @@ def _resolved(schema: Json, node: Json) -> list[Json]:
     return [node]
 
 
-def _plain(node: Json, place: KeyPath, lines: dict[KeyPath, int]) -> Json:
+def _plain(node: Json, place: KeyPath, lines: dict[KeyPath, tuple[int, int]]) -> Json:
     if len(place) > DEEPEST or len(lines) > MOST_NODES:
         raise ValueError("nested too deep or too large")
     if isinstance(node, Mapping):
@@ -165,13 +166,13 @@ def _plain(node: Json, place: KeyPath, lines: dict[KeyPath, int]) -> Json:
     return _scalar(node)
 
 
-def _member(node: Json, key: Json, place: KeyPath, lines: dict[KeyPath, int]) -> Json:
+def _member(node: Json, key: Json, place: KeyPath, lines: dict[KeyPath, tuple[int, int]]) -> Json:
     position = getattr(node, "lc", None)
     data = getattr(position, "data", None) or {}
     if key in data:
-        lines[place] = int(data[key][0]) + 1
+        lines[place] = int(data[key][0]) + 1, int(data[key][1]) + 1
     else:
-        lines[place] = lines.get(place[:-1], 1)
+        lines[place] = lines.get(place[:-1], (1, 1))
     return _plain(node[key], place, lines)
 
 

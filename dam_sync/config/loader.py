@@ -1,4 +1,4 @@
-"""Reading a file that people write: its text, its syntax, and what is told when either is broken."""
+"""Reading a file that people write: its text, its syntax, and what is reported when either is broken."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.values import Json
 
-_VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # what a parser tells of values, which may be secrets
+_VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # what a parser says of values, which may be secrets
 
 
 MOST_ITEMS = 60_000  # a parser that remembers lines takes some 10,000 a second
 
 
 def bounded_file(path: Path, largest: int) -> bytes:
-    """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or for what is no regular
-    file: a device may never end, a pipe may never begin."""
+    """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or for what is not a
+    regular file: a device may never end, a pipe may never begin."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -63,28 +63,28 @@ class FileFormat:
         except OSError as error:
             raise self.error(f"{path} cannot be read: {error.strerror}") from None
         except TooLarge as error:
-            raise self._fault(path, "file", error.message) from None
+            raise self._error(path, "file", error.message) from None
         except ValueError as error:
-            raise self._fault(path, syntax.name, _VALUES.sub("", str(error).split("\n")[0])) from None
+            raise self._error(path, syntax.name, _VALUES.sub("", str(error).split("\n")[0])) from None
 
     def parse(self, path: Path, text: str, syntax: Syntax) -> SourceMap:
         """The same from text that stands for the file at this path."""
         try:
             if text.count("\n") + text.count(",") > MOST_ITEMS:
-                raise self._fault(
+                raise self._error(
                     path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
                 )
             written = source_map_of(resolve_beside(path), syntax.nodes(text))
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)
-            told = _VALUES.sub("", problem.split("\n")[0])
-            raise self._fault(path, syntax.name, told, mark.line + 1 if mark else 1) from None
+            reported = _VALUES.sub("", problem.split("\n")[0])
+            raise self._error(path, syntax.name, reported, mark.line + 1 if mark else 1) from None
         if not isinstance(written.data, dict):
-            raise self._fault(path, "file", f"is not a {self.name}: it has no keys")
+            raise self._error(path, "file", f"is not a {self.name}: it has no keys")
         return written
 
-    def _fault(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
+    def _error(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
         return self.error.of([Diagnostic(resolve_beside(path), line, key, message)])
 
 

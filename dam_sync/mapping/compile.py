@@ -1,4 +1,4 @@
-"""Compiles a mapping against both schemas: every fault at once, or a Crosswalk."""
+"""Compiles a mapping against both schemas: every diagnostic at once, or a Crosswalk."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
 def compile_file(path: Path, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
-    """A mapping file, read and compiled. Raises MappingError with every fault of the file and of what it says of the
-    two schemas."""
+    """A mapping file, read and compiled. Raises MappingError with every diagnostic of the file and of what it says of
+    the two schemas."""
     return compile_reading(read_mapping(path), source, target)
 
 
@@ -79,7 +79,7 @@ def _builder(document: MappingDocument, source: Schema, target: Schema) -> Build
 
 
 def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -> Crosswalk:
-    """The mapping, ready to draft. Raises MappingError with every fault."""
+    """The mapping, ready to draft. Raises MappingError with every diagnostic."""
     builder = _builder(document, source, target)
     languages = builder.languages
     makes = check_profile(builder)

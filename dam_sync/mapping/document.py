@@ -261,12 +261,12 @@ class MappingReading:
 
 
 def load_mapping(path: Path) -> MappingDocument:
-    """Read a mapping file and the tables it names. Raises MappingError with every fault."""
+    """Read a mapping file and the tables it names. Raises MappingError with every diagnostic."""
     return refuse_faulty(read_mapping(path))
 
 
 def refuse_faulty(reading: MappingReading) -> MappingDocument:
-    """The whole document. Raises MappingError with every fault."""
+    """The whole document. Raises MappingError with every diagnostic."""
     if reading.document is None or reading.diagnostics:
         raise MappingError.of(reading.diagnostics)
     return reading.document

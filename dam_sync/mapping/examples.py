@@ -42,7 +42,7 @@ class Failure:
     @classmethod
     def at(cls, written: SourceMap, place: FilePlace, message: str) -> Failure:
         """A failure at a place of the file."""
-        return cls(written.file, written.line(place), dotted(place), message)
+        return cls(written.file, written.position(place)[0], dotted(place), message)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.key}: {self.message}"

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to mend; lines count from 1. rank: those of a higher one come after all others."""
+    """One thing to correct; lines and columns count from 1, 0 is unknown. rank: those of a higher one come last."""
 
     file: str
     line: int
@@ -17,6 +17,7 @@ class Diagnostic:
     message: str
     hint: str = ""
     rank: int = 0
+    column: int = 0
 
     def __str__(self) -> str:
         hint = f"; {self.hint}" if self.hint else ""

@@ -246,6 +246,14 @@ def test_options_are_checked_with_the_file(tmp_path: Path) -> None:
     ]
 
 
+def test_each_diagnostic_knows_its_column(tmp_path: Path) -> None:
+    bad = JOB.replace("{index_lag: 5}", "{index_lag: 5, version_policy: perhaps}")
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, bad)
+    (found,) = refused.value.diagnostics
+    assert (found.line, found.column) == (7, len("  options: {index_lag: 5, ") + 1)
+
+
 @pytest.mark.parametrize("host", ["localhost.example", "128.0.0.1", "10.0.0.1", "127.0.0.1.example"])
 def test_hosts_that_only_look_like_this_machine(tmp_path: Path, host: str) -> None:
     (fault,) = told(tmp_path, JOB.replace("https://museum.dam.example", f"http://{host}", 1))

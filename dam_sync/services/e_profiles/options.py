@@ -74,11 +74,6 @@ class ProfilesOptions(Options):
         return {self.toggle_header: ",".join(self.toggles)} if self.toggles else {}
 
     @property
-    def documents(self) -> bool:
-        """Whether the documents attached to assets are read."""
-        return self.attachments
-
-    @property
     def expand(self) -> str:
         """What an asset is read with."""
         return facts.EXPAND_LINKS if self.public_links else facts.EXPAND

@@ -144,7 +144,7 @@ class ProfilesPart(HttpService):
             ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
             (archives, "there are archived assets; telling them apart costs one more call for each slice"),
             (
-                self.api.read_only and not self.api.options.documents,
+                self.api.read_only and not self.api.options.attachments,
                 "documents attached to assets are not read; `attachments: on` reads them, one more call for each asset",
             ),
             (not self.api.read_only, "collections are made as private ones: nobody but the user of the job sees them"),

@@ -132,7 +132,7 @@ class ProfilesCrawl(ProfilesFiles):
             return None
 
     async def _documents(self, asset: AssetId) -> list[Json]:
-        return await self.read_documents(asset) if self.api.options.documents else []
+        return await self.read_documents(asset) if self.api.options.attachments else []
 
     async def _plain(self, some: Rows) -> frozenset[str] | None:
         """Which of these rows a search without archived assets shows, by one call; one more where the border of the
