@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dam_sync.api.job import Job
     from dam_sync.api.mapping import Mapping
     from dam_sync.api.run_options import RunOptions
-    from dam_sync.engine.report import Report
     from dam_sync.model.errors import (
         ConfigError,
         Conflict,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         Transient,
         Unsupported,
     )
+    from dam_sync.report.report import Report
 
 __version__ = "0.1.0"
 __all__ = [
@@ -78,7 +78,7 @@ _MODULES = {
     "ConnectedService": "dam_sync.api.connection",
     "Job": "dam_sync.api.job",
     "Mapping": "dam_sync.api.mapping",
-    "Report": "dam_sync.engine.report",
+    "Report": "dam_sync.report.report",
     "RunOptions": "dam_sync.api.run_options",
     "connect": "dam_sync.api.connection",
 }

@@ -19,13 +19,14 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks
 from dam_sync.engine.guards.preflight import refuse_before_run
-from dam_sync.engine.report import Report
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
 from dam_sync.model.schema import FieldKind, Schema
+from dam_sync.report import sentences
+from dam_sync.report.report import Report
 from dam_sync.store.candidates import Candidates
 from dam_sync.store.store import SqlStore
 
@@ -128,22 +129,8 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.counts = {f"{verb} by {how}": number for how, number in adopted.certain.items()}
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
     report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
-    if adopted.differing:
-        report.notes.append(
-            f"{adopted.differing:,} of the matched target assets are not as the source asset would be written: "
-            "`verify JOB` shows where, `run JOB --repair` brings them in line, a plain run leaves them"
-        )
-    if adopted.ambiguous:
-        report.notes.append(
-            f"{adopted.ambiguous:,} source assets match several target assets, or match without proof, and were not "
-            "linked: write them with --csv FILE, put `link` into the column `decision`, give the file to --decisions"
-        )
-    if adopted.unclaimed:
-        examples = ", ".join(adopted.unclaimed_examples)
-        report.notes.append(
-            f"{adopted.unclaimed:,} target assets carry a marker of this source and match none of its assets "
-            f"({examples}): these are gone from the source, or the credential does not see them"
-        )
+    report.notes.extend(sentences.about_adopted(adopted.differing, adopted.ambiguous))
+    report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))
 
 
 @contextmanager

@@ -118,7 +118,7 @@ async def _about_side(
         for finding in _about(role, account, with_credential=side.auth is not None):
             yield finding
         if role == "source" and service.limits.undated:
-            text = f"changes of {' and '.join(service.limits.undated)} alone move no asset's date"
+            text = f"changes of {' and '.join(service.limits.undated)} alone do not change an asset's date"
             yield CheckResult("source deltas", text, "later runs see them with `run JOB --full` only")
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])

@@ -94,7 +94,7 @@ async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
 
 async def _address(process: asyncio.subprocess.Process) -> str:
     if process.stdout is None:
-        raise DamSyncError("the emulated service gave no address")
+        raise DamSyncError("the emulated service gave no URL")
     line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS)
     if not line:
         raise DamSyncError("the emulated service did not start", hint="start it alone: dam-sync emulate a_hypermedia")

@@ -20,7 +20,7 @@ from dam_sync.services import discover
 if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.check import CheckResult
-    from dam_sync.engine.report import Report
+    from dam_sync.report.report import Report
 
 T = TypeVar("T")
 ProgressCallback = Callable[[Dictionary[str, Any]], None]

@@ -24,14 +24,12 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
-from dam_sync.engine.partial_creates import describe_orphans, describe_partial_creates
-from dam_sync.engine.probation import describe_probation, watch_probation
+from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.repair import repaired_of
-from dam_sync.engine.report import Report, ReportedSide, count_operations
-from dam_sync.engine.retrying import describe_retried, describe_undated
+from dam_sync.engine.retrying import unseen_changes
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.second_pass import describe_left_over
+from dam_sync.engine.second_pass import disappeared, unwritten_relations
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model import journal_names
 from dam_sync.model.clock import Clock
@@ -39,7 +37,9 @@ from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
+from dam_sync.report import sentences
 from dam_sync.report.html import render_html
+from dam_sync.report.report import Report, ReportedSide, count_operations
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.spool import clean_spool
@@ -81,9 +81,9 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
                     await store.stop(run.id, _reason(error))
             raise
         report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
-        report.notes.extend(
-            [*await describe_probation(session), *describe_orphans(session), *describe_partial_creates(session)]
-        )
+        report.notes.extend(await _probation(session))
+        report.notes.extend(sentences.about_orphans(session.orphans_aborted))
+        report.notes.extend(sentences.about_partial_creates(session.partial_creates_trashed))
         spent = await keep_spent(session, began)
         await close_run(session, books_of(report, session, spent, await _ledger_end(store)))
     return report
@@ -144,7 +144,7 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
         verdict = await Verifier(session, found, level, part).run()
         report = bare_report("verify", opened, session)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
-        report.notes.extend(await describe_probation(session))
+        report.notes.extend(await _probation(session))
     write_html(report, options.html)
     return report
 
@@ -165,11 +165,6 @@ class Done:
         settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
         return cls(ledger, settled, await _losses(session))
 
-    def told(self, run: Run) -> list[str]:
-        """In words; nothing of a new run."""
-        done = sum(self.counts.values())
-        return [f"goes on with run {run.number}, which was stopped: {done:,} of its assets are done"] if done else []
-
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
         """A tally without what was done; not all of that was listed by its run, or stayed what it was."""
         done = {**self.counts, "listed": sum(self.counts.values())}
@@ -182,7 +177,7 @@ async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: 
     report.run = session.run.number if kind == "run" else 0
     report.resumed = session.run.resumed
     report.counts = done.rest(await session.store.tally(session.run.id))
-    report.notes.extend(done.told(session.run))
+    report.notes.extend(sentences.about_resumed(session.run.number, sum(done.counts.values())))
     names, report.repaired = await _ledger_counts(session.store, session.run, done.ledger)
     report.operations = count_operations(names)
     report.digest = await operations_digest(session.store, session.run.id, done.ledger)
@@ -198,11 +193,18 @@ async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: 
     ]
     report.bytes = session.progress.bytes
     report.notes.extend(opened.crosswalk.notes)
-    report.notes.extend(describe_retried(session))
+    report.notes.extend(sentences.about_retried(session.retried))
     window = await session.store.get_meta(f"window:{session.run.id}") or {}
-    report.notes.extend(describe_undated(session, window.get("since")))
-    report.notes.extend(await describe_left_over(session))
+    report.notes.extend(sentences.about_unseen(unseen_changes(session, window.get("since"))))
+    report.notes.extend(sentences.about_relations(await unwritten_relations(session)))
+    if loss := await disappeared(session):
+        report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples))
     return report
+
+
+async def _probation(session: RunContext) -> list[str]:
+    left = await session.store.on_probation()
+    return sentences.about_probation(left.number, until_text(session, left.last)) if left.last else []
 
 
 async def _losses(session: RunContext) -> Counter[tuple[str, str]]:
@@ -236,7 +238,7 @@ def bare_report(kind: str, opened: ConnectedJob, session: RunContext) -> Report:
         notes=[
             *opened.source_account.notes,
             *opened.target_account.notes,
-            *(f"gone on with, as asked: {told}" for told in session.accepted),
+            *sentences.about_accepted(session.accepted),
         ],
     )
 

@@ -38,17 +38,17 @@ async def refuse_unreachable(url: str, role: str) -> None:
     except TimeoutError:
         raise Transient(f"{place}: no answer from the name server within {SECONDS:.0f} s") from None
     except OSError:
-        hint = "check the address in the job file and the name server (DNS)"
+        hint = "check the URL in the job file and the name server (DNS)"
         raise ConfigError(f"{place}: the name is not known", hint=hint) from None
     try:
         async with asyncio.timeout(SECONDS):
             _, writer = await asyncio.open_connection(host, port)
         writer.close()
     except TimeoutError:
-        hint = "check the address, the port and the network"
+        hint = "check the URL, the port and the network"
         raise Transient(f"{place}: no connection to port {port} within {SECONDS:.0f} s", hint=hint) from None
     except OSError as error:
-        hint = "check the port in the address, and that the service runs"
+        hint = "check the port in the URL, and that the service runs"
         raise Transient(f"{place}: port {port}: {error.strerror or 'no connection'}", hint=hint) from None
 
 
@@ -62,7 +62,7 @@ async def explained(error: DamSyncError, job: JobConfig, role: str, options: Run
     if isinstance(error, Transient) and not _is_page(error):
         return error
     root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
-    hint = "check `base_url`: it is the address of the service, without the path of a page or of the API"
+    hint = "check `base_url`: it is the URL of the service, without the path of a page or of the API"
     if side.base_url.rstrip("/") != root and await _answers(job, role, root, options):
         hint = f"did you mean base_url: {root}?"
     text = f"{role}.base_url: {side.base_url} answers, but not as {side.kind}: {error.message}"

@@ -9,11 +9,11 @@ from typing import Any
 
 from dam_sync import __version__
 from dam_sync.engine.guards.drift import schema_facts
-from dam_sync.engine.report import Report
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.values import Json
+from dam_sync.report.report import Report
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 

@@ -9,13 +9,13 @@ import typer
 
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Results as JSON on stdout.")]
-Verbose = Annotated[int, typer.Option("-v", "--verbose", count=True, help="Tell more; twice tells every call.")]
+Verbose = Annotated[int, typer.Option("-v", "--verbose", count=True, help="Log more; twice logs every call.")]
 LogFormat = Annotated[str, typer.Option("--log-format", help="console or json.")]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Accept = Annotated[bool, typer.Option("--accept-changes", help="Go on where a guard stopped the run.")]
+Accept = Annotated[bool, typer.Option("--accept-changes", help="Continue where a guard stopped the run.")]
 Continue = Annotated[
-    bool, typer.Option("--continue-parked", help="Go on where the first 25 assets are parked for one cause.")
+    bool, typer.Option("--continue-parked", help="Continue where the first 25 assets are parked for one cause.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="Read and map every asset again.")]
 Repair = Annotated[

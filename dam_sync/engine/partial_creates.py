@@ -55,27 +55,8 @@ async def _find_partial(context: RunContext, marker: Marker | None, journal: Jou
     return str(made or "")
 
 
-def describe_partial_creates(context: RunContext) -> list[str]:
-    """In words; nothing where nothing was left."""
-    if not context.partial_creates_trashed:
-        return []
-    were = "asset was" if context.partial_creates_trashed == 1 else "assets were"
-    told = f"{context.partial_creates_trashed:,} {were} left half made by an earlier run"
-    return [f"{told}, and gone from the source or restricted there since: put into the target's trash"]
-
-
 async def abort_orphaned_uploads(context: RunContext) -> None:
     """Abort upload sessions that a killed run left open, and count them; call it once no work can continue them. Does
     nothing in a run of chosen assets; safe to repeat."""
     if not context.control.only:
         context.orphans_aborted += await context.target.sweep(context.store.is_recorded)
-
-
-def describe_orphans(context: RunContext) -> list[str]:
-    """In words; nothing where nothing was left."""
-    match context.orphans_aborted:
-        case 0:
-            return []
-        case 1:
-            return ["1 upload session left open by a run that was killed was ended"]
-    return [f"{context.orphans_aborted:,} upload sessions left open by a run that was killed were ended"]

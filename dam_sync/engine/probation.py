@@ -53,17 +53,6 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
     return await _park(context, gone, run) if gone else []
 
 
-async def describe_probation(context: RunContext) -> list[str]:
-    """In words: how many new assets may still be removed, and until when; nothing where none may."""
-    left = await context.store.on_probation()
-    if not left.last:
-        return []
-    return [
-        f"{left.number:,} new assets may still be removed by the target as duplicates, until "
-        f"{until_text(context, left.last)}: run `verify` after that, or run again"
-    ]
-
-
 def until_text(context: RunContext, last: datetime) -> str:
     """When the last of them stays, as text to the second."""
     until = last + context.target.limits.dedup_window + timedelta(seconds=1)

@@ -10,7 +10,7 @@ from dam_sync.store.rows import Outcome, Work
 MOST_RUNS = 5  # runs in which an asset fails for faults that may pass, before a person has to look at it
 BY_MAPPING = "parked by mapping"  # note: by which mapping assets were parked
 MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # what services refuse and another mapping may mend
-PASSED, CHANGED = "the fault may have passed", "the mapping changed"
+PASSED, CHANGED = "passed", "changed"  # why: the fault may have passed, or the mapping changed
 
 
 async def retry_parked(context: RunContext) -> None:
@@ -25,23 +25,9 @@ async def retry_parked(context: RunContext) -> None:
         context.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 
 
-def describe_retried(context: RunContext) -> list[str]:
-    """In words; nothing where nothing is tried again."""
-    return [
-        f"{number:,} {'asset that was' if number == 1 else 'assets that were'} parked "
-        f"{'is' if number == 1 else 'are'} tried again: {why}"
-        for why, number in context.retried.items()
-        if number
-    ]
-
-
-def describe_undated(context: RunContext, since: str | None) -> list[str]:
-    """In words, what a run that lists by date does not see; nothing of a run that lists everything."""
-    undated = context.source.limits.undated
-    if not undated or not since or context.control.only or context.control.full:
-        return []
-    what = f"{', '.join(undated[:-1])} and {undated[-1]}" if len(undated) > 1 else undated[0]
-    return [f"changes of {what} alone move no asset's date at the source: only `run JOB --full` sees them"]
+def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:
+    """What a run that lists by date does not see the changes of; nothing for a run that lists everything."""
+    return () if not since or context.control.only or context.control.full else context.source.limits.undated
 
 
 def with_limit(work: Work, outcome: Outcome) -> Outcome:

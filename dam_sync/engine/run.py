@@ -84,7 +84,7 @@ async def _phases(context: RunContext) -> None:
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
     if context.control.stopped:
-        raise StopRequested(context.control.stopped, hint="run the same command again to go on")
+        raise StopRequested(context.control.stopped, hint="run the same command again to continue")
     context.progress.phase = "placing and relating"
     await keep_terms(context, terms)
     await write_memberships(context)

@@ -8,8 +8,7 @@ import structlog
 
 from dam_sync.engine.changes import changes_of_members
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.guards.finding import such_as
-from dam_sync.engine.guards.mass_deletion import disappearance_of
+from dam_sync.engine.guards.mass_deletion import Disappearance, disappearance_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, Operation
@@ -106,21 +105,17 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
     await context.store.relations_done([row])
 
 
-async def describe_left_over(context: RunContext) -> list[str]:
-    """In words: what is gone from the source, memberships and relations that were not written."""
-    store = context.store
-    told = []
-    for why, number in await store.relations_refused():
-        if not why or why.endswith(CIRCLE):
-            reason = f"were refused: {why}" if why else "wait for an asset that was not moved"
-            told.append(f"{number:,} relations {reason}")
+async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:
+    """How many relations were not written, by the reason; no reason for those that wait for an asset. What a service
+    refused is parked with its asset instead."""
+    return [(why, number) for why, number in await context.store.relations_refused() if not why or why.endswith(CIRCLE)]
+
+
+async def disappeared(context: RunContext) -> Disappearance | None:
+    """What is gone from the source, where this run can say so and it was not reported before."""
     whole = await listed_all(context)
     loss = await disappearance_of(context, whole=whole)
-    if loss.gone and (whole or loss.fresh) and not context.control.only:
-        new = f", {loss.fresh:,} of them since the last run" if loss.fresh else ""
-        named = such_as(loss.examples, loss.gone)
-        told.append(f"{loss.gone:,} assets moved before are gone from the source{named}{new}; they stay in the target")
-    return told
+    return loss if loss.gone and (whole or loss.fresh) and not context.control.only else None
 
 
 async def listed_all(context: RunContext) -> bool:

@@ -88,7 +88,9 @@ class Fit:
         made = CONVERT[self.shape](value, context)
         if made is None:
             misfit, hint = self.reject_reason(shape_of(value))
-            return _refused(KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is no {self.shape.value}")
+            return _refused(
+                KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not a {self.shape.value}"
+            )
         lacking = self._lacking(made)
         return _refused(KIND, lacking) if lacking else self._checked(made)
 

@@ -214,7 +214,7 @@ def _taken_over(row: Row[Any] | None, run: int) -> SafetyStop:
     by = f"process {row.pid} on {row.host}" if row is not None and row.pid else "another process"
     return SafetyStop(
         f"{by} has taken this run over (run {run}); this one stops, so that nothing is done twice",
-        hint="let the other process go on, or stop it and run again",
+        hint="let the other process continue, or stop it and run again",
     )
 
 

@@ -13,8 +13,8 @@ import pytest
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
-from dam_sync.engine.report import count_operations
 from dam_sync.model.errors import StopRequested
+from dam_sync.report.report import count_operations
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
@@ -81,8 +81,8 @@ def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, tak
     assert plan.source.calls == run.source.calls
     assert plan.target.calls.keys() == run.target.calls.keys()
     assert 0 <= plan.target.total_calls - run.target.total_calls <= LOOKS
-    assert f"goes on with run 1, which was stopped: {taken} of its assets are done" in plan.notes
-    assert not [note for note in run.notes if "goes on" in note]
+    assert f"continues run 1, which was stopped: {taken} of its assets are done" in plan.notes
+    assert not [note for note in run.notes if "continues" in note]
 
 
 def ledger(move: Move) -> Counter[str]:

@@ -22,12 +22,12 @@ from dam_sync.engine.decide import (
     version_key,
 )
 from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.report import count_operations
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal_names import CREATE, inside
 from dam_sync.model.schema import Schema
+from dam_sync.report.report import count_operations
 from dam_sync.store.rows import LinkRow
 from tests.support.schemas import able
 

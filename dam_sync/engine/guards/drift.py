@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse, such_as
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.safe_text import such_as
 from dam_sync.model.values import Json
 
 MAPPING, SCHEMA, TERMS = "mapping", "schema", "terms"

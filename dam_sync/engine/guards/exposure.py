@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.guards.finding import EXAMPLES, such_as
-from dam_sync.engine.report import REFUSED
+from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import Known
 from dam_sync.mapping.crosswalk import Drafted
@@ -29,12 +28,17 @@ from dam_sync.model.exposure import (
     told_groups,
     widenings,
 )
+<<<<<<< HEAD
+=======
+from dam_sync.model.safe_text import such_as
+from dam_sync.model.service import Operation
+>>>>>>> 806bf6a (The notes of a report are written in report/; plain English in the messages of engine, api, mapping)
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.rows import LinkRow, Outcome
 
 POLICY = "exposure policy"  # note: by which policy and mapping assets were set aside
 DUE = "exposure due"  # note: when the first of the release dates comes for which assets were set aside
-ACCEPTED, CLOSED = "accepted", "closed"
+ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,3 @@ def refuse(findings: Sequence[GuardFinding], control: RunControl) -> tuple[str, 
         message = "; ".join(finding.message for finding in findings)
         raise SafetyStop(message, hint="; ".join(dict.fromkeys(finding.hint for finding in findings)))
     return tuple(finding.message for finding in findings)
-
-
-def such_as(examples: Sequence[str], number: int) -> str:
-    """Some of so many names, in brackets."""
-    more = "…" if number > len(examples) else ""
-    return f" ({', '.join(examples)}{more})" if examples else ""

@@ -31,7 +31,7 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
         if tenant not in (None, account.tenant):
             yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, the job file now leads to {account.tenant}",
-                "give the job another `state:` file; if it is the same library under another name, go on with "
+                "give the job another `state:` file; if it is the same library under another name, continue with "
                 "--accept-changes",
             )
         user = await context.store.get_meta(user_key(side))
@@ -43,10 +43,10 @@ def _other_user(side: str, before: str, now: str) -> GuardFinding:
     if side == "source":
         hint = (
             "another user may see other assets: --full reads and maps everything this one sees; where both see the "
-            "same, go on with --accept-changes"
+            "same, continue with --accept-changes"
         )
         return GuardFinding(f"the source is now read as {now}, before it was read as {before}", hint, full=True)
-    hint = "see that this user has the same rights, then go on with --accept-changes"
+    hint = "see that this user has the same rights, then continue with --accept-changes"
     return GuardFinding(f"the target is now written as {now}, before it was written as {before}", hint)
 
 

@@ -16,7 +16,7 @@ LOOKED = "marks"  # note: the target was searched for our markers before this st
 IMPORTED = "imported"  # note: the state was restored from an export, which may be older than the last write
 LOST_HINT = (
     "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
-    "`adopt JOB`; if another job made them, go on with --accept-changes"
+    "`adopt JOB`; if another job made them, continue with --accept-changes"
 )
 
 

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse, such_as
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.safe_text import such_as
 from dam_sync.model.service import TRASH, Service
 from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source shows no asset to this credential"
-NOTHING_HINT = "check the address and the credential's rights at the source; if the library is really empty"
+NOTHING_HINT = "check the URL and the credential's rights at the source; if the library is really empty"
 RIGHTS_HINT = (
-    "check the credential's rights at the source; if so many are really gone, go on with --accept-changes: "
+    "check the credential's rights at the source; if so many are really gone, continue with --accept-changes: "
     "nothing is removed in the target"
 )
 GONE_HINT = (
-    "look at the source's trash; if they are really to be gone, go on with --accept-changes: nothing is removed in "
+    "look at the source's trash; if they are really to be gone, continue with --accept-changes: nothing is removed in "
     "the target"
 )
 EMPTIED_HINT = (
-    "check the address and the credential of the target and look into its trash; to move the library once more give "
-    "the job a new `state:` file; --accept-changes goes on and parks what is not there"
+    "check the URL and the credential of the target and look into its trash; to move the library once more give "
+    "the job a new `state:` file; --accept-changes continues and parks what is not there"
 )
 SHRUNK = 0.5  # a side that shows less than this part of what we know is not to be believed
 MOST_GONE = 0.2  # of what is linked; more going away between two runs, or in one, is no tidying up
@@ -170,7 +171,7 @@ def _few(known: int, seen: int, gone: int) -> GuardFinding | None:
     if known and loss.emptied:
         return GuardFinding(f"the source shows {seen:,} assets, {known:,} were moved from it before", RIGHTS_HINT)
     if not known and not seen:
-        return GuardFinding(NOTHING_SEEN, f"{NOTHING_HINT}, go on with --accept-changes")
+        return GuardFinding(NOTHING_SEEN, f"{NOTHING_HINT}, continue with --accept-changes")
     return None
 
 

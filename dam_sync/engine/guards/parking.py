@@ -11,7 +11,7 @@ from dam_sync.model.exposure import EXPOSURE
 from dam_sync.store.rows import Outcome, Work
 
 FIRST = 25  # assets that a run had something to do for
-HINT = "mend the cause, then run the same command again; `--continue-parked` parks them one by one and goes on"
+HINT = "mend the cause, then run the same command again; `--continue-parked` parks them one by one and continues"
 
 
 @dataclass(slots=True)

@@ -139,7 +139,7 @@ def _list_changes(side: str, before: Mapping[str, Json], after: Mapping[str, Jso
 def _shorter(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
     most, was = after.get("max_length"), before.get("max_length")
     if most is not None and (was is None or most < was):
-        yield f" takes {most} letters, it took {was if was is not None else 'any number'}"
+        yield f" takes {most} characters, it took {was if was is not None else 'any number'}"
 
 
 KINDS = (("field", "fields", _field_changes), ("vocabulary", "vocabularies", _vocabulary_changes))

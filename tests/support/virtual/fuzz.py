@@ -24,9 +24,9 @@ import httpx
 import structlog
 
 from dam_sync.emulators import profile_of
-from dam_sync.engine.report import Report
 from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.model.service import BUGS
+from dam_sync.report.report import Report
 from tests.support.memory import own_peak
 from tests.support.pairs import KINDS
 from tests.support.virtual.fuse import Fuse

@@ -16,9 +16,9 @@ from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
-from dam_sync.engine.report import Report
 from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service
+from dam_sync.report.report import Report
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.anypair import asked_of
 from tests.support.everything import OWN_MARKS

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field
 from dam_sync.model import journal_names
 from dam_sync.model.values import Json
 
-REFUSED = "set aside"  # the fate of an asset that more people would see
-
 
 @dataclass(slots=True)
 class ReportedSide:

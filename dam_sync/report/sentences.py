@@ -1,0 +1,102 @@
+"""The notes of a report: what a run has to say besides its counts, in words. Each gives no line where there is nothing
+to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dam_sync.model.safe_text import such_as
+
+RETRIED = {"passed": "the fault may have passed", "changed": "the mapping changed"}
+
+
+def about_accepted(findings: Iterable[str]) -> list[str]:
+    """What guards would have stopped at, had the operator not accepted it."""
+    return [f"continued, as asked: {finding}" for finding in findings]
+
+
+def about_resumed(run: int, done: int) -> list[str]:
+    """A plan of what is left of a run that was stopped."""
+    return [f"continues run {run}, which was stopped: {done:,} of its assets are done"] if done else []
+
+
+def about_retried(retried: Mapping[str, int]) -> list[str]:
+    """Assets parked before that are tried again, by the reason."""
+    return [
+        f"{number:,} {'asset that was parked is' if number == 1 else 'assets that were parked are'} tried again: "
+        f"{RETRIED[why]}"
+        for why, number in retried.items()
+        if number
+    ]
+
+
+def about_unseen(parts: Sequence[str]) -> list[str]:
+    """Changes that a listing by date does not show."""
+    if not parts:
+        return []
+    what = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return [f"changes of {what} alone do not change an asset's date at the source: only `run JOB --full` sees them"]
+
+
+def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
+    """Relations that were not written, by the reason."""
+    return [
+        f"{number:,} relations {f'were refused: {why}' if why else 'wait for an asset that was not moved'}"
+        for why, number in unwritten
+    ]
+
+
+def about_disappeared(gone: int, fresh: int, examples: Sequence[str]) -> list[str]:
+    """Assets that are gone from the source, `fresh` of them since the last run."""
+    new = f", {fresh:,} of them since the last run" if fresh else ""
+    named = such_as(examples, gone)
+    return [f"{gone:,} assets moved before are gone from the source{named}{new}; they stay in the target"]
+
+
+def about_probation(number: int, until: str) -> list[str]:
+    """New assets that the target may still remove."""
+    if not until:
+        return []
+    return [
+        f"{number:,} new assets may still be removed by the target as duplicates, until {until}: "
+        "run `verify` after that, or run again"
+    ]
+
+
+def about_orphans(number: int) -> list[str]:
+    """Upload sessions of a killed run that were aborted."""
+    sessions, were = ("upload session", "was") if number == 1 else ("upload sessions", "were")
+    return [f"{number:,} {sessions} left open by a run that was killed {were} aborted"] if number else []
+
+
+def about_partial_creates(number: int) -> list[str]:
+    """Assets of a killed run that will not be completed."""
+    assets = "asset was" if number == 1 else "assets were"
+    fate = "gone from the source or restricted there since: put into the target's trash"
+    return [f"{number:,} {assets} left incomplete by an earlier run, and {fate}"] if number else []
+
+
+def about_adopted(differing: int, ambiguous: int) -> list[str]:
+    """Matches that a person should look at."""
+    notes = []
+    if differing:
+        notes.append(
+            f"{differing:,} of the matched target assets are not as the source asset would be written: "
+            "`verify JOB` shows where, `run JOB --repair` brings them in line, a plain run leaves them"
+        )
+    if ambiguous:
+        notes.append(
+            f"{ambiguous:,} source assets match several target assets, or match without proof, and were not "
+            "linked: write them with --csv FILE, put `link` into the column `decision`, give the file to --decisions"
+        )
+    return notes
+
+
+def about_unclaimed(number: int, examples: Sequence[str]) -> list[str]:
+    """Target assets with a marker of ours that no source asset matches."""
+    if not number:
+        return []
+    return [
+        f"{number:,} target assets carry a marker of this source and match none of its assets "
+        f"({', '.join(examples)}): these are gone from the source, or the credential does not see them"
+    ]

@@ -1,0 +1,40 @@
+"""What a report says in words: a line for what happened, none for what did not."""
+
+from __future__ import annotations
+
+import pytest
+
+from dam_sync.report import sentences
+
+
+def test_nothing_is_said_of_what_did_not_happen() -> None:
+    assert sentences.about_resumed(1, 0) == []
+    assert sentences.about_retried({"passed": 0}) == []
+    assert sentences.about_unseen(()) == []
+    assert sentences.about_probation(0, "") == []
+    assert sentences.about_orphans(0) == []
+    assert sentences.about_partial_creates(0) == []
+    assert sentences.about_adopted(0, 0) == []
+    assert sentences.about_unclaimed(0, ()) == []
+
+
+@pytest.mark.parametrize(("number", "said"), [(1, "1 upload session left"), (2, "2 upload sessions left")])
+def test_one_is_said_in_the_singular(number: int, said: str) -> None:
+    (note,) = sentences.about_orphans(number)
+    assert note.startswith(said)
+
+
+def test_what_a_person_should_know_is_said_with_what_to_do() -> None:
+    assert sentences.about_partial_creates(1) == [
+        "1 asset was left incomplete by an earlier run, and gone from the source or restricted there since: "
+        "put into the target's trash"
+    ]
+    assert sentences.about_retried({"changed": 2}) == ["2 assets that were parked are tried again: the mapping changed"]
+    assert sentences.about_unseen(("tags", "rights")) == [
+        "changes of tags and rights alone do not change an asset's date at the source: only `run JOB --full` sees them"
+    ]
+    assert sentences.about_disappeared(4, 1, ("a", "b", "c")) == [
+        "4 assets moved before are gone from the source (a, b, c…), 1 of them since the last run; "
+        "they stay in the target"
+    ]
+    assert "until 2026-01-01" in sentences.about_probation(2, "2026-01-01")[0]
