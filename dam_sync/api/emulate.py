@@ -88,7 +88,7 @@ FAULTS_HINT = 'faults look like [{"match": "POST /v2/uploads", "nth": 3, "do": "
 def _load(app: Any, path: Path, files: Path | None) -> None:
     """Fill the tenant. Raises ConfigError naming the line of the catalogue where that is known."""
     if files is not None and not files.is_dir():
-        raise ConfigError(f"--files {files} is no folder")
+        raise ConfigError(f"--files {files} is not a folder")
     try:
         catalogue = read_catalogue(path)
     except OSError as problem:

@@ -152,7 +152,7 @@ def test_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
     assert "cannot be read" in refused("a", "--load", str(tmp_path / "c.jsonl.gz"))[0]
     (tmp_path / "ok.jsonl").write_text(json.dumps(GOOD))
     message, _ = refused("a", "--load", str(tmp_path / "ok.jsonl"), "--files", str(tmp_path / "none"))
-    assert "is no folder" in message
+    assert "is not a folder" in message
 
 
 @pytest.mark.parametrize(

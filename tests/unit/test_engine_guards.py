@@ -294,13 +294,13 @@ CHANGES: Mapping[str, tuple[Schema, Schema, list[str]]] = {
     "shorter": (
         SOURCE,
         with_field(TARGET, "note", max_length=19),
-        ["target field note takes 19 letters, it took 20"],
+        ["target field note takes 19 characters, it took 20"],
     ),
     "longer": (SOURCE, with_field(TARGET, "note", max_length=21), []),
     "a length where there was none": (
         SOURCE,
         with_vocabulary(TARGET, "country", max_length=9),
-        ["target vocabulary country takes 9 letters, it took any number"],
+        ["target vocabulary country takes 9 characters, it took any number"],
     ),
     "types that have a field": (
         SOURCE,
