@@ -167,7 +167,7 @@ def test_a_changed_schema_of_the_target(moved: Small) -> None:
     with changed_field(fields, "spare", required=False, field_type="text_short"):
         moved.run()  # no line writes it
     with changed_field(fields, "inventory", required=True), changed_field(fields, "credit", field_type="text_short"):
-        told = ("target field inventory became required", "target field credit takes 255 letters, it took 1280")
+        told = ("target field inventory became required", "target field credit takes 255 characters, it took 1280")
         stopped(moved, *told, "--accept-changes")
         moved.ran("run", "--no-progress", code=6).says("--full reads and maps every asset again")
         moved.run("--accept-changes")
