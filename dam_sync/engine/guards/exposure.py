@@ -28,11 +28,7 @@ from dam_sync.model.exposure import (
     told_groups,
     widenings,
 )
-<<<<<<< HEAD
-=======
 from dam_sync.model.safe_text import such_as
-from dam_sync.model.service import Operation
->>>>>>> 806bf6a (The notes of a report are written in report/; plain English in the messages of engine, api, mapping)
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.rows import LinkRow, Outcome
 
