@@ -15,6 +15,7 @@ from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, Sess
 from dam_sync.model.limits import Part, PartBounds
 from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.part_sender import send_bounded
 from dam_sync.transfer.upload_session import FINISH, UploadSession, source_of
 
@@ -95,7 +96,7 @@ async def send_single(
 
     async def call() -> Json:
         handle = await send(content)
-        await content.check()
+        await CheckedContent.of(content)  # nobody gets a handle of bytes that do not agree
         return {"source": source, "handle": handle}
 
     async def look() -> Json:
@@ -164,7 +165,7 @@ async def _send_parts(
 
         await deliver([part for part in parts if part.number not in receipts], put)
         ordered = [receipts[part.number] for part in parts]
-        return await session.finish(content, lambda: wire.finish(ticket, ordered))
+        return await session.finish(content, lambda _: wire.finish(ticket, ordered))
     except SessionGone:
         await session.discard()
         raise
@@ -195,7 +196,7 @@ async def send_ranges(
         if (done := await session.known(FINISH)) is not None:
             return done["result"]
         await _Ranges(content, wire, ticket, step, budget).send(await wire.offset(ticket) if session.resumed else 0)
-        return await session.finish(content, lambda: wire.finish(ticket))
+        return await session.finish(content, lambda _: wire.finish(ticket))
     except SessionGone:
         await session.discard()
         raise

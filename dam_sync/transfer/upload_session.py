@@ -10,6 +10,7 @@ from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.transfer.checked import CheckedContent
 
 FINISH = "finish"
 
@@ -54,11 +55,11 @@ class UploadSession:
         record = await self._journal.get(f"{self._name}:{step}")
         return record if record is not None and record["session"] == self._id else None
 
-    async def finish(self, content: Content, call: Call) -> Json:
+    async def finish(self, content: Content, call: Callable[[CheckedContent], Awaitable[Json]]) -> Json:
         """The file handle that the finishing call gave. The call is made only once every byte was seen and agrees.
         Raises IntegrityError before it."""
-        await content.check()
-        return await self._run(FINISH, call)
+        checked = await CheckedContent.of(content)
+        return await self._run(FINISH, lambda: call(checked))
 
     async def run(self, step: str, call: Call) -> Json:
         """The result of a step that is safe to repeat, recorded for this session. Raises ValueError for the finishing

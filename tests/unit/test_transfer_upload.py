@@ -16,6 +16,7 @@ from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, SessionG
 from dam_sync.model.limits import MIB, Part, PartBounds
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
 from dam_sync.transfer.upload import send_parts
 from dam_sync.transfer.upload_session import UploadSession
@@ -327,7 +328,7 @@ class Unchecked(MemoryContent):
 async def test_an_upload_cannot_be_finished_before_its_content_was_checked() -> None:
     calls: list[str] = []
 
-    async def finish() -> Json:
+    async def finish(file: CheckedContent | None = None) -> Json:
         calls.append("finish")
         return "handle"
 
@@ -342,3 +343,13 @@ async def test_an_upload_cannot_be_finished_before_its_content_was_checked() -> 
     assert calls == []
     assert await session.known("finish") is None
     assert await session.finish(MemoryContent(file, b"abc", {}), finish) == "handle"
+
+
+async def test_only_a_check_gives_the_proof_that_a_finishing_call_takes() -> None:
+    file = FileRef("1", "a.tif")
+    with pytest.raises(TypeError, match=r"CheckedContent\.of"):
+        CheckedContent()
+    with pytest.raises(IntegrityError):
+        await CheckedContent.of(Unchecked(file, b"abc", {}))
+    right = MemoryContent(file, b"abc", {})
+    assert (await CheckedContent.of(right)).content is right

@@ -24,6 +24,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
+from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.upload import send_parts
 
 BINARY = "application/octet-stream"
@@ -39,6 +40,13 @@ class UploadForm:
     metadata: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SentChunks:
+    """A file that `send_parts` sent, and checked before it ended the session. handle: its `file_id` and its session."""
+
+    handle: Json
+
+
 @dataclass(slots=True)
 class ProfilesUploads:
     """Sends files; an account without chunks is found out once."""
@@ -51,17 +59,13 @@ class ProfilesUploads:
         """The asset the upload made, or gave a version. `found` finds it when the response was lost. Raises
         SessionGone when the chunks expired before they were used; a repetition sends them again."""
         refuse_larger(content, facts.LARGEST_BYTES)
-        handle = await self._in_chunks(content, journal)
-        if handle is None:
-            refuse_larger(content, facts.FORM_BYTES)
-        if handle is None and content.size > facts.SINGLE_BYTES:
-            await content.check()
+        file = await self._in_chunks(content, journal) or await self._for_form(content)
 
         async def post() -> Json:
             try:
-                return await self._post(form, content, handle)
+                return await self._post(form, file)
             except (InvalidValue, NotFound) as refusal:
-                if handle is None or not await ProfilesChunks(self.api).has_ended(handle):
+                if isinstance(file, CheckedContent) or not await ProfilesChunks(self.api).has_ended(file.handle):
                     raise
                 message = f"the chunks expired before they were used: {refusal.message}"
                 raise SessionGone(message, operation=facts.UPLOAD) from refusal
@@ -87,14 +91,15 @@ class ProfilesUploads:
 
         await journal.run(SENT_AGAIN, note, idempotent=True)
 
-    async def _in_chunks(self, content: Content, journal: Journal) -> Json:
-        """The `file_id` of a large file and its session; None for one that travels inside the form."""
+    async def _in_chunks(self, content: Content, journal: Journal) -> SentChunks | None:
+        """A large file that was sent, and checked; None for one that travels inside the form."""
         bounds = self.api.limits.parts
         if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
             return None
         try:
-            return await send_parts(
-                content, ProfilesChunks(self.api), bounds, journal, self.budget, "chunks", ttl=facts.FILE_LIFE
+            chunks = ProfilesChunks(self.api)
+            return SentChunks(
+                await send_parts(content, chunks, bounds, journal, self.budget, "chunks", ttl=facts.FILE_LIFE)
             )
         except Unsupported as error:
             if error.operation != facts.CHUNK_START:
@@ -102,15 +107,19 @@ class ProfilesUploads:
             self.without_chunks = True
             return None
 
-    async def _post(self, form: UploadForm, content: Content, handle: Json) -> AssetId:
+    async def _for_form(self, content: Content) -> CheckedContent:
+        refuse_larger(content, facts.FORM_BYTES)
+        return await CheckedContent.of(content)
+
+    async def _post(self, form: UploadForm, file: SentChunks | CheckedContent) -> AssetId:
         """The call that makes the asset; never repeated blindly."""
         parts = [FormPart("profile", form.profile), FormPart("filename", form.filename)]
         if form.metadata:
             parts.append(FormPart("metadata", form.metadata))
-        if handle is None:
-            parts.append(FormPart("file", content.blocks, form.filename, BINARY, content.size))
+        if isinstance(file, CheckedContent):
+            parts.append(FormPart("file", file.content.blocks, form.filename, BINARY, file.content.size))
         else:
-            parts.append(FormPart("file_id", str(handle["file_id"])))
+            parts.append(FormPart("file_id", str(file.handle["file_id"])))
         request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
         return wire.made_id((await self.api.client.send(request)).json())
 

@@ -14,6 +14,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, as_number, made_id
 from dam_sync.services.a_hypermedia.api.hal import file_url, own_link, same_name, wanted_id, whole
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader, is_gone
+from dam_sync.transfer.checked import CheckedContent
 
 ATTACHMENTS = "/{mediaId}/attachments"
 LINKS = "/{mediaId}/media-links"
@@ -36,15 +37,14 @@ class MediaRelations(MediaReader):
         links: list[str] = []
 
         async def announce() -> Json:
-            await content.check()
-            reply = await self._announce(asset, content)
+            reply = await self._announce(asset, await CheckedContent.of(content))
             links.append(file_url(own_link(_body(reply), self._api.rels, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
         made = await journal.run(name, announce, reconcile=lambda: self._found_attachment(asset, content))
         if made["online"]:
             return
-        await self._sent(asset, content, made["id"], next(filter(None, links), ""))
+        await self._sent(asset, await CheckedContent.of(content), made["id"], next(filter(None, links), ""))
 
         async def look() -> bool:
             found = await self._found_attachment(asset, content)
@@ -58,18 +58,18 @@ class MediaRelations(MediaReader):
                 hint="add an attachment by hand to see whether the instance takes any, then `errors JOB --retry`",
             )
 
-    async def _sent(self, asset: str, content: Content, identity: str, url: str) -> None:
+    async def _sent(self, asset: str, file: CheckedContent, identity: str, url: str) -> None:
         if url:
             try:
-                await self._upload_attachment(asset, content, url)
+                await self._upload_attachment(asset, file, url)
                 return
             except Rejected:
                 pass  # it lives a quarter of an hour, and the file may have been long in coming
         if url := await self._upload_link(asset, identity):
-            await self._upload_attachment(asset, content, url)
+            await self._upload_attachment(asset, file, url)
 
-    async def _upload_attachment(self, asset: str, content: Content, url: str) -> None:
-        await content.check()
+    async def _upload_attachment(self, asset: str, file: CheckedContent, url: str) -> None:
+        content = file.content
         await self._api.client.send(
             Request(
                 operation="PUT the attachment",
@@ -84,7 +84,8 @@ class MediaRelations(MediaReader):
             )
         )
 
-    async def _announce(self, asset: str, content: Content) -> Response:
+    async def _announce(self, asset: str, file: CheckedContent) -> Response:
+        content = file.content
         body = {"fileName": content.name, "mediaType": content.media_type, "fileSize": content.size}
         request = HalRequest("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
         reply = await self._api.call(request)
