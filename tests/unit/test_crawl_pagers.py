@@ -167,5 +167,5 @@ async def test_rows_that_go_away_before_a_keyset_do_no_harm() -> None:
 
 @pytest.mark.parametrize("row", ["x", 7, None, ["id"]])
 def test_a_row_that_is_no_object_breaks_the_contract(row: object) -> None:
-    with pytest.raises(ContractBroken, match="no objects"):
+    with pytest.raises(ContractBroken, match="not objects"):
         Keyset(2, "id").key_of(row)

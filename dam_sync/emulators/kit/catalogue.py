@@ -108,7 +108,7 @@ def catalogue_of(records: Iterable[Record]) -> Catalogue:
 def blob_of(item: Record, files: Path | None, objects: ObjectStore) -> Blob:
     """The bytes of one of an asset's `versions` or `attachments`: a file below `files`, or generated.
 
-    Raises ValueError for an item with neither, or a file when there is not a folder of files.
+    Raises ValueError for an item with neither, or a file when there is no folder of files.
     """
     made = item.get("generate")
     if made is not None:

@@ -126,7 +126,7 @@ class DocumentsTenant:
             row = hits.rows[0] if hits.rows else await self.api.at_path("/")
         if row is None:
             raise ConfigError(
-                f"there is not a folder {wanted} at the service", hint="correct the option `root` in the job"
+                f"there is no folder {wanted} at the service", hint="correct the option `root` in the job"
             )
         return Root(str(row["uid"]), str(row.get("path") or "/").rstrip("/"), member_text(row, "type"))
 

@@ -53,15 +53,21 @@ def own_link(resource: Json, rels: Rels, name: str) -> str:
 
 @interprets_response
 def embedded(resource: Json, key: str) -> list[dict[str, Any]]:
-    """The objects embedded under a key, always as a list: one object, an array or nothing (wire A 0, 11.1)."""
-    found = (resource.get("_embedded") or {}).get(key) if isinstance(resource, dict) else None
-    if found is None:
-        return []
-    rows = found if isinstance(found, list) else [found]
+    """The objects embedded under a key. Raises ContractBroken for anything else."""
+    rows = embedded_items(resource, key)
     for row in rows:
         if not isinstance(row, dict):
             raise TypeError(f"_embedded.{key} holds {row!r:.40} where an object is documented")
-    return list(rows)
+    return rows
+
+
+@interprets_response
+def embedded_items(resource: Json, key: str) -> list[Any]:
+    """What is embedded under a key, always as a list: one item, an array or nothing (wire A 0, 11.1)."""
+    found = (resource.get("_embedded") or {}).get(key) if isinstance(resource, dict) else None
+    if found is None:
+        return []
+    return list(found) if isinstance(found, list) else [found]
 
 
 @interprets_response

@@ -14,7 +14,7 @@ from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.api.hal import (
     Rels,
     either,
-    embedded,
+    embedded_items,
     file_url,
     link,
     own_link,
@@ -138,7 +138,7 @@ def metadata_of(
     """The form's values; localized ones gathered over the readings, each under the language really served."""
     values: dict[str, Value] = {}
     for language, media in readings:
-        for item in embedded(media, "metadata"):
+        for item in embedded_items(media, "metadata"):
             if not isinstance(item, dict):
                 losses.append(unreadable("fields", item, "metadata"))
                 continue
@@ -265,7 +265,7 @@ def placed_in(media: Json, kind: str) -> list[Json]:
 def has_full_shape(row: Json) -> bool:
     """Whether a row carries what only whole media carry (wire A 2.5)."""
     return all(key in row for key in ("status", "originalFileName", "fileVersionCount")) and bool(
-        embedded(row, "metadata")
+        embedded_items(row, "metadata")
     )
 
 
