@@ -146,7 +146,8 @@ class Worker:
             self.terms.refuse_unmakeable(drafted.new_terms)
             await self.containers.refuse_unmakeable(drafted.draft.placements)
         draft = await self.names.allocate(asset, drafted.draft, marker, new=item.link is None)
-        await self.origins.load(asset, [term for _, term in drafted.new_terms])
+        if drafted.new_terms:
+            await self.origins.load(asset, [term for _, term in drafted.new_terms])
         created = await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         related = self.context.crosswalk.related(asset)

@@ -22,6 +22,7 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.http import dispatch
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
 from tests.support.virtual.clock import VirtualClock
@@ -68,6 +69,7 @@ class Universe:
         assert runs.process_lives is process_lives, "something of an earlier universe lasted"
         asyncio.set_event_loop(self.loop)
         patch = self._patch
+        patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
         patch.setattr(store, "WriterThread", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
         patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
@@ -121,6 +123,16 @@ class Universe:
                 raise
         self.do(self.network.calm())
         return fuse
+
+
+def _standing_still(exchange: Any) -> Any:
+    """A call is not begun, and its right to write not asked for, while its process stands still."""
+
+    async def exchanged(self: Any, *arguments: Any) -> Any:
+        await FUSE.get(_WHOLE).awake()
+        return await exchange(self, *arguments)
+
+    return exchanged
 
 
 def _remembered(load: Any) -> Any:
