@@ -128,7 +128,8 @@ def _viewers(row: Row) -> list[str]:
     """Who would see an asset in a service that gave it the rights of the record."""
     rights, now = row["rights"], datetime.now(UTC).isoformat()
     out_of_time = (rights.get("release_at") or "") > now or (rights.get("expires_at") or "9") < now
-    if row["status"] != "published" or out_of_time:
+    unreleased = any(one["kind"] == "unreleased" for one in rights.get("restrictions", ()))
+    if row["status"] != "published" or out_of_time or unreleased:
         return []
     names = rights.get("groups") or [one["detail"] for one in rights.get("restrictions", ()) if one["kind"] == "timed"]
     return [f"group:{name}" for name in names] or ["user"]
