@@ -87,7 +87,6 @@ def sections() -> dict[str, str]:
         "as-target": _features(kinds, "target"),
         "operations": _operations(kinds),
         "limits": _limits(kinds),
-        "catalogue-schema": f"```json\n{_catalogue_schema()}```\n",
         **{kind.name: _service(kind) for kind in kinds},
     }
 

@@ -54,7 +54,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
 
     Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
     """
-    job = job_of(path)
+    job = job_of(path, options.connectors)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
     async with AsyncExitStack() as stack:
         kept = None if asked.dry_run else await SqlStore.open(job.state_path, options.clock)

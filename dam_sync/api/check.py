@@ -84,7 +84,8 @@ class CheckedSides:
 
 async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
     """Findings, also what is wrong. Raises ConfigError when the job file itself cannot be read."""
-    job, options = job_of(path), options or RunOptions()
+    options = options or RunOptions()
+    job = job_of(path, options.connectors)
     findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
     findings.extend([finding async for finding in _about_state(job, options)])
     sides = CheckedSides()
@@ -106,15 +107,13 @@ async def _about_side(
 ) -> AsyncIterator[CheckResult]:
     side = job.source if role == "source" else job.target
     try:
-        for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))):
+        for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))) if options.transport is None else ():
             options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
-            if options.transport is None:
-                await refuse_unreachable(url, role)
+            await refuse_unreachable(url, role)
         budget = MemoryBudget(MEMORY_FOR_FILES)
         service = connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
         stack.push_async_callback(service.close)
         account = await service.probe()
-        side = job.source if role == "source" else job.target
         for finding in _about(role, account, with_credential=side.auth is not None):
             yield finding
         if role == "source" and service.limits.undated:

@@ -52,9 +52,9 @@ REPORT, PLAN = "the report", "the plan"
 async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
 
-    The report is not written to `options.html` here: what was done is told first.
+    The report is not written to `options.html` here: what was done is reported first.
     """
-    job, began, session = job_of(path), options.clock.monotonic(), None
+    job, began, session = job_of(path, options.connectors), options.clock.monotonic(), None
     prove_writable(options.html, REPORT)
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, options.clock)
@@ -91,7 +91,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
 
 async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and a target that only pretends."""
-    job, started = job_of(path), options.clock.monotonic()
+    job, started = job_of(path, options.connectors), options.clock.monotonic()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
@@ -128,7 +128,7 @@ async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
 
 async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | None, sample: str) -> Report:
     """`verify`: read both sides back and reconcile them."""
-    job = job_of(path)
+    job = job_of(path, options.connectors)
     level = level or job.policy.verify
     if level not in LEVELS:
         raise ConfigError(f"--level takes one of {', '.join(LEVELS)}, not {level}")

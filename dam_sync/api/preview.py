@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.api.sampling import first_assets
 from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.vocabulary import TermIndex
@@ -38,9 +39,7 @@ async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fit
             found.left_out += 1
             continue
         found.taken += 1
-        names = crosswalk.groups_of(asset, terms) if fitness.schema.groups is None else frozenset()
-        unknown = await target.unknown_groups(names) if names else frozenset()
-        drafted = crosswalk.draft(asset, "example", terms, unknown)
+        drafted = await drafted_for(target, fitness.schema, crosswalk, asset, "example", terms)
         parked = rejected(drafted) or fitness.unfit(asset, drafted.draft)
         if parked is not None:
             found.causes[parked.cause] += 1

@@ -39,7 +39,7 @@ def is_secret(key: str) -> bool:
 
 
 def resolve_secret(text: str) -> str:
-    """What a reference stands for, or the text itself when it is none. Raises ConfigError naming the reference."""
+    """The secret behind a reference; any other text as it is. Raises ConfigError naming the reference."""
     match = REFERENCE.fullmatch(text)
     if match is None:
         if OPENING in text:

@@ -113,10 +113,8 @@ class RunContext:
         self.accepted.extend(one for one in told if one not in self.accepted)
 
     async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
-        """The asset as mapped; groups that the target does not know are dropped or park it, as their rule says."""
-        names = self.crosswalk.groups_of(asset, terms) if self.target_schema.groups is None else frozenset()
-        unknown = await self.target.unknown_groups(names) if names else frozenset()
-        return self.crosswalk.draft(asset, marker, terms, unknown)
+        """The asset as mapped: see `drafted_for`."""
+        return await drafted_for(self.target, self.target_schema, self.crosswalk, asset, marker, terms)
 
     async def lag_left(self) -> float:
         """Seconds for which the target's index may still be behind the last run; 0 where none came to an end."""
@@ -133,3 +131,12 @@ class RunContext:
     def writers(self) -> int:
         """Assets written at once."""
         return max(1, self.target.limits.pace.at_once)
+
+
+async def drafted_for(
+    target: Service, schema: Schema, crosswalk: Crosswalk, asset: Asset, marker: str, terms: Mapping[str, TermIndex]
+) -> Drafted:
+    """The asset as mapped; groups that the target does not know are dropped or park it, as their rule says."""
+    names = crosswalk.groups_of(asset, terms) if schema.groups is None else frozenset()
+    unknown = await target.unknown_groups(names) if names else frozenset()
+    return crosswalk.draft(asset, marker, terms, unknown)

@@ -33,6 +33,7 @@ ORDER = (
     "glossary",
 )
 COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+SHOWN_FILE = re.compile(r"^<!-- file: (\S+\.json) -->$", re.MULTILINE)  # of this package, shown in its place
 
 
 def topics() -> Mapping[str, str]:
@@ -48,8 +49,13 @@ def text_of(topic: str) -> str:
     if topic not in known:
         hint = nearest(topic, known) or "`dam-sync help` lists the topics"
         raise ConfigError(f"there is no help topic {topic}", hint=hint)
-    return COMMENT.sub("", _source(topic))
+    text = SHOWN_FILE.sub(lambda found: f"```json\n{_read(found[1])}```", _source(topic))
+    return COMMENT.sub("", text)
 
 
 def _source(topic: str) -> str:
-    return files(__name__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
+    return _read(f"{topic}.md")
+
+
+def _read(name: str) -> str:
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")

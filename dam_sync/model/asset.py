@@ -53,7 +53,7 @@ class Placement:
 @dataclass(frozen=True, slots=True)
 class Rights:
     """Who may see the asset and when. groups: names of those who may, inherited ones included; empty: everybody who can
-    use the tenant. restrictions: what else narrows it; written only where `Schema.holds` names them."""
+    use the tenant. restrictions: what else narrows it; written only where `Capabilities.parts` names them."""
 
     release_at: datetime | None = None
     expires_at: datetime | None = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dam_sync.model.asset import Asset, Loss
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, Localized, Term
 
 UNREADABLE = "has a shape that is not documented"
 DAMAGED = "holds characters that are not valid Unicode, which were replaced by U+FFFD"
@@ -49,22 +49,33 @@ def flag_in(holder: Mapping[str, Json], key: str) -> bool:
 
 
 def damage_named(asset: Asset) -> Asset:
-    """The asset with a loss for each text in which a character is a replacement."""
+    """The asset with a loss for each part in which a character is a replacement."""
     parts = {
         "filename": asset.filename,
-        **{f"fields.{key}": value for key, value in asset.fields.items()},
-        "tags": sorted(asset.tags),
-        "placements": [place.path for place in asset.placements],
-        "rights": asset.rights,
+        "tags": asset.tags,
+        "placements": tuple(place.path for place in asset.placements),
+        "rights": (asset.rights.groups, asset.rights.restrictions),
     }
-    if REPLACEMENT not in repr(parts):
-        return asset
-    return replace(asset, losses=(*asset.losses, *_damage(parts)))
+    damaged: dict[str, object] = {f"fields.{key}": value for key, value in asset.fields.items() if _is_damaged(value)}
+    damaged |= {path: part for path, part in parts.items() if _is_damaged(part)}
+    losses = (Loss(path, DAMAGED, _around(value)) for path, value in damaged.items())
+    return replace(asset, losses=(*asset.losses, *losses)) if damaged else asset
 
 
-def _damage(parts: Mapping[str, object]) -> Iterator[Loss]:
-    for path, part in parts.items():
-        text = repr(part)
-        at = text.find(REPLACEMENT)
-        if at >= 0:
-            yield Loss(path, DAMAGED, text[max(0, at - _SHOWN // 2) : at + _SHOWN // 2])
+def _is_damaged(value: object) -> bool:
+    match value:
+        case str():
+            return REPLACEMENT in value
+        case tuple() | frozenset():
+            return any(map(_is_damaged, value))
+        case Term():
+            return _is_damaged(value.label) or _is_damaged(value.path)
+        case Localized():
+            return any(map(_is_damaged, value.texts.values()))
+    return REPLACEMENT in repr(value)
+
+
+def _around(value: object) -> str:
+    text = repr(value)
+    at = text.index(REPLACEMENT)
+    return text[max(0, at - _SHOWN // 2) : at + _SHOWN // 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 from pathlib import Path
@@ -22,7 +23,7 @@ def own_peak() -> int:
     process would be charged with its parent's memory. It is asked only where there is nothing else.
     """
     try:
-        peak = _PEAK.search(Path("/proc/self/status").read_text())
+        peak = peak_of(os.getpid())
     except OSError:
         peak = None
-    return 1024 * int(peak[1]) if peak else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak or 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +12,13 @@ import pytest
 
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.finding import GuardFinding, refuse
-from dam_sync.engine.guards.mass_deletion import FEW, Disappearance, emptied_target, unseen_source
+from dam_sync.engine.guards.mass_deletion import (
+    FEW,
+    Disappearance,
+    emptied_target,
+    refuse_incredible_listing,
+    unseen_source,
+)
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.engine.run_context import RunContext, RunControl
@@ -25,7 +31,7 @@ from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Account, Batch, Shard
 from dam_sync.model.values import Term
-from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.rows import LinkRow, Outcome, RunRow
 from dam_sync.store.store import SqlStore
 from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
 
@@ -63,6 +69,7 @@ class Desk:
     target_account: Account = field(default_factory=lambda: Account("t"))
     target_schema: Schema = TARGET
     control: RunControl = field(default_factory=RunControl)
+    run: RunRow = RunRow(1, 1, "run", datetime(2026, 1, 1, tzinfo=UTC), None, "running", None)
     told: list[str] = field(default_factory=list)
     waited: float = 0.0
 
@@ -173,6 +180,16 @@ async def test_what_the_source_counts(desk: Desk, total: int, links: int, gone: 
     told = await found(unseen_source(desk.session))
     assert [words in each.message for each in told] == ([True] if words else [])
     assert desk.source.asked == 0
+
+
+async def test_a_count_of_thousands_of_digits_is_compared_like_any_other(desk: Desk) -> None:
+    huge = int("9" * 4_000)
+    await linked(desk.store, 3)
+    desk.source_account = desk.target_account = Account("s", total=huge)
+    assert not await found(unseen_source(desk.session))
+    assert not await found(emptied_target(desk.session))
+    with pytest.raises(SafetyStop, match="its listing has 3"):
+        await refuse_incredible_listing(desk.session, 3)
 
 
 async def test_a_source_that_counts_nothing_is_asked_for_some_assets(desk: Desk) -> None:

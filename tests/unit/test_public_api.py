@@ -12,6 +12,9 @@ import pytest
 from ruamel.yaml import YAML
 
 import dam_sync
+from dam_sync.api.check import check_job
+from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
 from dam_sync.emulators.kit.library import schema_records, target_records
 from dam_sync.services import discover
@@ -190,3 +193,14 @@ async def test_connectors_that_are_passed_in_are_the_services_of_a_job(
     assert (await job.plan()).counts["created"] == 4
     with pytest.raises(dam_sync.ConfigError, match="my_library"):
         dam_sync.Job(**sides, mapping=MAPPING, folder=tmp_path)
+
+
+async def test_connectors_of_the_options_are_those_a_job_file_is_checked_against(tmp_path: Path) -> None:
+    only = RunOptions(connectors={TARGET: discover()[TARGET]})
+    path = tmp_path / "job.yaml"
+    side = "{kind: KIND, base_url: https://dam.example, auth: {flow: basic, login: me, password: '${env:NOT_SET}'}}"
+    text = f"version: 1\nname: one\nsource: {side}\ntarget: {side}\nmapping: mapping.yaml\n".replace("KIND", SOURCE)
+    path.write_text(text, encoding="utf-8")
+    for act in (check_job, plan_job, run_job):
+        with pytest.raises(dam_sync.ConfigError, match=f"there is no kind {SOURCE}"):
+            await act(path, only)

@@ -90,7 +90,7 @@ async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The target shows far fewer assets than are linked, and those asked for are not there. Its index may be behind
     its writes, so the count alone proves nothing."""
     known, total = await context.store.link_count(), context.target_account.total
-    if not known or (total is not None and total / known >= SHRUNK):
+    if not known or (total is not None and total >= known * SHRUNK):
         return
     if await target_is_empty(context):
         told = "shows no count" if total is None else f"shows {total:,} assets"
@@ -114,7 +114,7 @@ async def refuse_incredible_listing(context: RunContext, listed: int) -> None:
     what is linked. It is then forgotten, so that the next run lists again."""
     total = context.source_account.total or 0
     found = _few(await context.store.link_count(), listed, await known_gone(context.store))
-    if found is None and total and listed / total < SHRUNK:
+    if found is None and total > listed / SHRUNK:  # a total may have more digits than a float
         found = GuardFinding(f"the source counts {total:,} assets and its listing has {listed:,}", RIGHTS_HINT)
     await _refuse_listing(context, found)
 

@@ -101,7 +101,7 @@ class DocumentsTenant:
             shown = await self.api.get(facts.RELEASE, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
                 text = str((shown.get("server") or {}).get("distributionVersion") or "")
-                names = list((shown.get("repository") or {}).keys())
+                names = list((shown.get("repository") or {}).keys())  # of an object; a list is refused
         except NotFound:
             shown = await self.api.get(facts.CMIS, "/json/cmis")
             with interpreting_response("the repositories"):

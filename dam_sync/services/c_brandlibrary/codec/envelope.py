@@ -110,7 +110,7 @@ def _related(part: Json, included: Mapping[tuple[Json, str], Json]) -> list[Json
     data = part.get("data", part) if isinstance(part, dict) else part
     rows = data if isinstance(data, list) else [data] if data else []
     for row in rows:
-        if not isinstance(row, dict) or not is_textual(row.get("id")):
+        if not _is_resource(row):
             raise ContractBroken(f"a relationship names {row!r:.60}, which has no id")
     named = {str(row["id"]): row.get("type") for row in rows}
     return [

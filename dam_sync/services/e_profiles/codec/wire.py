@@ -230,8 +230,11 @@ def metadata_type_of(row: Json) -> str:
 
 @interprets_response
 def names_of(reply: Json) -> frozenset[str]:
-    """The names of the rows of a list."""
-    return frozenset(member_text(row, "name") or str(row["name"]) for row in items_of(reply))
+    """The names of the rows of a list. Raises ContractBroken for a row without one."""
+    names = [member_text(row, "name") for row in items_of(reply)]
+    if not all(names):
+        raise TypeError("a row has no name")
+    return frozenset(names)
 
 
 @interprets_response
