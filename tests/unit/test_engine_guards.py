@@ -37,6 +37,7 @@ from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
 
 ONE = Shard("one")
 LEASE = timedelta(minutes=5)
+RUN = RunRow(1, 1, "run", datetime(2026, 1, 1, tzinfo=UTC), None, "running", None)
 LIMITS = Limits(100, Pace(), lag=timedelta(seconds=30))
 
 
@@ -69,7 +70,7 @@ class Desk:
     target_account: Account = field(default_factory=lambda: Account("t"))
     target_schema: Schema = TARGET
     control: RunControl = field(default_factory=RunControl)
-    run: RunRow = RunRow(1, 1, "run", datetime(2026, 1, 1, tzinfo=UTC), None, "running", None)
+    run: RunRow = RUN
     told: list[str] = field(default_factory=list)
     waited: float = 0.0
 
