@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 .DEFAULT_GOAL := help
+# the suites start hundreds of processes, which would all compile the package again
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup fmt check test conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
 
