@@ -1,4 +1,4 @@
-"""Moves digital-asset libraries between services that disagree about everything, and keeps them in step.
+"""Moves digital-asset libraries between services and keeps them in step.
 
     job = dam_sync.Job.load("job.yaml")
     report = await job.run(progress=print)
@@ -8,7 +8,7 @@
         async for asset in service.assets():
             print(asset.id, asset.filename)
 
-Only the names in `__all__` are promised. Each is imported when it is first used, so that `import dam_sync` is cheap.
+Only the names in `__all__` are public. Each is imported when it is first used, so that `import dam_sync` is cheap.
 """
 
 from __future__ import annotations

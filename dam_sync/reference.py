@@ -36,7 +36,7 @@ EXITS = (
     (5, "temporary, or stopped by Ctrl-C: run again"),
     (6, "safety stop"),
     (7, "access denied"),
-    (8, "stopped at a limit asked for"),
+    (8, "stopped at a limit that was set"),
     (10, "the plan has changes (`plan --detailed-exitcode`)"),
 )
 ABILITIES = {
@@ -129,7 +129,7 @@ def _exposure() -> str:
 
 
 def _service(kind: Connector) -> str:
-    """All that the code knows of one service."""
+    """Everything the code knows about one service."""
     parts = {
         "In a job file": _example(kind),
         "Authentication": _flows(kind),
@@ -202,7 +202,7 @@ def _limits(kinds: Sequence[Connector]) -> str:
 
 
 def _orphans(kind: Connector) -> str:
-    """What is not cleaned up because no call finds or ends it."""
+    """Leftovers that no call finds or ends."""
     rows = [(each.what, _lasts(each.lasts), f"wire {each.where}") for each in kind.leaves]
     intro = "No call finds or ends these; the next run cleans up everything else.\n\n"
     return intro + _table(("What", "For how long", "Source"), rows) if rows else ""

@@ -44,5 +44,5 @@ class LruCache(Generic[K, V]):
         return self._values.pop(key, None)
 
     def snapshot(self) -> Mapping[K, V]:
-        """A copy of all entries; counts as no use."""
+        """A copy of all entries; does not count as use."""
         return dict(self._values)

@@ -1,4 +1,4 @@
-"""Polling: ask until there is a result or time is up."""
+"""Polling: call until there is a result or time is up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things to be done by one for all who ask at the same time."""
+"""Single-flight helpers: the first caller does the work, concurrent callers share the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """Something to be learnt by calls, once, however many ask at the same time; a failure is not remembered."""
+    """Loads a value once, however many callers request it at the same time; a failure is not cached."""
 
     def __init__(self, load: Callable[[], Awaitable[T]]) -> None:
         self._load = load
@@ -21,7 +21,7 @@ class SingleFlight(Generic[T]):
         self._turns = KeyedLock()
 
     async def get(self) -> T:
-        """The value, loaded by the first who asks."""
+        """The value, loaded by the first caller."""
         if self._known is None:
             async with self._turns.of(""):
                 if self._known is None:
@@ -29,13 +29,13 @@ class SingleFlight(Generic[T]):
         return self._known[0]
 
     async def again(self) -> T:
-        """The value as it is now."""
+        """The value, loaded again."""
         self._known = None
         return await self.get()
 
     @property
     def now(self) -> T | None:
-        """The value where it is known already; no call."""
+        """The value if it is already loaded, without a call."""
         return self._known[0] if self._known else None
 
     async def renewed(self, stale: T) -> T:
@@ -45,23 +45,23 @@ class SingleFlight(Generic[T]):
         return await self.get()
 
     def put(self, value: T) -> None:
-        """What is known from now on."""
+        """Set the value."""
         self._known = (value,)
 
     def forget(self) -> None:
-        """Learn it anew when it is asked for next."""
+        """Load it again on the next request."""
         self._known = None
 
 
 class KeyedLock:
-    """One writer at a time for each name; the others come when it is done and look first."""
+    """One holder at a time for each key; those that wait should look again before they write."""
 
     def __init__(self) -> None:
         self._busy: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
     async def of(self, name: str) -> AsyncIterator[None]:
-        """Waits until nobody has the turn."""
+        """Hold the lock of a key; waits until it is free."""
         while name in self._busy:
             await self._busy[name].wait()
         done = self._busy[name] = asyncio.Event()
@@ -72,11 +72,11 @@ class KeyedLock:
             done.set()
 
 
-LOOK_AGAIN = 2.0  # seconds before a look that showed nothing is repeated
+LOOK_AGAIN = 2.0  # seconds before a check without result is repeated
 
 
 class Proven:
-    """Forms of request that no document shows, proven by their effect when they are first used on a connection."""
+    """Undocumented request forms, verified by their effect on first use of a connection."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -85,18 +85,18 @@ class Proven:
         self._turns = KeyedLock()
 
     def proven(self, forms: Iterable[str]) -> bool:
-        """Whether all of these are."""
+        """Whether all of these forms are proven."""
         return self._proven.issuperset(forms)
 
     def new(self, forms: Iterable[str]) -> set[str]:
-        """Those whose first use is still to come; an estimate counts them once."""
+        """Forms not used yet; an estimate counts their check once."""
         fresh = set(forms) - self._proven - self._foretold
         self._foretold |= fresh
         return fresh
 
     async def holds(self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True) -> bool:
-        """Whether a form had the effect that `look` looks for; one caller looks, the others wait for it. No call for a
-        form that is proven. patient: looks again after a while before it says no."""
+        """Whether a form had the effect that `look` checks; one caller checks, the others wait for it. No call for a
+        proven form. patient: checks again after a while before returning False."""
         if form in self._proven:
             return True
         async with self._turns.of(form):

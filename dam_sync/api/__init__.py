@@ -1,1 +1,1 @@
-"""The composition root: puts a job together from its parts; the only room that knows everybody."""
+"""The composition root: assembles a job from its parts; the only package that knows all others."""

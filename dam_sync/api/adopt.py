@@ -1,4 +1,4 @@
-"""`adopt`: links what is at the target already; nothing is written to either service."""
+"""`adopt`: links assets that are already at the target; nothing is written to either service."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
 LINK, SKIP = "link", "skip"
-AT_ONCE = 500  # links copied in one go
+AT_ONCE = 500  # links copied per transaction
 LARGEST_CSV = 50_000_000
 ID_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.NUMBER, FieldKind.URL})
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What the operator asked for. by_field: the target's field that holds source ids; ambiguous: a CSV to write;
+    """Options of `adopt`. by_field: the target's field that holds source ids; ambiguous: a CSV to write;
     decisions: the same CSV, filled in by a person."""
 
     dry_run: bool = False
@@ -50,9 +50,9 @@ class Adoption:
 
 
 async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption) -> Report:
-    """Match the assets of both sides and, unless it is a dry run, keep the links of certain matches. Safe to repeat.
+    """Match the assets of both sides and, unless it is a dry run, save the links of certain matches. Safe to repeat.
 
-    Raises StoreBusy while a run of the job is going on, ConfigError for a field or a decision that does not exist.
+    Raises StoreBusy during a run of the job, ConfigError for a field or a decision that does not exist.
     """
     job = job_of(path, options.connectors)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
@@ -90,8 +90,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
 
 
 async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None:
-    """Copy the links of certain matches, and give each linked asset its file name; so many at a time, for memory must
-    not grow with the library."""
+    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset."""
     matches = candidates.matches(certain=True)
     while batch := list(islice(matches, AT_ONCE)):
         links = await found.links([match.source for match in batch])
@@ -106,7 +105,7 @@ def _refuse_field(key: str, target: Schema) -> None:
     known = target.fields.get(key)
     if known is None or known.kind not in ID_KINDS:
         usable = ", ".join(sorted(name for name, one in target.fields.items() if one.kind in ID_KINDS))
-        problem = "the target has no such field" if known is None else f"it holds {known.kind.value}, not ids"
+        problem = "the target has no such field" if known is None else f"it contains {known.kind.value}, not ids"
         raise ConfigError(f"--by-field {key}: {problem}", hint=f"name one of: {usable}")
 
 
@@ -138,13 +137,13 @@ def _rows(path: Path) -> Iterator[Iterator[tuple[int, dict[str, str]]]]:
     """The rows of a CSV with the columns of ours, and their line numbers. Raises ConfigError."""
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
-            raise ConfigError(f"{path} is not a file of at most {LARGEST_CSV // 1_000_000} MB")
+            raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
         with path.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.DictReader(text)
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
                 hint = "write the list with `adopt JOB --csv FILE` and fill in its column `decision`"
-                raise ConfigError(f"{path}:1: there is no column {', '.join(missing)}", hint=hint)
+                raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
             yield ((reader.line_num, row) for row in reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error
@@ -158,12 +157,14 @@ def read_decisions(path: Path) -> dict[str, str]:
         for line, row in rows:
             decision = (row["decision"] or "").strip().casefold()
             if decision not in ("", LINK, SKIP):
-                raise ConfigError(f"{path}:{line}: decision is {decision!r}", hint=f"write {LINK}, {SKIP} or nothing")
+                raise ConfigError(
+                    f"{path}:{line}: the decision is {decision!r}", hint=f"write {LINK} or {SKIP}, or leave it empty"
+                )
             if decision == LINK:
                 source, target = unguarded(row["source"] or ""), unguarded(row["target"] or "")
                 if found.setdefault(source, target) != target or taken.setdefault(target, source) != source:
                     problem = f"{path}:{line}: {source} or {target} is in two rows with the decision {LINK}"
-                    raise ConfigError(problem, hint="keep one of the rows")
+                    raise ConfigError(problem, hint="remove one of the rows")
     return found
 
 
@@ -172,5 +173,5 @@ def _write_ambiguous(path: Path, candidates: Candidates) -> None:
         writer = csv.writer(out)
         writer.writerow(COLUMNS)
         for match in candidates.matches(certain=False):
-            ids = guarded(match.source), guarded(match.target)  # as they are, for they are read back
+            ids = guarded(match.source), guarded(match.target)  # unchanged, because they are read back
             writer.writerow([*ids, csv_cell(match.how), csv_cell(match.reason), ""])

@@ -1,4 +1,4 @@
-"""Files that a verb writes besides the state: reports, lists, scratch copies; what their disks say, in words."""
+"""Files that a command writes besides the state: reports, lists, scratch copies; file system errors in plain words."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ELSEWHERE = "free some space there, or name a file on another disk"
 
 @contextmanager
 def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
-    """A text file, all of it or none: what was there before stays until the new one is whole.
+    """Write a text file completely or not at all: an old file stays until the new one is complete.
 
-    `what` names it in errors. Raises DiskFull, or ConfigError where the file cannot be written.
+    `what` names it in errors. Raises DiskFull, or ConfigError if the file cannot be written.
     """
     with _told(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
-        apart = path.exists() and not path.is_file()  # a pipe or a device takes what comes
+        apart = path.exists() and not path.is_file()  # a pipe or device cannot be replaced
         handle, part = (os.open(path, os.O_WRONLY), path) if apart else _new_beside(path)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
@@ -41,7 +41,7 @@ def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
 
 
 def prove_writable(path: Path | None, what: str) -> None:
-    """Raises ConfigError or DiskFull now, rather than after days of work; leaves nothing behind."""
+    """Raise ConfigError or DiskFull now rather than after days of work; leaves nothing behind."""
     if path is None or (path.exists() and not path.is_file()):
         return
     with _told(path, what):
@@ -55,14 +55,14 @@ def prove_writable(path: Path | None, what: str) -> None:
 
 
 def _new_beside(path: Path) -> tuple[int, Path]:
-    """A new file for its owner alone, of a name that nobody can have taken or linked before. Raises OSError."""
+    """Create a file readable by its owner only, under an unpredictable name. Raises OSError."""
     handle, name = mkstemp(suffix=".part", prefix=f".{path.name[:100]}.", dir=path.parent)
     return handle, Path(name)
 
 
 @contextmanager
 def scratch_dir(purpose: str) -> Iterator[Path]:
-    """A folder for copies that nobody needs afterwards. Raises DiskFull, or ConfigError where none can be made."""
+    """A temporary folder. Raises DiskFull, or ConfigError if it cannot be created."""
     try:
         with TemporaryDirectory(prefix=f"dam-sync-{purpose}-", ignore_cleanup_errors=True) as name:
             try:
@@ -74,23 +74,23 @@ def scratch_dir(purpose: str) -> Iterator[Path]:
     except OSError as error:
         if full := next((name for name in _usual_folders() if _is_full(name)), ""):
             raise _no_scratch(full) from error
-        hint = "name a folder that this user may write in TMPDIR"
-        raise ConfigError(f"no scratch folder can be made ({error.strerror or error})", hint=hint) from error
+        hint = "set TMPDIR to a folder that this user can write to"
+        raise ConfigError(f"no temporary folder can be created ({error.strerror or error})", hint=hint) from error
 
 
 def _no_scratch(folder: str) -> DiskFull:
-    hint = "free some space there, or name a folder on another disk in TMPDIR, and run the same command again"
-    return DiskFull(f"no room left in {folder} for a scratch copy of the state", hint=hint)
+    hint = "free some space there, or set TMPDIR to a folder on another disk, and run the same command again"
+    return DiskFull(f"no space left in {folder} for a temporary copy of the state", hint=hint)
 
 
 def _usual_folders() -> Iterator[str]:
-    """Where scratch folders are looked for, those that were asked for first."""
+    """Candidates for the temporary folder, configured ones first."""
     yield from (os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name))
     yield from ("/tmp", "/var/tmp")
 
 
 def _is_full(folder: str) -> bool:
-    """Whether that is why nothing can be made in a folder."""
+    """Whether the disk of a folder is full."""
     try:
         with TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(PROBE_BYTES))
@@ -102,8 +102,8 @@ def _is_full(folder: str) -> bool:
 def translate_os_error(error: OSError, path: Path, what: str) -> DamSyncError:
     """What an error of the file system means to the operator."""
     if error.errno in NO_ROOM:
-        return DiskFull(f"no room left to write {what} {path}", hint=f"{ELSEWHERE}, and run the same command again")
-    hint = "name a file that this user may write"
+        return DiskFull(f"no space left to write {what} {path}", hint=f"{ELSEWHERE}, and run the same command again")
+    hint = "name a file that this user can write"
     return ConfigError(f"{what} {path} cannot be written ({error.strerror or error})", hint=hint)
 
 

@@ -26,13 +26,13 @@ from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.content import MemoryBudget, content_of
 
-MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of the usual 16 MiB: one is read while two are sent
+MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of 16 MiB: one is read while two are sent
 SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class ConnectedJob:
-    """A job with both its services connected, proved and described, and the mapping compiled against them."""
+    """A job with both services connected and probed, their schemas, and the mapping compiled against them."""
 
     job: JobConfig
     source: Service
@@ -45,12 +45,14 @@ class ConnectedJob:
     budget: MemoryBudget
 
 
-NO_MARKER = "no field is the marker: a create whose response is lost would be parked, never found again"
-MARKER_HINT = "mark an optional, searchable text field by `{marker: true}`; to go without one, write `marker: none`"
+NO_MARKER = (
+    "no field is the marker: if the response to a create is lost, the asset is parked because it cannot be found again"
+)
+MARKER_HINT = "give an optional, searchable text field the line `{marker: true}`, or write `marker: none` to go without"
 
 
 def refuse_unmarked(crosswalk: Crosswalk) -> None:
-    """Raises MappingError for a mapping without a marker that does not say `marker: none`."""
+    """Raise MappingError for a mapping without a marker that does not say `marker: none`."""
     if not crosswalk.marked:
         raise MappingError(NO_MARKER, hint=MARKER_HINT)
 
@@ -71,7 +73,7 @@ def connect(
     may_write: Callable[[], None] | None = None,
     attempts: int | None = None,
 ) -> Service:
-    """One side of a job, not yet proved. Raises ConfigError when a secret does not resolve."""
+    """One side of a job, not probed yet. Raises ConfigError if a secret does not resolve."""
     side = job.source if role == "source" else job.target
     limits, connector = job.limits, (options.connectors or discover())[side.kind]
     context = Context(
@@ -99,9 +101,9 @@ def connect(
 async def connected(
     job: JobConfig, options: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
 ) -> AsyncIterator[ConnectedJob]:
-    """Both services, proved and described, and the mapping compiled. A dry one cannot write, by construction.
+    """Both services connected and probed, and the mapping compiled. In a dry run neither can write.
 
-    may_write: asked before each call that may write to the target; raises when it must not be sent.
+    may_write: awaited before each call that may write to the target; raises if it must not be sent.
     """
     async with AsyncExitStack() as stack:
         budget = MemoryBudget(MEMORY_FOR_FILES)
@@ -124,7 +126,7 @@ async def connected(
 
 
 def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: RunOptions) -> RunContext:
-    """What the engine works with."""
+    """The context that the engine works with."""
     job = opened.job
     return RunContext(
         job=job.name,
@@ -156,7 +158,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
 
 
 def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: RunOptions) -> Contents:
-    """How the bytes of one side's files are got: checked, and never more of them in memory than the budget."""
+    """Reads the files of one side: checked, and within the memory budget."""
     spool = opened.job.state_path.parent / "spool"
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`check`: everything that can be known before anything moves, everything wrong at once."""
+"""`check`: everything that can be known before anything moves, with all problems at once."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
 MOST_SKEW = timedelta(minutes=5)
-CONTAINERS = 5_000  # of the source, looked at for those that the mapping selects
+CONTAINERS = 5_000  # containers of the source searched for those that the mapping selects
 SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of a check. An exit code above 0 makes it a fault; `warns`: to be looked at before anything moves."""
+    """One line of a check. An exit code above 0 makes it a fault; `warns`: to be reviewed before anything moves."""
 
     subject: str
     message: str
@@ -55,7 +55,8 @@ class CheckResult:
 
     @classmethod
     def of(cls, subject: str, error: DamSyncError) -> Iterator[CheckResult]:
-        """One result, or one for each diagnostic. What would park an asset is configuration here: nothing ran."""
+        """One result, or one for each diagnostic. An error that would park an asset in a run counts as a configuration
+        error here."""
         diagnostics: tuple[Diagnostic, ...] = getattr(error, "diagnostics", ())
         for each in diagnostics:
             message = f"{each.file}:{each.line}: {each.key}: {each.message}"
@@ -76,14 +77,14 @@ class CheckResult:
 
 @dataclass(slots=True)
 class CheckedSides:
-    """What answered: both services with their schemas, and the compiled mapping where there is one."""
+    """The services that responded, with their schemas, and the compiled mapping if there is one."""
 
     services: dict[str, tuple[Service, Schema]] = field(default_factory=dict)
     crosswalk: Crosswalk | None = None
 
 
 async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
-    """Findings, also what is wrong. Raises ConfigError when the job file itself cannot be read."""
+    """All results, including faults. Raises ConfigError if the job file itself cannot be read."""
     options = options or RunOptions()
     job = job_of(path, options.connectors)
     findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
@@ -94,7 +95,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
             findings.extend([finding async for finding in _about_side(job, role, options, sides, stack)])
         findings.extend(_about_mapping(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
-            options.progress.phase = "trying the mapping on a few assets"
+            options.progress.phase = "testing the mapping on a few assets"
             try:
                 findings.extend([finding async for finding in about(job, sides)])
             except DamSyncError as error:
@@ -118,7 +119,9 @@ async def _about_side(
             yield finding
         if role == "source" and service.limits.undated:
             text = f"changes of {' and '.join(service.limits.undated)} alone do not change an asset's date"
-            yield CheckResult("source deltas", text, "later runs see them with `run JOB --full` only")
+            yield CheckResult(
+                "source deltas", text, "use `run JOB --full` from time to time; only a full run finds them"
+            )
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])
         sides.services[role] = service, await service.schema()
@@ -128,10 +131,10 @@ async def _about_side(
 
 
 async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
-    """Where the state is, and whether a copy of it is newer than what was written."""
+    """Where the state is, and whether its last export is older than what was written."""
     named = "" if job.state else "; the job names none"
     if not job.state_path.exists():
-        yield CheckResult("state", f"{job.state_path}, made by the first run{named}")
+        yield CheckResult("state", f"{job.state_path}, created by the first run{named}")
         return
     yield CheckResult("state", f"{job.state_path}{named}")
     try:
@@ -144,12 +147,12 @@ async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[Che
     export, ended = last_export(job), runs[0].ended_at if runs else None
     if links and (export is None or (ended is not None and export < ended)):
         when = "was never exported" if export is None else f"was exported before the last run, {instant_text(export)}"
-        hint = "`dam-sync state JOB export -o FILE`: without it a lost state has to be found again by `adopt`"
+        hint = "`dam-sync state JOB export -o FILE`: without an export, a lost state has to be rebuilt by `adopt`"
         yield CheckResult("state export", f"the state of {links:,} assets {when}", hint, warns=True)
 
 
 async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
-    """Groups that the mapping writes and the target does not have, where it lists none and each is looked up."""
+    """Groups that the mapping writes but the target lacks, if it does not list groups and each has to be looked up."""
     crosswalk = sides.crosswalk
     if crosswalk is None or sides.services["target"][1].groups is not None:
         return
@@ -157,13 +160,13 @@ async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
     if unknown and crosswalk.plan.groups is not None:
         parks = crosswalk.plan.groups.on_error is ValueOutcome.PARKED
         fate = "every asset with one of them is parked" if parks else "they are dropped, each as a named loss"
-        hint = "make them at the target, or map `security: groups` to those it has"
+        hint = "create them at the target, or map `security: groups` to existing ones"
         message = f"the target has no group or user {', '.join(sorted(unknown))}; {fate}"
         yield CheckResult("target groups", message, hint, MappingError.exit_code if parks else 0, warns=True)
 
 
 async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
-    """Containers that the mapping selects by and the source does not have."""
+    """Containers in `select` that the source does not have."""
     wanted = set(sides.crosswalk.selection.containers) if sides.crosswalk else set()
     source = sides.services["source"][0] if wanted else None
     if source is None or Operation.CONTAINERS not in source.capabilities:
@@ -182,7 +185,7 @@ async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterato
 
 
 async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
-    """What would become of the first assets of the source."""
+    """What would happen to the first assets of the source."""
     if sides.crosswalk is None:
         return
     source, (target, schema) = sides.services["source"][0], sides.services["target"]
@@ -191,7 +194,7 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
     found = await preview_of(source, target, sides.crosswalk, fitness)
     if not found.taken:
         if found.left_out:
-            hint = "look at `select` in the mapping file"
+            hint = "check `select` in the mapping file"
             yield CheckResult("assets", f"none of the first {found.left_out} assets is selected", hint, warns=True)
         return
     yield _told(found)
@@ -202,7 +205,7 @@ def _told(found: Preview) -> CheckResult:
         return CheckResult("assets", f"the first {found.taken} assets can be written")
     causes = found.causes.most_common(SHOWN)
     words = "; ".join(f"{cause} ({number}): {found.examples[cause]}" for cause, number in causes)
-    hint = "mend the lines of the mapping file that are named, or the values at the source"
+    hint = "correct the named lines of the mapping file, or the values at the source"
     if found.parked == found.taken:
         text = f"every one of the first {found.taken} assets would be parked: {words}"
         return CheckResult("assets", text, hint, MappingError.exit_code)
@@ -229,7 +232,7 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
         hint = f"{NOTHING_HINT}, run with --accept-changes"
         yield CheckResult("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
     if abs(account.clock_skew) > MOST_SKEW:
-        hint = "set this machine's clock; deltas and token lifetimes depend on it"
+        hint = "set the clock of this computer; deltas and token lifetimes depend on it"
         yield CheckResult(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
     yield from (CheckResult(f"{role} rights", note) for note in account.notes)
 
@@ -238,7 +241,7 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
     try:
         if len(sides.services) < 2:
             refuse_faulty(reading_of_job(job))
-            yield CheckResult("mapping", "reads well; not compared, for a schema is missing", warns=True)
+            yield CheckResult("mapping", "has valid syntax; not compiled, because a schema is missing", warns=True)
             return
         (_, source), (_, target) = sides.services["source"], sides.services["target"]
         document, crosswalk = compile_reading(reading_of_job(job), source, target)
@@ -248,7 +251,8 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
         return
     sides.crosswalk = crosswalk
     yield from (
-        CheckResult("mapping test", str(failure), "mend the line or the test", exit_code=2) for failure in failures
+        CheckResult("mapping test", str(failure), "correct the field rule or the test", exit_code=2)
+        for failure in failures
     )
     yield CheckResult("mapping", f"writes {len(crosswalk.writes)} fields, reads {len(crosswalk.reads)} paths")
     if not crosswalk.marked:

@@ -1,4 +1,4 @@
-"""The Python interface to one service: connect to it, ask what it is, read its assets."""
+"""The Python interface to one service: connect to it, describe it, read its assets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dam_sync.store.credential_store import FileCredentialStore
 
 
 class ConnectedService:
-    """A service that is read, never written to. It is open inside the block of `connect`."""
+    """A service opened for reading; it is never written to. It is open inside the block of `connect`."""
 
     def __init__(self, kind: str, service: Service) -> None:
         self.kind = kind
@@ -44,7 +44,7 @@ class ConnectedService:
     async def assets(self, *, changed_since: datetime | None = None) -> AsyncIterator[Asset]:
         """The assets of the library, or those changed since; what is in the trash is left out.
 
-        An asset that is changed meanwhile may come twice. Wrap it in `contextlib.aclosing` to leave the loop early.
+        An asset that changes meanwhile may be returned twice. Wrap it in `contextlib.aclosing` to leave the loop early.
         """
         await self.schema()
         async with closing(self._service.shards(Window(since=changed_since))) as shards:
@@ -57,12 +57,12 @@ class ConnectedService:
                                 yield asset
 
     async def _asset(self, entry: Entry) -> Asset | None:
-        """The asset of a row; services list some of them by id only."""
+        """The asset of an entry; some listings return only ids."""
         if entry.asset is not None or entry.deleted:
             return entry.asset
         try:
             return await self._service.fetch(entry.id)
-        except NotFound:  # deleted since it was listed
+        except NotFound:  # deleted after it was listed
             return None
 
 

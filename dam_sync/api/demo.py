@@ -1,4 +1,4 @@
-"""The main job with nothing to install or own: two emulated tenants, a made-up library, plan, run, verify."""
+"""A complete migration without an account: two emulated tenants, a generated library, plan, run, verify."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from dam_sync.emulators.kit.library import MARKS, write_empty_tenant, write_libr
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.errors import DamSyncError
 
-READY = ("a_hypermedia", "e_profiles")  # the pair with a mapping written by hand
+READY = ("a_hypermedia", "e_profiles")  # the pair with a handwritten mapping
 READY_SECONDS = 60
 SHOWN_TO_MORE = ("archived_as_published", "groups_widened")
-"""What the demonstration accepts: some of its assets are archived, and in some services all of them have a group."""
+"""Exposure rules that the demo accepts: some of its assets are archived, and in some services all of them have a
+group."""
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What is to be shown: how many assets, from which kind to which, and where: see `demo_folder`."""
+    """Options of a demo: how many assets, from which kind to which, and the folder."""
 
     folder: Path
     assets: int = 300
@@ -39,15 +40,15 @@ class Demo:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a mapping written by hand; else one is suggested from the two schemas."""
+        """Whether there is a handwritten mapping; otherwise one is suggested from the two schemas."""
         return (self.source, self.target) == READY
 
 
 async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
-    """Gives the exit code: 0 when every asset is equal on both sides."""
+    """Run the demo. Returns the exit code: 0 if every asset is equal on both sides."""
     folder = demo.folder.resolve()
     foreign = prepare(folder)
-    tell(f"making a library of {demo.assets} assets in {folder}")
+    tell(f"generating a library of {demo.assets} assets in {folder}")
     catalogue = write_library(folder, demo.assets)
     empty = write_empty_tenant(folder, like_the_source=not demo.ready)
     keep(folder, foreign)
@@ -72,7 +73,7 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
 
 
 def _emulate(kind: str) -> list[str]:
-    """What `emulate` is called with."""
+    """Arguments of the `emulate` command."""
     trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated}
     return [kind, *(text for key, value in options.items() for text in ("--option", f"{key}={json.dumps(value)}"))]
@@ -80,7 +81,7 @@ def _emulate(kind: str) -> list[str]:
 
 @asynccontextmanager
 async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
-    """One emulated service in a process of its own; gives its address and stops it afterwards."""
+    """Start an emulated service in a process of its own, return its URL, and stop it afterwards."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "dam_sync", "emulate", "--json", *arguments, stdout=asyncio.subprocess.PIPE
     )
@@ -94,7 +95,7 @@ async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
 
 async def _address(process: asyncio.subprocess.Process) -> str:
     if process.stdout is None:
-        raise DamSyncError("the emulated service gave no URL")
+        raise DamSyncError("the emulated service printed no URL")
     line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS)
     if not line:
         raise DamSyncError("the emulated service did not start", hint="start it alone: dam-sync emulate a_hypermedia")
@@ -103,7 +104,7 @@ async def _address(process: asyncio.subprocess.Process) -> str:
 
 
 def _like(options: RunOptions, **changes: Path) -> RunOptions:
-    """The same options with other outputs, stopped by the same Ctrl-C."""
+    """A copy of the options with other outputs, stopped by the same Ctrl-C."""
     return RunOptions(**changes, control=options.control, progress=options.progress, clock=options.clock)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The folder of a demonstration: an empty one, or one that an earlier demonstration made; only its own files go."""
+"""The folder of a demo: empty, or created by an earlier demo, of which only its own files are removed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ OWN = (
     *("plan.json", "report.html", "job.yaml", "mapping.yaml"),
     *("demo.db", "demo.db-wal", "demo.db-shm", "demo.exported", "demo.vault"),
 )
-"""What a demonstration writes beside the library."""
+"""Files that a demo writes besides the library."""
 
 
 def prepare(folder: Path) -> frozenset[Path]:
-    """Make the folder, or remove what an earlier demonstration left in it; the files that are in it then, which are not
-    ours. Raises ConfigError for a folder that has files and no stamp of ours, and leaves it as it is."""
+    """Create the folder, or remove the files of an earlier demo. Returns the files in it that are not ours. Raises
+    ConfigError for a folder that has files but was not created by a demo, and leaves it unchanged."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         stamp = folder / STAMP
@@ -26,7 +26,7 @@ def prepare(folder: Path) -> frozenset[Path]:
             _remove(folder, stamp.read_text(encoding="utf-8").splitlines())
         elif any(folder.iterdir()):
             raise ConfigError(
-                f"{folder} has files that no demonstration made; nothing was touched",
+                f"{folder} contains files that no demo created; nothing was changed",
                 hint="name an empty or a new folder with --dir",
             )
         foreign = _files(folder)
@@ -38,8 +38,8 @@ def prepare(folder: Path) -> frozenset[Path]:
 
 
 def keep(folder: Path, foreign: frozenset[Path]) -> None:
-    """Write down what may be removed the next time: what is in the folder now and was not before, and what is yet to be
-    written there."""
+    """Record which files the next demo may remove: those in the folder now that were not there before, and those still
+    to be written."""
     names = sorted(str(path.relative_to(folder)) for path in _files(folder) - foreign - {folder / STAMP})
     with atomic_write(folder / STAMP, "the stamp") as out:
         out.write("\n".join([*OWN, *names]) + "\n")
@@ -50,7 +50,7 @@ def _files(folder: Path) -> frozenset[Path]:
 
 
 def _remove(folder: Path, names: list[str]) -> None:
-    """Remove these files, and the folders that are empty then; never anything outside, never through a link."""
+    """Remove these files and the folders that become empty; nothing outside the folder, and nothing through a link."""
     root = folder.resolve()
     for name in names:
         path = root / name
@@ -59,5 +59,5 @@ def _remove(folder: Path, names: list[str]) -> None:
     inside = {parent for name in names for parent in (root / name).parents if parent != root}
     for path in sorted(inside, key=lambda one: -len(one.parts)):
         if path.is_relative_to(root) and not path.is_symlink():
-            with suppress(OSError):  # somebody's file is in it, or it is gone
+            with suppress(OSError):  # not empty, or already gone
                 path.rmdir()

@@ -1,5 +1,4 @@
-"""How long a run will take, told by its plan: what the plan did itself took its time, what it only pretended is counted
-in calls."""
+"""Estimates the duration of a run: measured time for what the dry run did, call counts for what it simulated."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Service
 
-ANSWERING = 0.2  # seconds that a call is expected to take where none was made
-HOPS = 2  # answers of storage before a file comes: links mostly lead to others
+ANSWERING = 0.2  # seconds that a call is expected to take if none was measured
+HOPS = 2  # responses of storage before a file arrives: most links redirect
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +28,22 @@ class Speed:
 
     @classmethod
     def of(cls, service: Service) -> Speed:
-        """As the plan found it."""
+        """The speed measured by the plan."""
         tempo = service.measured_pace
         answering = ANSWERING if tempo.answering is None else tempo.answering
         return cls(tempo.pace, answering, service.limits.pace.at_once, service.limits.processing_time.total_seconds())
 
     @property
     def each(self) -> float:
-        """Seconds a call where one goes after the other."""
+        """Seconds per call when calls are made one after another."""
         return max(self.answering, self.at_rate(1))
 
     def at_rate(self, calls: int) -> float:
-        """Seconds that the service's rate asks for; 0 where it has none."""
+        """Seconds needed at the service's rate limit; 0 without a limit."""
         return calls / sustained(self.pace.per_second) if self.pace.per_second else 0.0
 
     def at_once(self, calls: int, together: int) -> float:
-        """Seconds of calls of which so many are under way together."""
+        """Seconds for calls of which `workers` are under way at once."""
         return calls * self.answering / max(1, min(together, self.pace.at_once))
 
 
@@ -59,18 +58,18 @@ class PlannedTime:
     made: int
     files: int
     size: int
-    source_calls: int  # from `began` on, those that opening the files will cost among them
-    open_calls: int  # those
-    moving: int  # calls to the target of works that go on together
-    making: int  # of terms and containers, one after the other while assets are moved
-    finishing: int  # of memberships and relations, one after the other when all assets are there
+    source_calls: int  # from `began` on, including those that open files
+    open_calls: int  # those that open files
+    moving: int  # calls to the target by assets written concurrently
+    making: int  # for terms and containers, one after another while assets are moved
+    finishing: int  # for memberships and relations, one after another once all assets exist
 
     @classmethod
     def of(
         cls, target: DryTarget, files: DryFiles, counts: Mapping[str, int], span: tuple[float, float]
     ) -> PlannedTime:
-        """From what the pretending sides kept; counts: of assets by what becomes of them; span: when the plan started
-        and ended, by the clock."""
+        """From what the simulated sides counted; counts: assets by outcome; span: start and end of the plan by the
+        clock."""
         open_calls, calls = sum(files.estimated.values()), sum(files.source.calls.values())
         started, ended = span
         began, before = target.began or (ended, calls)
@@ -90,12 +89,12 @@ class PlannedTime:
 
 
 def estimate_notes(job: JobConfig, target: Service, files: DryFiles) -> list[str]:
-    """What a plan says of bytes, of the room they need here, and of what the estimate of time leaves out."""
+    """Notes of a plan about bytes, the disk space they need here, and what the estimated duration leaves out."""
     room = shutil.disk_usage(next(parent for parent in job.state_path.parents if parent.exists())).free
     notes = []
     if files.size and job.limits.bandwidth is None:
         notes.append(
-            f"the estimate of time leaves out the transfer of {megabytes(files.size)}, for no speed is known: set "
+            f"the estimate of time leaves out the transfer of {megabytes(files.size)}, because no speed is known: set "
             "`limits: {bandwidth: 50MB/s}` to include it"
         )
     if target.measured_pace.answering is None:
@@ -116,7 +115,7 @@ def megabytes(size: int) -> str:
 def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None = None) -> float:
     """Seconds that the run will take; what bytes take only where a bandwidth is set, bytes a second of each side.
 
-    Reading, as it went in the plan, and writing go on side by side; memberships and relations come after both.
+    Reading, as measured by the plan, and writing overlap; memberships and relations come after both.
     """
     reading = max(
         planned.ended - planned.began,
@@ -125,7 +124,7 @@ def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwi
     )
     workers = max(1, min(target.workers, planned.assets))
     rounds = -(-planned.assets // workers)
-    uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some have nothing to do
+    uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some workers are idle
     waiting = -(-planned.made // workers) * target.processing_time
     fetching = (planned.open_calls + planned.files * HOPS) * source.answering / workers
     writing = max(

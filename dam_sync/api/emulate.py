@@ -1,4 +1,4 @@
-"""`emulate`: one emulated service on this machine, and where ready mappings lie."""
+"""`emulate`: one emulated service on localhost, and the mappings that ship with dam-sync."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAPPINGS = (Path(__file__).parents[2] / "mappings", Path(__file__).parents[1] / 
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """What `emulate` was asked for. options: KEY=VALUE, the emulator's own switches."""
+    """Arguments of `emulate`. options: KEY=VALUE, options of the emulator."""
 
     kind: str
     port: int = 0
@@ -42,8 +42,8 @@ class Emulation:
 
 
 def serve_emulation(asked: Emulation, show: Callable[[EmulatorAddress], None]) -> None:
-    """Serve until interrupted; `show` is called once, when the service answers. Raises ConfigError for whatever of
-    the arguments or files is wrong."""
+    """Serve until interrupted; `show` is called once, when the service is ready. Raises ConfigError for invalid
+    arguments or files."""
     kind = kind_called(asked.kind)
     options = dict(_options(asked))
     with TemporaryDirectory(prefix="dam-sync-emulated-") as folder:
@@ -60,11 +60,11 @@ def serve_emulation(asked: Emulation, show: Callable[[EmulatorAddress], None]) -
         try:
             serve_forever(app, asked.port, lambda served: show(ready(kind, served.url, served.storage_url)))
         except OSError as problem:
-            hint = "choose another one by --port, or leave --port out: any free port is taken"
+            hint = "choose another port with --port, or leave --port out to use any free port"
             raise ConfigError(f"port {asked.port} cannot be used: {problem.strerror}", hint=hint) from None
         except OverflowError:
             raise ConfigError(
-                f"port {asked.port} is none", hint="ports go from 1 to 65535; 0 takes a free one"
+                f"port {asked.port} is not a port", hint="ports go from 1 to 65535; 0 picks a free one"
             ) from None
 
 
@@ -81,12 +81,12 @@ def _faults(path: Path | None) -> Faults:
         raise ConfigError(f"{path}: {problem}", hint=FAULTS_HINT) from None
 
 
-WRONG = (ValueError, LookupError, TypeError, AttributeError)  # what values of a wrong kind raise
+WRONG = (ValueError, LookupError, TypeError, AttributeError)  # raised for values of the wrong type
 FAULTS_HINT = 'faults look like [{"match": "POST /v2/uploads", "nth": 3, "do": "reset_after"}]'
 
 
 def _load(app: Any, path: Path, files: Path | None) -> None:
-    """Fill the tenant. Raises ConfigError naming the line of the catalogue where that is known."""
+    """Load the catalogue. Raises ConfigError with its line, if known."""
     if files is not None and not files.is_dir():
         raise ConfigError(f"--files {files} is not a folder")
     try:
@@ -94,7 +94,7 @@ def _load(app: Any, path: Path, files: Path | None) -> None:
     except OSError as problem:
         raise ConfigError(f"the catalogue {path} cannot be read: {problem.strerror or problem}") from None
     except (ValueError, EOFError) as problem:
-        raise ConfigError(f"the catalogue is broken: {problem}", hint=CATALOGUE_HINT) from None
+        raise ConfigError(f"the catalogue is damaged: {problem}", hint=CATALOGUE_HINT) from None
     try:
         app.state.load(catalogue, files)
     except (*WRONG, OSError) as problem:
@@ -102,12 +102,12 @@ def _load(app: Any, path: Path, files: Path | None) -> None:
         raise ConfigError(f"the catalogue cannot be loaded: {where}: {problem}", hint=CATALOGUE_HINT) from None
 
 
-CATALOGUE_HINT = "each line is one record as JSON; bytes come from the folder named by --files"
+CATALOGUE_HINT = "each line is one JSON record; files are read from the folder given by --files"
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatorAddress:
-    """An emulated service that answers. environment: its credentials, as the connection refers to them."""
+    """A running emulated service. environment: the variables with its credentials, to which the connection refers."""
 
     kind: str
     url: str
@@ -120,21 +120,21 @@ class EmulatorAddress:
         return asdict(self)
 
     def text(self) -> str:
-        """For people: what to type into a shell and to paste into a job file."""
+        """For people: lines for the shell and for a job file."""
         exports = "".join(f"export {name}={quote(value)}\n" for name, value in self.environment.items())
         out = StringIO()
         yaml = YAML()
         yaml.indent(mapping=2)
         yaml.dump({"source": dict(self.connection)}, out)
         return (
-            f"# {self.kind} is emulated at {self.url}, its files at {self.storage_url}. Ctrl-C stops it.\n"
-            f"# Type this where dam-sync is to run:\n{exports}"
-            f"# Paste this into the job file; write `target:` in place of `source:` to write into it:\n{out.getvalue()}"
+            f"# {self.kind} is emulated at {self.url}, its storage at {self.storage_url}. Ctrl-C stops it.\n"
+            f"# Type this in the shell where dam-sync will run:\n{exports}"
+            f"# Paste this into the job file; write `target:` instead of `source:` to write to it:\n{out.getvalue()}"
         )
 
 
 def ready(kind: Connector, url: str, storage_url: str) -> EmulatorAddress:
-    """How a job reaches an emulated service; secrets are referred to, as a job file must."""
+    """How a job connects to an emulated service, with references to its secrets."""
     trial: Profile = profile_of(kind.name)
     auth, environment = {}, {}
     for key, text in trial.auth[0].items():
@@ -152,7 +152,7 @@ def ready(kind: Connector, url: str, storage_url: str) -> EmulatorAddress:
 
 
 def kind_called(name: str) -> Connector:
-    """The emulated kind of that name, or of the one name that begins so. Raises ConfigError naming those there are."""
+    """The emulated kind with this name or unambiguous prefix. Raises ConfigError listing the known ones."""
     kinds, emulated = discover(), sorted(emulated_kinds())
     if not name:
         raise ConfigError("the KIND of the service is missing", hint=f"one of {', '.join(emulated)}")
@@ -166,7 +166,7 @@ def kind_called(name: str) -> Connector:
 
 
 def assumptions_of(name: str = "") -> list[tuple[str, Assumption]]:
-    """Our numbered guesses about one service, or about all that are emulated."""
+    """The numbered assumptions about one service, or about all emulated ones."""
     kinds = [kind_called(each) for each in ([name] if name else sorted(emulated_kinds()))]
     return [(kind.name, each) for kind in kinds for each in kind.assumptions]
 
@@ -176,7 +176,7 @@ def ready_mapping(name: str) -> Path:
     for folder in MAPPINGS:
         if (folder / name).exists():
             return folder / name
-    raise ConfigError(f"the ready mapping {name} is not there", hint="install dam-sync again")
+    raise ConfigError(f"the mapping {name} is missing from the installation", hint="install dam-sync again")
 
 
 def _options(asked: Emulation) -> Iterator[tuple[str, object]]:
@@ -187,7 +187,7 @@ def _options(asked: Emulation) -> Iterator[tuple[str, object]]:
     for text in asked.options:
         key, equals, value = text.partition("=")
         if not equals:
-            raise ConfigError(f"--option takes KEY=VALUE, not {text}")
+            raise ConfigError(f"--option expects KEY=VALUE, not {text}")
         try:
             yield key, json.loads(value)
         except ValueError:

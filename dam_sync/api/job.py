@@ -31,12 +31,12 @@ PROGRESS_SECONDS = 1.0
 class Job:
     """Moves the library of one service to another and keeps it in step.
 
-    `Job.load("job.yaml")` reads a job file. In code, `source` and `target` have the keys they have in a job file;
+    `Job.load("job.yaml")` reads a job file. In code, `source` and `target` have the same keys as in a job file;
     `settings` are its keys `state`, `limits` and `policy`. A secret in `auth` is a value or a reference such as
     `${env:NAME}`; it is never stored. Relative paths are resolved against `folder`. `connectors` replace the installed
     services.
 
-    Every method can be repeated; `run` continues where an earlier one stopped. Use new `RunOptions` for every call.
+    Every method can be repeated; `run` resumes where an earlier one stopped. Use new `RunOptions` for every call.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Job:
         connectors: Dictionary[str, Connector] | None = None,
         **settings: Any,
     ) -> None:
-        """Raises ConfigError with everything that is wrong; no service is called."""
+        """Raises ConfigError with every diagnostic; no service is called."""
         given = mapping.given if isinstance(mapping, Mapping) else None
         body = {"version": 1, "name": name, "source": dict(source), "target": dict(target), **settings}
         body["mapping"] = given.written.file if given is not None else str(mapping)
@@ -72,7 +72,7 @@ class Job:
     async def check(
         self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None
     ) -> list[CheckResult]:
-        """Everything that can be known before anything moves. What is wrong is in the result, not raised."""
+        """Check everything that can be known before anything moves. Problems are in the result, not raised."""
         from dam_sync.api.check import check_job
 
         return await self._watched(check_job, options, progress)
@@ -84,9 +84,9 @@ class Job:
         return await self._watched(plan_job, options, progress)
 
     async def run(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
-        """Migrate, or bring the target up to date. Safe to repeat; call it again to continue.
+        """Migrate, or bring the target up to date. Safe to repeat; call it again to resume.
 
-        Raises StopRequested when it stopped at a limit of the options or was stopped, else what made it fail.
+        Raises StopRequested if it was stopped or reached a limit of the options, otherwise the error that made it fail.
         """
         from dam_sync.api.jobs import run_job
 
@@ -100,7 +100,7 @@ class Job:
         *,
         progress: ProgressCallback | None = None,
     ) -> Report:
-        """Read both sides back and compare them at a level: count, fields, digest or bytes."""
+        """Read both services back and compare them at a level: count, fields, digest or bytes."""
         from dam_sync.api.jobs import verify_job
 
         async def verified(config: JobConfig, given: RunOptions) -> Report:
@@ -115,7 +115,7 @@ class Job:
         *,
         progress: ProgressCallback | None = None,
     ) -> Report:
-        """Link assets that are in both libraries already. Neither service is written to."""
+        """Link assets that are already in both libraries. Neither service is written to."""
         from dam_sync.api.adopt import Adoption, adopt_job
 
         async def adopted(config: JobConfig, given: RunOptions) -> Report:
@@ -141,8 +141,7 @@ class Job:
         options: RunOptions | None,
         progress: ProgressCallback | None,
     ) -> T:
-        """The result of the work, its progress reported meanwhile. Raises the first cause of an error, never a
-        group."""
+        """The result of the coroutine, with its progress reported meanwhile. Raises the first error, never a group."""
         given = options or RunOptions()
         given.connectors = given.connectors or self._connectors
         try:

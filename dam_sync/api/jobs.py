@@ -1,4 +1,4 @@
-"""The verbs that work on both services: plan, run, verify."""
+"""The commands that need both services: plan, run, verify."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ REPORT, PLAN = "the report", "the plan"
 
 
 async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
-    """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to go on.
+    """`run`: migrate, or bring the target up to date. Raises whatever stopped it; run again to resume.
 
-    The report is not written to `options.html` here: what was done is reported first.
+    The report is not written to `options.html` here: the result is printed first.
     """
     job, began, session = job_of(path, options.connectors), options.clock.monotonic(), None
     prove_writable(options.html, REPORT)
@@ -73,7 +73,10 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             await execute(session)
             await watch_probation(session, due=True, run=run.id)
         except BaseException as error:
-            with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the run is found as it is
+            with (
+                anyio.CancelScope(shield=True),
+                suppress(DamSyncError),
+            ):  # a full disk: the state keeps the run as it is
                 if session is None:
                     await store.withdraw(run.id, _reason(error))
                 else:
@@ -90,7 +93,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
 
 
 async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
-    """`plan`: the same engine over a copy of the state and a target that only pretends."""
+    """`plan`: the same engine over a copy of the state and with a target that only simulates writes."""
     job, started = job_of(path, options.connectors), options.clock.monotonic()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(connected(job, options, dry=True))
@@ -106,7 +109,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         files = DryFiles(opened.source)
         session.contents = files.contents
         if not options.only:
-            await window_of(session)  # may begin anew a run that was stopped
+            await window_of(session)  # may start an interrupted run again
         done = await Done.of(session)
         await execute(session)
         report = await report_of("plan", opened, session, done)
@@ -121,17 +124,17 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
 
 
 async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
-    """The run that goes on with what was asked for: a new one, or one that was stopped."""
+    """The run to execute: the interrupted one, or a new one."""
     await refuse_in_between(store, options.only)
     return await store.begin(job.name, "only" if options.only else "run")
 
 
 async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | None, sample: str) -> Report:
-    """`verify`: read both sides back and reconcile them."""
+    """`verify`: read both services back and compare them."""
     job = job_of(path, options.connectors)
     level = level or job.policy.verify
     if level not in LEVELS:
-        raise ConfigError(f"--level takes one of {', '.join(LEVELS)}, not {level}")
+        raise ConfigError(f"--level expects one of {', '.join(LEVELS)}, not {level}")
     part = part_of(sample)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(existing_store(job, options.clock))
@@ -151,7 +154,7 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a report leaves out: rows of the ledger, assets of the run by what became of them, its losses by path and
+    """What the report of a resumed run leaves out: ledger rows, assets of the run by outcome, and losses by path and
     rule."""
 
     ledger: int
@@ -160,19 +163,19 @@ class Done:
 
     @classmethod
     async def of(cls, session: RunContext) -> Done:
-        """All so far of a run that was begun before: a plan is of what is left."""
+        """Everything done so far by an interrupted run: a plan covers the rest."""
         ledger, counts = await _ledger_end(session.store), await session.store.tally(session.run.id)
         settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
         return cls(ledger, settled, await _losses(session))
 
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """A tally without what was done; not all of that was listed by its run, or stayed what it was."""
+        """A tally without what was done before; never negative, because listed assets may change."""
         done = {**self.counts, "listed": sum(self.counts.values())}
         return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
 
 
 async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: Done) -> Report:
-    """What the run did, read back from the store."""
+    """What the run did, read back from the state."""
     report = bare_report(kind, opened, session)
     report.run = session.run.number if kind == "run" else 0
     report.resumed = session.run.resumed
@@ -212,20 +215,20 @@ async def _losses(session: RunContext) -> Counter[tuple[str, str]]:
 
 
 def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
-    """The exit code of a run that came to its end, and what is to be said of it besides the report."""
+    """The exit code of a complete run, and notes to print besides the report."""
     stop = exposure_stop(report.exposure)
     return (stop.exit_code if stop else 4 if report.parked else 0), stop
 
 
 def write_html(report: Report, path: Path | None) -> None:
-    """The report as a page, where one was asked for. Raises DiskFull or ConfigError."""
+    """Write the report as HTML if requested. Raises DiskFull or ConfigError."""
     if path is not None:
         with atomic_write(path, REPORT) as out:
             out.write(render_html(report.as_json()))
 
 
 def bare_report(kind: str, opened: ConnectedJob, session: RunContext) -> Report:
-    """A report of which only the sides, the times and the notes are known."""
+    """A report with only sides, times and notes."""
     now = session.clock.now()
     return Report(
         kind=kind,
@@ -255,7 +258,7 @@ def _reason(error: BaseException) -> str:
 
 
 async def copy_state(job: JobConfig, clock: Clock, path: Path) -> None:
-    """A copy of the state, where there is one."""
+    """A copy of the state, if there is one."""
     if job.state_path.exists():
         async with existing_store(job, clock, read_only=True) as store:
             await store.copy_to(path)
@@ -266,13 +269,13 @@ async def _ledger_end(store: SqlStore) -> int:
 
 
 async def _ledger_start(store: SqlStore, run: Run) -> int:
-    """The last ledger row before the run began, also when an earlier process began it."""
+    """The last ledger row before the run began, even if another process began it."""
     runs = [row.outcome for row in await store.runs(at_most=50) if row.id < run.id and isinstance(row.outcome, dict)]
     return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
 
 
 async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter[str], dict[str, int]]:
-    """Writes of a run by their names, and assets by the part that was repaired."""
+    """Writes of a run by kind, and assets by repaired part."""
     names, repaired = Counter[str](), Counter[str]()
     while rows := await store.ledger(after, PAGE):
         after = rows[-1].seq
@@ -283,7 +286,7 @@ async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter
 
 
 def _estimated_seconds(report: Report, opened: ConnectedJob, files: DryFiles, span: tuple[float, float]) -> float:
-    """What the run will take; a plan of what is there already takes as long as the run."""
+    """Estimated seconds of the run; without anything to move, as long as the plan took."""
     target = opened.target
     assert isinstance(target, DryTarget)
     planned = PlannedTime.of(target, files, report.counts, span)
@@ -291,7 +294,7 @@ def _estimated_seconds(report: Report, opened: ConnectedJob, files: DryFiles, sp
 
 
 async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:
-    """The report and every operation, one a line inside the list, written as it is read."""
+    """The report and every operation, one per line of the list, streamed."""
     with atomic_write(path, PLAN) as out:
         out.write('{"report": ' + json.dumps(report.as_json(), ensure_ascii=False) + ',\n"operations": [')
         await _write_operations(out, store, after)

@@ -17,7 +17,7 @@ LEVELS = {0: 40, 1: 20}  # errors; with -v also events; with -vv every call
 def set_up_logs(verbose: int, log_format: str) -> None:
     """Configure structlog for this process. Raises ConfigError for an unknown format."""
     if log_format not in ("console", "json"):
-        raise ConfigError(f"--log-format takes console or json, not {log_format}")
+        raise ConfigError(f"--log-format expects console or json, not {log_format}")
     renderer: Any = structlog.processors.JSONRenderer()
     if log_format == "console":
         renderer = structlog.dev.ConsoleRenderer(colors=False)
@@ -35,8 +35,7 @@ def set_up_logs(verbose: int, log_format: str) -> None:
 
 
 def reported(error: Exception) -> DamSyncError:
-    """An error as it is shown. A bug of ours becomes an InternalError, with its redacted traceback in the log whatever
-    the level."""
+    """An error as it is printed. A bug of ours becomes an InternalError; its redacted traceback is always logged."""
     if isinstance(error, DamSyncError) and not isinstance(error, InternalError):
         return error
     internal = error if isinstance(error, InternalError) else InternalError.of(error)

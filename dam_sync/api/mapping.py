@@ -17,7 +17,7 @@ from dam_sync.model.schema import Schema
 
 
 class Mapping:
-    """Which field of the target is filled from what. Relative paths of tables are resolved against `folder`."""
+    """How fields of the target are filled from the source. Relative paths of tables are resolved against `folder`."""
 
     def __init__(self, data: Dictionary[str, Any], folder: Path | str = ".") -> None:
         """From the keys of a mapping file. Raises MappingError with every diagnostic."""
@@ -30,7 +30,7 @@ class Mapping:
 
     @classmethod
     def from_text(cls, text: str, folder: Path | str = ".") -> Mapping:
-        """The same from YAML in memory."""
+        """A mapping from YAML text."""
         return cls.__new__(cls)._keep(GivenMapping(mapping_of_text(text), Path(folder).absolute()))
 
     def _keep(self, given: GivenMapping) -> Mapping:
@@ -39,7 +39,7 @@ class Mapping:
         return self
 
     def check(self, source: Schema, target: Schema) -> tuple[Diagnostic, ...]:
-        """What is wrong with the mapping between two services, and the examples in it that fail."""
+        """Check the mapping against two services. Returns diagnostics and failing examples."""
         try:
             reading = reading_of(self.given.written, self.given.folder)
             document, crosswalk = compile_reading(reading, source, target)

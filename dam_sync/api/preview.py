@@ -1,4 +1,4 @@
-"""A few assets of the source, drafted as a run would: what would park them is found before anything moves."""
+"""A few assets of the source, drafted as in a run, to find out before anything moves what would park them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dam_sync.model.service import Service
 
 @dataclass(slots=True)
 class Preview:
-    """What came of the sample. causes: assets by why they would be parked; example: one message of each."""
+    """Result of the preview. causes: assets by why they would be parked; example: one message of each."""
 
     taken: int = 0
     left_out: int = 0
@@ -30,8 +30,8 @@ class Preview:
 
 
 async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fitness: Fitness) -> Preview:
-    """Draft the first assets of the source, those that the suggester looks at. Terms of the target are taken to be
-    there."""
+    """Draft the first assets of the source, the same as the suggester looks at. Assumes that terms exist at the
+    target."""
     found = Preview()
     terms = {key: TermIndex(open_ended=True) for key in crosswalk.vocabularies}
     for asset in (await first_assets(source))[0]:

@@ -1,4 +1,4 @@
-"""Whether an address can be reached at all, and what is there when it is not the service that the job names."""
+"""Whether a URL can be reached, and what responds there if it is not the service that the job names."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dam_sync.http.proxies import proxy_to
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
 from dam_sync.transfer.budget import MemoryBudget
 
-SECONDS = 5.0  # for a name, and for a connection
+SECONDS = 5.0  # for a name lookup, and for a connection
 ATTEMPTS = 2  # of each call while a job is checked
 PASSWORDS = ("password", "key", "client_secret", "token")
 LOGINS = ("login", "username", "user", "client_id")
 
 
 async def refuse_unreachable(url: str, role: str) -> None:
-    """Raises ConfigError for a name that is not known, Transient for a host that does not answer within seconds.
+    """Raise ConfigError for an unknown host name, Transient for a host that does not respond within seconds.
 
-    URLs other than of HTTP are left to their service.
+    URLs with another scheme than HTTP are left to their service.
     """
     parts = urlsplit(url)
     if parts.scheme not in HTTP:
@@ -36,10 +36,10 @@ async def refuse_unreachable(url: str, role: str) -> None:
         async with asyncio.timeout(SECONDS):
             await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError:
-        raise Transient(f"{place}: no answer from the name server within {SECONDS:.0f} s") from None
+        raise Transient(f"{place}: no response from the name server within {SECONDS:.0f} s") from None
     except OSError:
         hint = "check the URL in the job file and the name server (DNS)"
-        raise ConfigError(f"{place}: the name is not known", hint=hint) from None
+        raise ConfigError(f"{place}: unknown host name", hint=hint) from None
     try:
         async with asyncio.timeout(SECONDS):
             _, writer = await asyncio.open_connection(host, port)
@@ -48,12 +48,12 @@ async def refuse_unreachable(url: str, role: str) -> None:
         hint = "check the URL, the port and the network"
         raise Transient(f"{place}: no connection to port {port} within {SECONDS:.0f} s", hint=hint) from None
     except OSError as error:
-        hint = "check the port in the URL, and that the service runs"
+        hint = "check the port in the URL, and whether the service is running"
         raise Transient(f"{place}: port {port}: {error.strerror or 'no connection'}", hint=hint) from None
 
 
 async def explained(error: DamSyncError, job: JobConfig, role: str, options: RunOptions) -> DamSyncError:
-    """What a failed first call means for the job file: a refused credential, or an address of something else."""
+    """Explain a failed first call in terms of the job file: a refused credential, or the URL of something else."""
     side = job.source if role == "source" else job.target
     if isinstance(error, Denied):
         return _refused(error, side)
@@ -65,29 +65,29 @@ async def explained(error: DamSyncError, job: JobConfig, role: str, options: Run
     hint = "check `base_url`: it is the URL of the service, without the path of a page or of the API"
     if side.base_url.rstrip("/") != root and await _answers(job, role, root, options):
         hint = f"did you mean base_url: {root}?"
-    text = f"{role}.base_url: {side.base_url} answers, but not as {side.kind}: {error.message}"
+    text = f"{role}.base_url: {side.base_url} responds, but not like {side.kind}: {error.message}"
     return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
 
 
 def _refused(error: Denied, side: SideConfig) -> DamSyncError:
-    """A wrong password is told as one; a right that is missing stays what it is."""
+    """Report a wrong password as such; a missing permission stays what it is."""
     if "401" not in error.message:
         return error
     given = side.auth.parameters if side.auth is not None else {}
     what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
     login = next((given[key] for key in LOGINS if given.get(key) and "${" not in given[key]), "")
     whose = f" of {login}" if login else ""
-    hint = "correct it where the job file refers to; a space or line end may have come along"
+    hint = "correct the secret that the job file refers to; check it for a trailing space or line break"
     return Denied(f"the {what}{whose} was refused (401)", service=error.service, operation=error.operation, hint=hint)
 
 
 def _is_page(error: DamSyncError) -> bool:
-    """Whether a page for people came instead of an answer: no API of ours does that for long."""
+    """Whether the response is a web page: none of the APIs returns one for long."""
     return any(word in error.message for word in ("HTML", "501", "cannot be read"))
 
 
 async def _answers(job: JobConfig, role: str, root: str, options: RunOptions) -> bool:
-    """Whether the service of the job is at this address of the same host."""
+    """Whether the service responds at this URL on the same host."""
     side = job.source if role == "source" else job.target
     other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})
     other._folder = job._folder

@@ -1,4 +1,4 @@
-"""What was asked on the command line, and how far the doing of it is."""
+"""Options of one command invocation, and its progress."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
 PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the terminal was closed"}
-INTERRUPTED = "stopped by {}; what was in hand is finished"
+INTERRUPTED = "stopped by {}; writes in progress were finished"
 
 
 @dataclass(slots=True)
 class RunOptions:
-    """One command's options, its progress, and the means to stop it.
+    """Options of one command, its progress, and how to stop it.
 
     clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
     the caller closes) and the installed services.
@@ -52,13 +52,13 @@ class RunOptions:
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Raises ConfigError for an option that cannot be meant, before anything is opened."""
+        """Raises ConfigError for an invalid option before anything is opened."""
         self.began = self.clock.monotonic()
         if self.max_duration is not None:
             seconds_of(self.max_duration)
 
     def to_control(self) -> RunControl:
-        """For the engine; the same object every time, so that it can be stopped."""
+        """The engine's control; always the same object, so that it can be stopped."""
         control = self.control
         control.full, control.only, control.assets = self.full, self.only, self.limit
         control.repair, control.accept_changes = self.repair, self.accept_changes
@@ -68,12 +68,12 @@ class RunOptions:
         return control
 
     def stop(self, reason: str = "stopped by the caller") -> None:
-        """Begin nothing new and finish what is being written; the call then raises StopRequested with this reason. Safe
+        """Start nothing new and finish writes in progress; the call then raises StopRequested with this reason. Safe
         to repeat."""
         self.control.stop(reason, hurry=True)
 
     def snapshot(self) -> Mapping[str, Any]:
-        """For the progress line."""
+        """The counters for the progress line."""
         progress = self.progress
         elapsed = max(0.001, self.clock.monotonic() - self.began)
         source, target = progress.source_calls(), progress.target_calls()
@@ -94,7 +94,7 @@ class RunOptions:
 
 
 def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> int:
-    """Run a verb's coroutine to its exit code. Ctrl-C and the signals that end a process end it cleanly, a second one
+    """Run a command's coroutine and return its exit code. Ctrl-C and termination signals stop it cleanly, a second one
     at once. A hangup that is ignored (`nohup`) stays ignored."""
     last = ""
 
@@ -113,7 +113,7 @@ def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, An
         try:
             return await act(options)
         except asyncio.CancelledError:
-            raise Transient(f"stopped at once by {last}") from None
+            raise Transient(f"aborted by {last}") from None
         except (StopRequested, BaseExceptionGroup) as error:
             raise cause_of(error) from error
 
@@ -128,7 +128,7 @@ def _listen(on_signal: Callable[[str], None]) -> None:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """What ended a verb; a signal asks for another run."""
+    """The error that ended a command; after a signal, the command can be run again."""
     cause = first_cause(error)
     if isinstance(cause, StopRequested) and cause.message in map(INTERRUPTED.format, SIGNALS.values()):
         return Transient(cause.message)
@@ -139,7 +139,7 @@ def seconds_of(text: str, option: str = "--max-duration") -> float:
     """`90s`, `30m`, `8h` in seconds. Raises ConfigError."""
     match = DURATION.match(text.strip())
     if match is None or not float(match[1]):
-        raise ConfigError(f"{option} takes a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
+        raise ConfigError(f"{option} expects a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
     return float(match[1]) * SECONDS[match[2]]
 
 
@@ -148,6 +148,6 @@ def part_of(sample: str) -> float:
     match = PERCENTAGE.match(sample.strip())
     part = float(match[1]) / 100 if match else 0.0
     if not 0 < part <= 1:
-        hint = "write 2% for two of a hundred assets; up to 100%"
-        raise ConfigError(f"--sample takes a percentage with its sign, not {sample!r}", hint=hint)
+        hint = "write 2% for two of a hundred assets, at most 100%"
+        raise ConfigError(f"--sample expects a percentage with its sign, not {sample!r}", hint=hint)
     return part

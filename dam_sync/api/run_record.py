@@ -1,4 +1,4 @@
-"""What a finished run keeps for good: calls by endpoint, bytes, durations, and digests of all it was made by."""
+"""The permanent record of a finished run: calls by endpoint, bytes, durations, and digests of its inputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def _note(run: int) -> str:
 
 
 async def keep_spent(session: RunContext, began: float) -> dict[str, Json]:
-    """Add what this process spent on the run to what earlier ones did; the sum. Call it once a process."""
+    """Add what this process spent on the run to what earlier ones spent, and return the sum. Call it once per
+    process."""
     before = await session.store.get_meta(_note(session.run.id)) or {}
     calls = {
         side: dict(Counter(before.get("calls", {}).get(side, {})) + Counter(service.calls))
@@ -44,8 +45,8 @@ async def keep_spent(session: RunContext, began: float) -> dict[str, Json]:
 
 
 def books_of(report: Report, session: RunContext, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
-    """What `finish` is given. ledger: the last row of the ledger; plan: a digest of the operations, equal to that of
-    the plan where the run did just what it listed."""
+    """The arguments of `finish`. ledger: the last ledger row; plan: a digest of the operations, equal to that of the
+    plan if the run did exactly what the plan listed."""
     schemas = schema_facts(session)
     return {
         "counts": report.counts,
@@ -61,7 +62,7 @@ def books_of(report: Report, session: RunContext, spent: Mapping[str, Json], led
 
 
 async def operations_digest(store: SqlStore, run: int, after: int) -> str:
-    """A digest of the operations of a run behind a row of the ledger, whatever their order; empty without any."""
+    """An order-independent digest of the operations after a ledger row; empty if there are none."""
     total = 0
     while rows := await store.ledger(after, PAGE):
         after = rows[-1].seq
@@ -72,7 +73,7 @@ async def operations_digest(store: SqlStore, run: int, after: int) -> str:
 
 
 def _said(row: LedgerRow) -> str:
-    """The operation without ids that only the target gives, so that a plan says the same."""
+    """The operation without ids assigned by the target, so that plan and run give the same digest."""
     kind = kind_of(row.operation)
     if kind == "place":
         members = row.changes.get("members") or [[], []]

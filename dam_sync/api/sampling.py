@@ -1,4 +1,4 @@
-"""A few assets of a source, for what its schema does not say."""
+"""Samples a few assets of a source, for what its schema does not tell."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
 
 T = TypeVar("T")
-MOST = 100  # rows of listings that are looked at
-FETCHED = 20  # of them, those that a listing gives no more than an id of
+MOST = 100  # rows read from listings
+FETCHED = 20  # assets fetched because the listing returns only their ids
 
 
 async def sample_of(service: Service) -> Sample:
@@ -23,7 +23,7 @@ async def sample_of(service: Service) -> Sample:
 
 
 async def first_assets(service: Service) -> tuple[list[Asset], bool]:
-    """The first assets that a service lists, a page of each shard, and whether these are all."""
+    """The first assets that a service lists, one page per shard, and whether these are all."""
     found: list[Asset] = []
     fetched, whole = 0, True
     async for entry, more in _first(service):
@@ -39,7 +39,7 @@ async def first_assets(service: Service) -> tuple[list[Asset], bool]:
 
 
 async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
-    """Rows, and whether more follow that are not given."""
+    """Rows, and whether there are more."""
     seen = 0
     async with closing(service.shards(Window())) as shards:
         async for shard in shards:
@@ -55,7 +55,7 @@ async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
 
 @asynccontextmanager
 async def closing(items: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """An iterator that is not asked to its end is closed, where it can be."""
+    """Closes an iterator that is left early."""
     try:
         yield items
     finally:

@@ -1,4 +1,4 @@
-"""A job between two emulated services, with the credentials that their emulators open to."""
+"""A job between two emulated services, with the credentials that their emulators accept."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from dam_sync.model.schema import Schema
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 
-NO_FILES = 1 << 20  # memory for file bytes where none are moved
+NO_FILES = 1 << 20  # memory for file bytes if no files are moved
 
 
 @dataclass(frozen=True, slots=True)
 class Emulated:
-    """One emulated tenant. options: of the adapter, besides those its trial needs."""
+    """One emulated tenant. options: of the connector, besides those its profile needs."""
 
     kind: str
     url: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def as_job(self) -> dict[str, Any]:
-        """Its part of a job file."""
+        """Its section of a job file."""
         trial: Profile = profile_of(self.kind)
         found: dict[str, Any] = {"kind": self.kind, "base_url": self.url}
         if discover()[self.kind].needs_tenant_url:
@@ -45,8 +45,8 @@ class Emulated:
 
 
 def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping: Path, **more: Any) -> Path:
-    """A job file from one to the other; its state lies in the folder `state` beside it unless `more` says otherwise.
-    Secrets go to files of their own, in the folder `NAME.secrets` beside the job file."""
+    """Write a job file for the pair; its state is in the folder `state` next to it unless `more` names another.
+    Each secret goes to a file in the folder `NAME.secrets` next to the job file."""
     sides = {
         role: _with_references(path, role, side.as_job()) for role, side in (("source", source), ("target", target))
     }
@@ -61,7 +61,7 @@ def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping
 
 
 def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, Any]:
-    """The same part of a job file, its secrets written to files that only their owner can read."""
+    """A section of a job file with its secrets moved to files readable by their owner only."""
     auth = dict(side.get("auth", {}))
     for key in filter(is_secret, side.get("auth", {})):
         file = Path(f"{job.stem}.secrets") / f"{role}_{key}"
@@ -74,7 +74,7 @@ def _with_references(job: Path, role: str, side: dict[str, Any]) -> dict[str, An
 async def write_suggested_mapping(
     job_path: Path, mapping: Path, marker: str = "", options: RunOptions | None = None
 ) -> None:
-    """A mapping that follows from the two schemas, for a job whose mapping file is not there yet."""
+    """Write a mapping suggested from the two schemas, for a job without a mapping file."""
     mapping.write_text("version: 1\n", encoding="utf-8")
     job, budget = job_of(job_path), MemoryBudget(NO_FILES)
     schemas: list[Schema] = []

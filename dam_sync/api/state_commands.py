@@ -1,4 +1,4 @@
-"""The verbs that work on the state alone: status, errors, state."""
+"""The commands that need only the state: status, errors, state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMED = ("filename", "title", "url")  # how people know a parked asset
 
 
 async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`status`: where the job stands, without asking the services."""
+    """`status`: where the job stands, without calling a service."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         runs = await store.runs()
@@ -65,7 +65,7 @@ def _refuse_unknown(causes: Sequence[str], known: set[str]) -> None:
 
 
 async def job_state(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`state JOB show`: what the store holds."""
+    """`state JOB show`: what the state contains."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         shown: dict[str, Any] = await store.show()
@@ -73,8 +73,8 @@ async def job_state(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict
 
 
 async def causes_of(store: SqlStore) -> list[tuple[str, str, str, int, str]]:
-    """Why assets are parked, and why memberships and relations of moved ones are not written: cause, operation, hint,
-    how many, one example."""
+    """Why assets are parked, and why memberships and relations of moved assets are missing: cause, operation, hint,
+    count, example."""
     return [*await store.parked_causes(), *await store.refused_causes()]
 
 

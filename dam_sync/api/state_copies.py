@@ -1,4 +1,4 @@
-"""Whole copies of a job's state: exported while a run may be going on, and restored."""
+"""Complete copies of a job's state: exported, even during a run, and restored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dam_sync.store.tables import stamp
 
 
 async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`state JOB export`: a whole copy in a new file, in which no run is held, also while a run is going on."""
+    """`state JOB export`: write a complete copy, without the lease of a run, even during a run."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         await store.copy_to(target)
@@ -34,8 +34,8 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
 
 
 async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`state JOB gc`: remove ledger rows of finished runs that are older than this, and give their room back. Links and
-    the history of runs stay. Raises ConfigError for what is no duration, StoreBusy while a run is going on."""
+    """`state JOB gc`: remove ledger rows of finished runs older than this, and shrink the file. Links and
+    the history of runs stay. Raises ConfigError for an invalid duration, StoreBusy during a run."""
     job, age = stored_job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
     async with existing_store(job, clock) as store:
         before = job.state_path.stat().st_size
@@ -48,7 +48,7 @@ async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_
 
 
 def last_export(job: JobConfig) -> datetime | None:
-    """When the state was exported last, as far as the file beside it says."""
+    """When the state was last exported, according to the file next to it."""
     try:
         return parse_instant(_exported(job).read_text(encoding="utf-8")[:200].splitlines()[0])
     except (OSError, ValueError, IndexError):
@@ -56,14 +56,14 @@ def last_export(job: JobConfig) -> datetime | None:
 
 
 async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`state JOB import`: put an export in the place of the state, which is kept beside it under another name.
+    """`state JOB import`: replace the state with an export; the old state is kept next to it under another name.
 
-    The next run looks for assets that were written after the export. Raises ConfigError for a file that is not a state
-    of this job, StoreBusy while a run of the job is going on.
+    The next run looks for assets written after the export. Raises ConfigError for a file that is not a state
+    of this job, StoreBusy during a run of the job.
     """
     job = stored_job_of(path)
     if export.absolute() == job.state_path.absolute():
-        raise ConfigError(f"{export} is the state of this job already", hint="name the file that `export` wrote")
+        raise ConfigError(f"{export} is already the state of this job", hint="name the file that `export` wrote")
     fresh = _beside(job, clock, "importing")
     async with _opened(export, clock) as store:
         await store.copy_to(fresh)
@@ -80,7 +80,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
 
 
 async def _prepare(fresh: Path, job: JobConfig, export: Path, clock: Clock) -> None:
-    """Bring the copy to the format of this version; it must be of this job."""
+    """Migrate the copy to the current format. Raises ConfigError if it belongs to another job."""
     async with _opened(fresh, clock, read_only=False) as store:
         runs = await store.runs(at_most=1)
         if runs and runs[0].job != job.name:
@@ -90,7 +90,7 @@ async def _prepare(fresh: Path, job: JobConfig, export: Path, clock: Clock) -> N
 
 
 async def _put_aside(job: JobConfig, clock: Clock) -> Path | None:
-    """A copy of the present state, which is made while nobody can begin a run. None where there is no state."""
+    """Copy the current state while no run can begin. None if there is no state."""
     if not job.state_path.exists():
         return None
     kept = _beside(job, clock, "before-import")

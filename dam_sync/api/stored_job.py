@@ -1,4 +1,4 @@
-"""A job as far as its state goes: read without loading a service."""
+"""Opens the state of a job without loading a service."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dam_sync.store.store import SqlStore
 
 
 def stored_job_of(job: Path | JobConfig) -> JobConfig:
-    """The job of a file, checked but for what only its services know: flows and options. Raises ConfigError with every
-    fault."""
+    """The job of a file, without the checks that need its services (auth methods, options). Raises ConfigError with
+    every diagnostic."""
     return job if isinstance(job, JobConfig) else load_job(job, None)
 
 
 @asynccontextmanager
 async def existing_store(job: JobConfig, clock: Clock, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
-    """The state of a job that ran before. Raises ConfigError when there is none."""
+    """The state of a job that ran before. Raises ConfigError if there is none."""
     if not job.state_path.exists():
         raise ConfigError(
             f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"

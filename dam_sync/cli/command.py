@@ -1,4 +1,4 @@
-"""What all commands have in common: their shared options, logs, errors and exit codes."""
+"""What all commands share: common options, logs, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options that every command takes, and passes an `Output` made from them as the first argument.
+    """Add the options that every command takes, and pass an `Output` made from them as the first argument.
 
-    `cli(arguments, obj={"clock": ...})` gives further `RunOptions` to what a command runs.
+    `cli(arguments, obj={"clock": ...})` passes further `RunOptions` to the command.
     """
     hints = get_type_hints(function, include_extras=True)
     own = list(signature(function).parameters.values())[1:]
@@ -53,8 +53,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]], /, **options: Any) -> NoReturn:
-    """Run a command's coroutine with these options and exit with its code; every error becomes two lines and its exit
-    code."""
+    """Run a command's coroutine with these options and exit with its code; every error is printed as two lines and sets
+    the exit code."""
     from dam_sync.api.run_options import RunOptions, run_async  # loads the engine
 
     with exit_on_error(output):
@@ -77,7 +77,7 @@ def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]
 
 @contextmanager
 def exit_on_error(output: Output) -> Iterator[None]:
-    """Print a known error and exit with its code."""
+    """Print an expected error and exit with its code."""
     try:
         yield
     except DamSyncError as error:

@@ -1,4 +1,4 @@
-"""Commands that need nothing of one's own: demo, emulate."""
+"""Commands that need no account: demo, emulate."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @command
 def demo(
     output: Output,
-    assets: Annotated[int, typer.Option(min=1, help="Assets in the made-up library.")] = 300,
+    assets: Annotated[int, typer.Option(min=1, help="Assets in the generated library.")] = 300,
     source: Annotated[str, typer.Option("--from", help="Kind of the source; a letter is enough.")] = "a_hypermedia",
     target: Annotated[str, typer.Option("--to", help="Kind of the target.")] = "e_profiles",
     folder: Annotated[Path, typer.Option("--dir", help="A new or empty folder, or one of an earlier demo.")] = Path(
         "state/demo"
     ),
 ) -> None:
-    """Migrate a made-up library between two emulated tenants, and verify it."""
+    """Migrate a generated library between two emulated tenants, and verify it."""
 
     async def act(options: RunOptions) -> int:
         require_demo_packages()
@@ -52,16 +52,16 @@ def demo(
 def emulate(
     output: Output,
     kind: Annotated[str, typer.Argument(help="Which service.")] = "",
-    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
-    rate: Annotated[float | None, typer.Option(help="Calls a second it allows; default as documented.")] = None,
-    lag: Annotated[float | None, typer.Option(help="Seconds its search index runs behind.")] = None,
-    faults: Annotated[Path | None, typer.Option(help="Scripted faults (JSON list).")] = None,
+    port: Annotated[int, typer.Option(help="0 picks a free one.")] = 0,
+    rate: Annotated[float | None, typer.Option(help="Calls per second it accepts; default: as documented.")] = None,
+    lag: Annotated[float | None, typer.Option(help="Seconds by which its search index lags.")] = None,
+    faults: Annotated[Path | None, typer.Option(help="File with scripted faults (a JSON list).")] = None,
     load: Annotated[Path | None, typer.Option("--load", help="Catalogue (JSON lines) to begin with.")] = None,
-    files: Annotated[Path | None, typer.Option("--files", help="Folder of the catalogue's files.")] = None,
+    files: Annotated[Path | None, typer.Option("--files", help="Folder with the catalogue's files.")] = None,
     option: Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE, may be repeated.")] = None,
-    assumptions: Annotated[bool, typer.Option("--assumptions", help="List our numbered guesses and stop.")] = False,
+    assumptions: Annotated[bool, typer.Option("--assumptions", help="List the numbered assumptions and exit.")] = False,
 ) -> None:
-    """Serve one emulated service on this machine until Ctrl-C."""
+    """Serve one emulated service on localhost until Ctrl-C."""
     with exit_on_error(output):
         require_demo_packages()
         from dam_sync.api.emulate import Emulation, assumptions_of, serve_emulation
@@ -75,7 +75,7 @@ def emulate(
 
 
 def require_demo_packages() -> None:
-    """Raises ConfigError where the packages of the extra `demo` are not installed."""
+    """Raises ConfigError if the packages of the extra `demo` are not installed."""
     missing = [name for name in DEMO_PACKAGES if find_spec(name) is None]
     if missing:
         raise ConfigError(
@@ -85,6 +85,6 @@ def require_demo_packages() -> None:
 
 
 def _show_ready(output: Output, ready: EmulatorAddress) -> None:
-    """An emulated service that answers: one line of JSON, or lines to paste."""
+    """Print how to reach a running emulated service: one line of JSON, or lines to paste."""
     sys.stdout.write(json.dumps(ready.as_json()) + "\n" if output.as_json else ready.text())
     sys.stdout.flush()

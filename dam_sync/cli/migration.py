@@ -1,4 +1,4 @@
-"""Commands that work on both services: check, plan, run, verify, adopt."""
+"""Commands that need both services: check, plan, run, verify, adopt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command
 def check(output: Output, job: JobFile) -> None:
-    """Prove credentials, rights, release, clock, disk, and the mapping against both schemas."""
+    """Check credentials, rights, releases, clocks and disk, and compile the mapping against both schemas."""
     from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
@@ -40,18 +40,16 @@ def check(output: Output, job: JobFile) -> None:
 def plan(
     output: Output,
     job: JobFile,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write every operation to this file (JSON).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write every operation to this JSON file.")] = None,
     html: Html = None,
-    detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit 10 when there are changes.")] = False,
+    detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 10 if there are changes.")] = False,
     full: Full = False,
     repair: Repair = False,
     only: Only = None,
     accept_changes: Accept = False,
     continue_parked: Continue = False,
 ) -> None:
-    """Dry run: what would happen to each asset, what is lost and why, calls and duration."""
+    """Dry run: show what would happen to each asset, what would be lost and why, API calls and duration."""
     from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
@@ -80,14 +78,16 @@ def run(
     full: Full = False,
     repair: Repair = False,
     only: Only = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take at most N assets.")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="API calls to each, at most.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Move at most N assets.")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=1, help="Maximum number of API calls to each service.")
+    ] = None,
     max_duration: Annotated[str | None, typer.Option("--max-duration", help="Stop after 90s, 30m, 8h …")] = None,
     html: Html = None,
     accept_changes: Accept = False,
     continue_parked: Continue = False,
 ) -> None:
-    """Do it; first time a migration, later a delta. Continues by itself where it was interrupted."""
+    """Migrate the library, or bring the target up to date. Resumes where it was interrupted."""
     from dam_sync.api.job import Job
     from dam_sync.api.jobs import unfinished, write_html
 
@@ -120,12 +120,16 @@ def run(
 def verify(
     output: Output,
     job: JobFile,
-    level: Annotated[str | None, typer.Option("--level", help="count, fields, digest or bytes.")] = None,
-    sample: Annotated[str, typer.Option("--sample", help="Compare only this part: 2%.")] = "100%",
+    level: Annotated[
+        str | None, typer.Option("--level", help="What to compare: count, fields, digest or bytes.")
+    ] = None,
+    sample: Annotated[
+        str, typer.Option("--sample", help="Compare only this share of the assets, for example 2%.")
+    ] = "100%",
     html: Html = None,
     accept_changes: Accept = False,
 ) -> None:
-    """Read both sides back and reconcile them."""
+    """Read both services back and compare them."""
     from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
@@ -141,14 +145,16 @@ def verify(
 def adopt(
     output: Output,
     job: JobFile,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matches, keep no link.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matches without saving links.")] = False,
     by_field: Annotated[str, typer.Option("--by-field", help="A field of the target that holds source ids.")] = "",
-    by_file: Annotated[bool, typer.Option("--by-file", help="Match by file name, size and digest as well.")] = False,
+    by_file: Annotated[bool, typer.Option("--by-file", help="Also match by file name, size and digest.")] = False,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the ambiguous matches to this file.")] = None,
-    decisions: Annotated[Path | None, typer.Option("--decisions", help="That file, with decisions filled in.")] = None,
+    decisions: Annotated[
+        Path | None, typer.Option("--decisions", help="The file written by --csv, with decisions filled in.")
+    ] = None,
     accept_changes: Accept = False,
 ) -> None:
-    """Link what is at the target already: by our markers, by an id field, by name, size and digest."""
+    """Link assets that are already at the target: by marker, by a field of ids, or by file name, size and digest."""
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.job import Job
 

@@ -1,4 +1,4 @@
-"""Commands that work on the state of a job alone: status, errors, state."""
+"""Commands that need only the state of a job: status, errors, state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN_PARKED = 30
 
 @command
 def status(output: Output, job: JobFile) -> None:
-    """Where the job stands."""
+    """Show where the job stands."""
     from dam_sync.api.state_commands import job_status
 
     async def act(options: RunOptions) -> int:
@@ -54,7 +54,7 @@ def errors(
     retry: Annotated[bool, typer.Option("--retry", help="Let the next run try them again.")] = False,
     cause: Annotated[list[str] | None, typer.Option("--cause", help="Only this cause; may be repeated.")] = None,
 ) -> None:
-    """Parked assets, grouped by cause."""
+    """List parked assets, grouped by cause."""
     from dam_sync.api.atomic_io import atomic_write
     from dam_sync.api.state_commands import job_errors
 
@@ -92,11 +92,15 @@ def state(
     output: Output,
     job: JobFile,
     what: Annotated[str, typer.Argument(help="show, export, import or gc")] = "show",
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="To export to (new), to import from.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The new file to export to, or the file to import.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("-o", "--output", help="The same as FILE.")] = None,
-    older_than: Annotated[str, typer.Option("--older-than", help="gc: age of what goes, like 90d.")] = "400d",
+    older_than: Annotated[
+        str, typer.Option("--older-than", help="gc: remove rows older than this, for example 90d.")
+    ] = "400d",
 ) -> None:
-    """Show the checkpoint store of a job, export a whole copy (also during a run), restore an export, or let go of old
+    """Show the state of a job, export a complete copy (even during a run), restore an export, or remove old
     ledger rows (gc)."""
     from dam_sync.api.state_commands import job_state
     from dam_sync.api.state_copies import job_export, job_gc, job_import
@@ -104,7 +108,7 @@ def state(
     file = file or out
     if what not in ("show", "export", "import", "gc") or (what in ("show", "gc")) != (file is None):
         known = "`show`, `gc`, `export FILE` or `import FILE`"
-        output.error(ConfigError(f"state can be asked to {known}, not to `{what}`", hint="see `state --help`"))
+        output.error(ConfigError(f"`{what}` is not an action of `state`; use {known}", hint="see `state --help`"))
         raise typer.Exit(2)
 
     async def act(options: RunOptions) -> int:

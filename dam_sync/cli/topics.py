@@ -1,4 +1,4 @@
-"""Command that shows the documents of the package: help."""
+"""The command `help`, which shows the documentation of the package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dam_sync.report.output import Output
 
 @command
 def help_(
-    output: Output, topic: Annotated[str, typer.Argument(help="What to read about; none lists the topics.")] = ""
+    output: Output, topic: Annotated[str, typer.Argument(help="The topic; leave it out to list the topics.")] = ""
 ) -> None:
     """Print a help topic, or list the topics."""
     with exit_on_error(output):

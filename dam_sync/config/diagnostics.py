@@ -11,7 +11,7 @@ from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""Where something is in a file: keys and positions from the top down."""
+"""A place in a file: keys and positions from the top down."""
 
 DEEPEST = 40
 MOST_NODES = 200_000
@@ -26,7 +26,7 @@ class SourceMap:
     lines: Mapping[KeyPath, tuple[int, int]] = field(default_factory=dict)
 
     def position(self, place: KeyPath) -> tuple[int, int]:
-        """Line and column of this place, or of the nearest one around it."""
+        """Line and column of this place, or of the nearest enclosing one."""
         for length in range(len(place), 0, -1):
             found = self.lines.get(place[:length])
             if found is not None:
@@ -40,7 +40,7 @@ class SourceMap:
 
 
 def dotted(place: KeyPath) -> str:
-    """A place as people write it: `fields.title.pipe[2]`; the top of a file is `file`."""
+    """A place in dotted notation: `fields.title.pipe[2]`; the top of a file is `file`."""
     text = ""
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -48,9 +48,9 @@ def dotted(place: KeyPath) -> str:
 
 
 def source_map_of(file: str, node: Json) -> SourceMap:
-    """Plain data and lines from what a round-trip YAML reader gives, whose nodes know their place as `lc`.
+    """Plain data and lines from a round-trip YAML reader, whose nodes have their position in `lc`.
 
-    Raises ValueError for a document that is nested too deep or grows too large through aliases.
+    Raises ValueError for a document that is nested too deeply or grows too large through aliases.
     """
     lines: dict[KeyPath, tuple[int, int]] = {}
     return SourceMap(file, _plain(node, (), lines), lines)
@@ -70,7 +70,7 @@ def diagnostics_of(
         elif error["type"] == "missing":
             yield written.diagnostic(place[:-1], f"{place[-1]} is missing")
         elif error["type"] in ("model_type", "dict_type"):
-            yield written.diagnostic(place, "should hold keys and values", "write {key: value}")
+            yield written.diagnostic(place, "should contain keys and values", "write {key: value}")
         else:
             yield written.diagnostic(place, error_text(error))
 
@@ -83,7 +83,7 @@ def _unknown_key(written: SourceMap, place: KeyPath, schema: Json, later: Collec
 
 
 def error_text(error: Mapping[str, Json]) -> str:
-    """What a validator says is wrong (`type`, `msg`), without the value."""
+    """The message of a validator error (`type`, `msg`), without the value."""
     text = str(error["msg"])
     if error["type"] == "zoneinfo_str":
         return "should be the name of a time zone, for example Europe/Paris"
@@ -95,7 +95,7 @@ def error_text(error: Mapping[str, Json]) -> str:
 
 
 def real_place(data: Json, loc: KeyPath) -> KeyPath:
-    """Only those steps of a validator's location that exist in the file; its last one may be missing or unknown."""
+    """The steps of a validator's location that exist in the file; the last one may be missing or unknown."""
     place: list[str | int] = []
     for index, part in enumerate(loc):
         inside = _child(data, part)
@@ -158,7 +158,7 @@ def _resolved(schema: Json, node: Json) -> list[Json]:
 
 def _plain(node: Json, place: KeyPath, lines: dict[KeyPath, tuple[int, int]]) -> Json:
     if len(place) > DEEPEST or len(lines) > MOST_NODES:
-        raise ValueError("nested too deep or too large")
+        raise ValueError("nested too deeply or too large")
     if isinstance(node, Mapping):
         return {_key(key): _member(node, key, (*place, _key(key)), lines) for key in node}
     if isinstance(node, list):
@@ -183,7 +183,7 @@ def _key(key: Json) -> str:
 
 
 def _scalar(node: Json) -> Json:
-    """Without the classes by which a round-trip reader remembers how a scalar was spelt."""
+    """A plain scalar, without the classes by which a round-trip reader remembers its spelling."""
     if isinstance(node, bool) or node is None:
         return node
     for plain in (str, int, float):

@@ -35,13 +35,13 @@ def _bytes_per_second(given: Json) -> Json:
         return given
     match = BYTES.fullmatch(given.strip())
     if match is None:
-        raise ValueError("should be bytes a second, like 50MB/s")
+        raise ValueError("should be bytes per second, for example 50MB/s")
     base = 1024 if match[3] else 1000
     return float(match[1]) * base ** " kmg".index(match[2].lower() or " ")
 
 
 class SideLimits(StrictModel):
-    """What the operator allows, besides what the services document. bandwidth in bytes a second."""
+    """Limits set by the operator, besides those that the services document. bandwidth: bytes per second."""
 
     calls_per_second: Annotated[float, Field(gt=0)] | None = None
     max_calls: Annotated[int, Field(gt=0)] | None = None
@@ -85,7 +85,7 @@ class PolicyConfig(StrictModel):
 
 @dataclass(frozen=True, slots=True)
 class GivenMapping:
-    """A mapping that is not in a file of its own: its keys and values, and the folder of the tables it names."""
+    """A mapping given as keys and values, and the folder of its tables."""
 
     written: SourceMap
     folder: Path
@@ -109,7 +109,7 @@ class JobConfig(StrictModel):
     @classmethod
     def _a_file(cls, state: str) -> str:
         if "://" in state and not state.startswith(SQLITE):
-            raise ValueError("a state in a server's database is not in this release; give a file")
+            raise ValueError("a state in a database server is not supported; name a file")
         return state
 
     @property
@@ -129,7 +129,7 @@ class JobConfig(StrictModel):
 
     @property
     def state_path(self) -> Path:
-        """The checkpoint store; `../state/NAME.db` beside the job file's folder where the job names none."""
+        """The state file; `../state/NAME.db` relative to the job file if the job names none."""
         return self._path(self.state.removeprefix(SQLITE) or f"../state/{self.name}.db")
 
     def _path(self, text: str) -> Path:
@@ -137,7 +137,7 @@ class JobConfig(StrictModel):
 
 
 def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
-    """Read a job file. Without `kinds` what only they know is not checked; secrets are not resolved yet.
+    """Read a job file. Without `kinds`, what depends on a connector is not checked. Secrets are not resolved yet.
 
     Raises ConfigError with every diagnostic.
     """
@@ -148,7 +148,7 @@ def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
 def job_of_code(
     data: Mapping[str, Json], folder: Path, kinds: Mapping[str, Connector], mapping: GivenMapping | None = None
 ) -> JobConfig:
-    """A job from the keys of a job file, and its mapping where that is not a file. A secret may be given as it is.
+    """A job from the keys of a job file, and its mapping if that is not a file. A secret may be a plain value.
 
     Raises ConfigError with every diagnostic.
     """
@@ -178,7 +178,7 @@ def _job_of(
 
 
 def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> SideConfig:
-    """One service from the keys it has in a job file; a secret may be given as it is. Raises ConfigError with every
+    """One service from the keys it has in a job file; a secret may be a plain value. Raises ConfigError with every
     diagnostic."""
     written = SourceMap("connect", dict(data))
     found = list(SideCheck(written, (), written.data, kinds, literal_secrets=True).diagnostics())
@@ -198,7 +198,7 @@ def json_schema() -> dict[str, Json]:
 
 
 def _with_places(written: SourceMap, folder: Path) -> Json:
-    """The data with every text of `auth` knowing its place."""
+    """The data with a `Reference`, which knows its place, for every text under `auth`."""
     data = dict(written.data)
     for role in ("source", "target"):
         side = data.get(role)

@@ -14,14 +14,14 @@ from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.values import Json
 
-_VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # what a parser says of values, which may be secrets
+_VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # parser messages quote values, which may be secrets
 
 
-MOST_ITEMS = 60_000  # a parser that remembers lines takes some 10,000 a second
+MOST_ITEMS = 60_000  # a parser that keeps line numbers reads about 10,000 per second
 
 
 def bounded_file(path: Path, largest: int) -> bytes:
-    """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or for what is not a
+    """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or if it is not a
     regular file: a device may never end, a pipe may never begin."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(handle, "rb") as file:
@@ -29,13 +29,13 @@ def bounded_file(path: Path, largest: int) -> bytes:
             raise TooLarge("is a device, a pipe or a folder, not a file")
         found = file.read(largest + 1)
     if len(found) > largest:
-        raise TooLarge(f"larger than {largest:,} bytes")
+        raise TooLarge(f"is larger than {largest:,} bytes")
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How a text becomes nodes that know their place as `lc`, and what is raised where it does not.
+    """A parser whose nodes have their position in `lc`, and the error that it raises.
 
     Such an error may say what is wrong as `problem`, and where as `problem_mark.line`, counted from 0.
     """
@@ -47,7 +47,7 @@ class Syntax:
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A kind of file. name: as people call it. missing: what to do where there is none. largest: in bytes."""
+    """A kind of file. name: as shown in messages. missing: hint if there is none. largest: in bytes."""
 
     name: str
     missing: str
@@ -55,7 +55,7 @@ class FileFormat:
     error: type[ConfigError]
 
     def read(self, path: Path, syntax: Syntax) -> SourceMap:
-        """The keys and values of a file, with lines. Raises the error of its kind, saying where the file is broken."""
+        """The keys and values of a file, with lines. Raises `error` with the line of a syntax error."""
         try:
             return self.parse(path, bounded_file(path, self.largest).decode("utf-8-sig"), syntax)
         except FileNotFoundError:
@@ -68,11 +68,11 @@ class FileFormat:
             raise self._error(path, syntax.name, _VALUES.sub("", str(error).split("\n")[0])) from None
 
     def parse(self, path: Path, text: str, syntax: Syntax) -> SourceMap:
-        """The same from text that stands for the file at this path."""
+        """Like `read`, from text instead of the file at this path."""
         try:
             if text.count("\n") + text.count(",") > MOST_ITEMS:
                 raise self._error(
-                    path, "file", f"more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
+                    path, "file", f"has more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
                 )
             written = source_map_of(resolve_beside(path), syntax.nodes(text))
         except (syntax.broken, ValueError, RecursionError) as error:
@@ -89,7 +89,7 @@ class FileFormat:
 
 
 def resolve_beside(path: Path) -> str:
-    """A path as it is written from where one stands, if that is shorter and does not lead upwards."""
+    """A path relative to the current directory, if it is below it."""
     try:
         relative = os.path.relpath(path)
     except ValueError:  # on another drive

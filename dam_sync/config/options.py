@@ -1,4 +1,4 @@
-"""What the options and auth methods of a connector are made of: pydantic models, checked together with the job file.
+"""Building blocks for the options and auth methods of connectors: pydantic models, checked together with the job file.
 
 This is the part of `config` that connectors import.
 """
@@ -13,9 +13,9 @@ from dam_sync.model.values import Json
 
 
 class Options(BaseModel):
-    """Base of the options of a connector. Each field is an option with a default; its description is the reference.
+    """Base of the options of a connector. Each field is an option with a default; its description is shown in the help.
 
-    Numbers written where text is meant are taken as text; an empty text stands for the default.
+    A number in place of text is converted to text; empty text means the default.
     """
 
     model_config = ConfigDict(
@@ -31,7 +31,7 @@ class Options(BaseModel):
 
 
 class AuthMethod(BaseModel):
-    """Base of an auth method: its parameters. Those without a default are required; no text shows their values."""
+    """Base of an auth method: its parameters. Those without a default are required; their values are never printed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -94,7 +94,7 @@ Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeVa
 Count: TypeAlias = Annotated[int, Field(ge=0), BeforeValidator(_number)]
 """A whole number, 0 or more."""
 Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_words)]
-"""Words separated by commas in one text, or a list of them."""
+"""Words separated by commas in one text, or a list."""
 WordSet: TypeAlias = Annotated[frozenset[str], BeforeValidator(_words)]
 """The same, unordered."""
 

@@ -20,30 +20,32 @@ FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 
 
 class Reference(str):
-    """A value of `auth` as written: a plain word, or a reference to a secret. It knows where it stands."""
+    """A value of `auth` as written: a plain word, or a reference to a secret. It knows its place in the file."""
 
     place: str = ""
     folder: Path = Path()
 
     @classmethod
     def at(cls, text: str, place: str, folder: Path) -> Reference:
-        """The text found at `file:line: key`; relative paths in it are meant from `folder`."""
+        """Text at the place `file:line: key`; relative paths in it are resolved against `folder`."""
         made = cls(text)
         made.place, made.folder = place, folder
         return made
 
 
 def is_secret(key: str) -> bool:
-    """Whether a parameter of `auth` is one that nobody else may know."""
+    """Whether a parameter of `auth` is a secret."""
     return SECRET.search(key) is not None
 
 
 def resolve_secret(text: str) -> str:
-    """The secret behind a reference; any other text as it is. Raises ConfigError naming the reference."""
+    """The secret behind a reference; any other text unchanged. Raises ConfigError naming the reference."""
     match = REFERENCE.fullmatch(text)
     if match is None:
         if OPENING in text:
-            raise _unresolved(text, "is not a reference", "write the whole value as one: ${env:NAME} or ${file:PATH}")
+            raise _unresolved(
+                text, "is not a reference", "write the whole value as a reference: ${env:NAME} or ${file:PATH}"
+            )
         return str(text)
     secret = RESOLVERS[match[1]](text, match[2].strip())
     if not secret:
@@ -52,7 +54,7 @@ def resolve_secret(text: str) -> str:
 
 
 def _unresolved(text: str, message: str, hint: str = "") -> ConfigError:
-    """Never says more of the value than the reference itself."""
+    """An error that names the reference, never the value."""
     place = f"{text.place}: " if isinstance(text, Reference) and text.place else ""
     named = str(text) if REFERENCE.fullmatch(text) else "the value"
     return ConfigError(f"{place}{named} {message}", hint=hint)
@@ -73,19 +75,19 @@ def _from_file(text: str, name: str) -> str:
         raise _unresolved(text, "is not text") from None
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "unknown home"
-        raise _unresolved(text, f"cannot be read: {reason}", "correct the path or its rights") from None
+        raise _unresolved(text, f"cannot be read: {reason}", "correct the path or its permissions") from None
 
 
 def _from_command(text: str, name: str) -> str:
     try:
         ran = subprocess.run(shlex.split(name), capture_output=True, timeout=COMMAND_SECONDS, check=False)
         if ran.returncode:
-            raise _unresolved(text, f"ended with exit code {ran.returncode}", "run the command by hand")
+            raise _unresolved(text, f"ended with exit code {ran.returncode}", "run the command yourself to see why")
         return ran.stdout.decode("utf-8").strip("\r\n")
     except subprocess.TimeoutExpired:
         raise _unresolved(text, f"did not end within {COMMAND_SECONDS} s", "run the command by hand") from None
     except UnicodeDecodeError:
-        raise _unresolved(text, "gives no text") from None
+        raise _unresolved(text, "does not print text") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its quotes do not match"
         raise _unresolved(text, f"cannot be run: {reason}", "correct the command") from None
@@ -103,7 +105,7 @@ def _from_keyring(text: str, name: str) -> str:
     try:
         secret = keyring.get_password(service, user)
     except KeyringError as error:
-        raise _unresolved(text, f"cannot be asked: {type(error).__name__}", "unlock the keyring") from None
+        raise _unresolved(text, f"cannot be read: {type(error).__name__}", "unlock the keyring") from None
     if secret is None:
         raise _unresolved(text, "is not in the keyring", f"keyring set {service} {user}")
     return secret

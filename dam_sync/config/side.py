@@ -51,14 +51,14 @@ class SideConfig(StrictModel):
     """One of the two services."""
 
     kind: str
-    base_url: str = ""  # needed unless the connector says otherwise, as `auth` is
+    base_url: str = ""  # required unless the connector says otherwise, like `auth`
     tenant_url: str = ""
     auth: Auth | None = None
     options: Mapping[str, Json] = Field(default_factory=dict)
 
 
 def options_of(connector: Connector, given: Mapping[str, Json]) -> Options:
-    """The options of a side as its connector declares them. Raises ConfigError."""
+    """The options of a side parsed by the model of its connector. Raises ConfigError."""
     try:
         options: Options = connector.options.model_validate(dict(given))
     except ValidationError as error:
@@ -67,7 +67,7 @@ def options_of(connector: Connector, given: Mapping[str, Json]) -> Options:
 
 
 def auth_of(connector: Connector, auth: Auth | None) -> AuthMethod | None:
-    """The auth method of a side with its secrets resolved. Raises ConfigError for what does not resolve or fit."""
+    """The auth method of a side with secrets resolved. Raises ConfigError for a secret or value that is invalid."""
     if auth is None:
         return None
     if auth.flow not in connector.auth:
@@ -92,13 +92,13 @@ def _config_error(error: ValidationError, key: str, given: Mapping[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class SideCheck:
-    """What only the connectors know of one side: auth methods, parameters, options, URLs."""
+    """Checks that depend on the connector of a side: auth methods, parameters, options, URLs."""
 
     written: SourceMap
     place: KeyPath
     side: Mapping[str, Json]
     connectors: Mapping[str, Connector] | None  # None: not checked against them
-    literal_secrets: bool = False  # code may hold a secret, a file may not
+    literal_secrets: bool = False  # code may contain a secret, a file must not
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """Everything wrong with this side."""
@@ -130,7 +130,7 @@ class SideCheck:
         return self.written.diagnostic((*self.place, *keys), message, hint)
 
     def _needed(self, kind: Connector | None) -> Iterator[Diagnostic]:
-        """What is left out though the kind needs it; of a kind that is not known, what most need."""
+        """Missing keys that the kind needs; for an unknown kind, those that most kinds need."""
         optional = {
             "base_url": kind is not None and kind.base_url_optional,
             "auth": kind is not None and not kind.auth,
@@ -160,7 +160,7 @@ class SideCheck:
                     yield self._at(("auth", *error["loc"]), error_text(error))
 
     def _secrets(self, auth: Mapping[str, Json]) -> Iterator[Diagnostic]:
-        """A secret is a reference, whatever the URL is: files like this one are sent around and kept for ever."""
+        """A secret must be a reference, even for a test server: job files are passed around and kept forever."""
         for key, value in auth.items():
             refused = is_secret(key) and not self.literal_secrets
             literal = refused and value and not (isinstance(value, str) and OPENING in value)
@@ -168,13 +168,13 @@ class SideCheck:
             place = ("auth", key)
             if variable is not None:
                 hint = f"write ${{env:{variable[1] or variable[2]}}}"
-                yield self._at(place, "looks like a variable of the shell, which is not expanded here", hint)
+                yield self._at(place, "looks like a shell variable, which is not expanded here", hint)
             elif literal:
                 name = f"{self.place[0]}_{key}".upper()
                 hint = f"write {FORMS}, for example ${{env:{name}}}"
                 yield self._at(place, "a literal secret is not allowed in a job file", hint)
             elif not isinstance(value, str):
-                yield self._at(place, "should be text; put it between quotes")
+                yield self._at(place, "should be text; put it in quotes")
             elif OPENING in value and REFERENCE.fullmatch(value) is None:
                 yield self._at(place, "is not a reference to a secret", f"write the whole value as {FORMS}")
             elif key.endswith("_url") and OPENING not in value:
@@ -206,13 +206,13 @@ class SideCheck:
         if parts.scheme not in schemes or not (host or (parts.path and parts.scheme not in HTTP)):
             yield self._at(keys, "is not a URL", example)
         elif odd:
-            yield self._at(keys, "holds more than host and path", "credentials belong under auth")
+            yield self._at(keys, "contains more than host and path", "credentials belong under auth")
         elif parts.scheme == "http" and not _is_loopback(host):
-            yield self._at(keys, "plain http is allowed for this host only", "write https://…")
+            yield self._at(keys, "http:// is allowed for localhost only", "write https://…")
 
 
 def _errors(model: type[Any], given: Mapping[str, Json]) -> Sequence[Mapping[str, Any]]:
-    """What a model refuses; no value is repeated."""
+    """Errors of a model, without the values."""
     try:
         model.model_validate(dict(given))
     except ValidationError as error:

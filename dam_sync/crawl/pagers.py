@@ -1,7 +1,8 @@
 """How listings are paged: frozen values that do no I/O; their cursors are JSON.
 
 `params` speaks neutral names (`page`, `size`, `offset`, `after`, `scroll`, `cursor`, `link`); a service's fetch turns
-them into its own. `Page.next` is whatever the reply said about going on; each pager says below what it expects there.
+them into its own. `Page.next` is what the response said about the next page; each pager below says what it expects
+there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Params: TypeAlias = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a fetch parsed: rows, the total the reply claimed (None: none), what it said about the next page."""
+    """What a fetch parsed: rows, the total that the response states (None: none), and what it says about the next
+    page."""
 
     rows: Sequence[Json]
     total: int | None = None
@@ -31,11 +33,11 @@ Fetch: TypeAlias = Callable[[Params], Awaitable[Page]]
 
 
 class Pager(Protocol):
-    """Where a crawl starts, what to ask, where to go on."""
+    """Where a crawl starts, what to request, where to continue."""
 
     @property
     def reach(self) -> int | None:
-        """Rows one listing can show at most; None: all."""
+        """Rows that one listing can return at most; None: all."""
         ...
 
     @property
@@ -45,19 +47,19 @@ class Pager(Protocol):
 
     @property
     def shifting(self) -> bool:
-        """Whether a row that goes away meanwhile moves later rows past the reader."""
+        """Whether a row deleted meanwhile moves later rows to positions already read."""
         ...
 
     def first(self) -> Cursor:
-        """Where a fresh crawl starts."""
+        """Where a new crawl starts."""
         ...
 
     def params(self, cursor: Cursor) -> Params:
-        """What to ask."""
+        """The parameters of the request."""
         ...
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """Where to go on; None at the end."""
+        """Where to continue; None at the end."""
         ...
 
 
@@ -65,7 +67,7 @@ class Pager(Protocol):
 class PageNumber:
     """`page` (from `start`) and `size`. `Page.next` False: this was the last one; True: there is more; None: unsaid.
 
-    Without a total and without a word about more it reads until a page is empty, for a short page proves nothing.
+    Without a total or `Page.next` it reads until a page is empty, because a short page proves nothing.
     Raises ValueError unless `reach` is a multiple of `size`.
     """
 
@@ -96,7 +98,7 @@ class PageNumber:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """`offset` (from 0) and `size`; goes on behind the rows that really came. `Page.next` as for `PageNumber`."""
+    """`offset` (from 0) and `size`; continues after the rows actually received. `Page.next` as for `PageNumber`."""
 
     size: int
     reach: int | None = None
@@ -123,8 +125,8 @@ class Offset:
 class Keyset:
     """`after` (the greatest key seen, None at the start) and `size`, rows ascending by an unchanging unique key.
 
-    `key` names a member of a row or takes a row and gives its key. A total counts what is behind `after`. Immune to
-    rows that come and go. Raises ContractBroken when keys that are numbers do not ascend.
+    `key` names a member of a row, or is a function from row to key. A total counts the rows after `after`. Immune to
+    rows that appear and disappear. Raises ContractBroken if numeric keys do not ascend.
     """
 
     size: int
@@ -148,26 +150,26 @@ class Keyset:
         return {"after": keys[-1]} if _goes_on(page, len(keys)) else None
 
     def key_of(self, row: Json) -> Json:
-        """The key of one row. Raises ContractBroken when it has none."""
+        """The key of one row. Raises ContractBroken if it has none."""
         if not isinstance(row, Mapping):
-            raise ContractBroken("a list has rows that are not objects")
+            raise ContractBroken("a listing has rows that are not objects")
         key = row.get(self.key) if isinstance(self.key, str) else self.key(row)
         if key is None:
-            raise ContractBroken("a listed row has no key to go on from")
+            raise ContractBroken("a listed row has no key to continue from")
         return key
 
     def _check(self, keys: Sequence[Json]) -> None:
         numbers = all(isinstance(key, int | float) for key in keys)
         if numbers and any(later <= earlier for earlier, later in pairwise(keys)):
-            raise ContractBroken("the rows did not come in ascending order of their key, as was asked")
+            raise ContractBroken("the rows are not in ascending order of their key, as requested")
 
 
 @dataclass(frozen=True, slots=True)
 class Scroll:
     """A cursor kept at the server: `scroll` (None opens it) and `size`; ends with an empty page.
 
-    `Page.next` is the scroll id of the reply; without one the last one is used again. Its cursors count pages, for a
-    scroll id may stay the same; one that outlived the server's is refused there, and the crawl starts over.
+    `Page.next` is the scroll id of the response; without one the last one is used again. Cursors count pages, because a
+    scroll id may stay the same; an expired one is refused by the server, and the crawl starts over.
     """
 
     size: int
@@ -191,7 +193,7 @@ class Scroll:
 
 @dataclass(frozen=True, slots=True)
 class ScanCursor:
-    """An opaque `cursor` in each reply (`Page.next`), None at the start; ends when a reply has none.
+    """An opaque `cursor` in each response (`Page.next`), None at the start; ends when a response has none.
 
     Empty pages in between are allowed.
     """
@@ -216,9 +218,9 @@ class ScanCursor:
 
 @dataclass(frozen=True, slots=True)
 class NextLink:
-    """A `link` in each reply (`Page.next`) says where the next page is, None at the start; ends without one.
+    """A `link` in each response (`Page.next`) points to the next page, None at the start; ends without one.
 
-    Links are kept with the state, so give a path or an address that is not signed.
+    Links are stored in the state, so use a path or a URL that is not signed.
     """
 
     size: int
@@ -240,7 +242,7 @@ class NextLink:
 
 
 def _goes_on(page: Page, shown: int) -> bool:
-    """Whether more is to be expected once `shown` rows of the total were shown."""
+    """Whether more rows are expected after `shown` rows of the total."""
     if not page.rows or page.next is False:
         return False
     if page.total is None:

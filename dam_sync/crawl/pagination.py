@@ -1,4 +1,4 @@
-"""The only paging loop; it knows no service and stops rather than take a part for the whole."""
+"""The only paging loop; it knows no service, and raises an error rather than accept an incomplete listing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ _SEEN, _TOTAL, _OWED = "seen", "total", "owed"
 async def paginate(
     fetch: Fetch, pager: Pager, start: Cursor | None = None, *, most_pages: int = MOST_PAGES
 ) -> AsyncGenerator[tuple[Page, Cursor | None], None]:
-    """Each page with the cursor behind it, None behind the last; start again from any of them.
+    """Each page with the cursor after it, None after the last; reading can resume from any of them.
 
-    Cursors carry how many rows were seen, so a resumed walk is checked like an unbroken one. Raises TruncatedListing
-    when the listing goes in circles, holds more than `pager.reach`, shrinks under a pager that would then miss rows,
-    ends with fewer rows than its total, or has more than `most_pages` pages; when a page had room for rows that it
-    counted and did not give, and they are not behind it either. A total that grows is not an error.
+    Cursors carry how many rows were seen, so that a resumed listing is checked like an uninterrupted one. Raises
+    TruncatedListing if the listing goes in circles, has more than `pager.reach`, shrinks under a pager that would then
+    miss rows, ends with fewer rows than its total, or has more than `most_pages` pages; or if a page had room for rows
+    that it counted but did not return, and they do not follow either. A total that grows is not an error.
     """
     count = _Count.resumed(pager, start)
     cursor = pager.first() if start is None else _bare(start)
-    places, pages = _Circles("the listing gave one position twice"), _Circles("the listing gave one page twice")
+    places, pages = (
+        _Circles("the listing returned the same position twice"),
+        _Circles("the listing returned the same page twice"),
+    )
     for _ in range(most_pages):
         places.refuse(dict(cursor))
         params = pager.params(cursor)
@@ -51,13 +54,13 @@ def _bare(cursor: Cursor) -> Cursor:
 
 @dataclass(slots=True)
 class _Count:
-    """Rows seen, one that comes again counted once, against rows promised."""
+    """Rows received, repeated ones counted once, compared with rows announced."""
 
     pager: Pager
     seen: int = 0
     total: int | None = None  # of the whole listing
-    owed: int = 0  # rows counted by a page with room for them, that did not come with it
-    last: frozenset[str] = frozenset()  # the rows of the page before, which may begin the next when rows shift
+    owed: int = 0  # rows counted by a page with room for them, but not returned with it
+    last: frozenset[str] = frozenset()  # rows of the previous page, which may reappear on the next one when rows shift
 
     @classmethod
     def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
@@ -69,25 +72,26 @@ class _Count:
         if page.total is None:
             return
         if not isinstance(page.total, int) or isinstance(page.total, bool):
-            raise ContractBroken(f"the listing counts {page.total!r:.40} rows, which is not a number")
+            raise ContractBroken(f"the total of the listing is {page.total!r:.40}, not a number")
         self._refuse_held_back(page, page.total, size)
         total = page.total + before if self.pager.remaining else page.total
         if self.pager.shifting and self.total is not None and total < self.total:
             raise TruncatedListing(
                 f"the listing shrank from {self.total} to {total} rows while it was read, so rows may be missing",
-                hint="run the same command again when nobody deletes assets or loses access to them",
+                hint="run the same command again while nobody deletes assets or changes access to them",
             )
         self.total = total
         self._refuse_more_than_reach(page.total)
 
     def _refuse_held_back(self, page: Page, total: int, size: int | None) -> None:
-        """A walk that goes on behind the last key it saw never comes back to a row left out before it."""
+        """A listing that continues after the last key never returns to a row left out before it."""
         if not self.pager.remaining or size is None:
             return
         if total < self.owed:
             raise TruncatedListing(
-                f"a page of the listing counted {self.owed - total} rows more than it gave, and they came not later",
-                hint="run the same command again; if it stays, the service's index is not in order",
+                f"a page of the listing announced {self.owed - total} more rows than it returned, and they never "
+                f"arrived",
+                hint="run the same command again; if the error persists, the index of the service is damaged",
             )
         self.owed = total - len(page.rows) if len(page.rows) < min(size, total) else 0
 
@@ -95,20 +99,20 @@ class _Count:
         reach = self.pager.reach
         if reach is not None and not self.pager.remaining and total > reach:
             raise TruncatedListing(
-                f"the listing holds {total} rows and the service shows only the first {reach}",
+                f"the listing has {total} rows and the service returns only the first {reach}",
                 hint="run the same command again, so that the listing is partitioned again",
             )
 
     def refuse_beyond_reach(self) -> None:
         reach = self.pager.reach
         if reach is not None and not self.pager.remaining and self.seen >= reach:
-            raise TruncatedListing(f"the listing goes on behind the {reach} rows that the service shows")
+            raise TruncatedListing(f"the listing continues beyond the {reach} rows that the service returns")
 
     def finish(self) -> None:
         if self.total is not None and self.seen < self.total:
             raise TruncatedListing(
-                f"the listing promised {self.total} rows and gave {self.seen}",
-                hint="run the same command again; if it stays, the credential may not see every asset it counts",
+                f"the listing announced {self.total} rows and returned {self.seen}",
+                hint="run the same command again; if the error persists, the credential may lack access to some assets",
             )
 
     def memory(self) -> dict[str, Json]:
@@ -117,8 +121,8 @@ class _Count:
 
 
 class _Circles:
-    """Finds a sequence that goes in circles, with a memory that does not grow (after Brent): it compares with one kept
-    thing, and keeps a later one each time the steps since have doubled."""
+    """Detects a cycle in constant memory (Brent's algorithm): it compares with one stored
+    item, and replaces that each time the number of steps has doubled."""
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -127,7 +131,7 @@ class _Circles:
 
     def refuse(self, thing: object) -> None:
         if thing == self._kept:
-            hint = "run the same command again; if it stays, the service cannot list this part"
+            hint = "run the same command again; if the error persists, the service cannot list this part"
             raise TruncatedListing(self._message, hint=hint)
         self._journal += 1
         if self._journal >= self._patience:

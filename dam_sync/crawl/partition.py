@@ -1,4 +1,4 @@
-"""Cutting a library into shards that are disjoint, cover the window and stay within a query's reach."""
+"""Cutting a library into shards that are disjoint, cover the window and stay within the reach of a query."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Partitioner(Protocol):
-    """Cuts a window into shards; `count` asks the service how many rows a window holds, at one call each."""
+    """Cuts a window into shards; `count` requests the number of rows in a window, with one call each."""
 
     def shards(self, window: Window, count: Count) -> AsyncIterator[Shard]:
-        """Half-open; their union is the window. `window_of(shard)` is what each has to ask for."""
+        """Half-open; their union is the window. `window_of(shard)` is what each has to request."""
         ...
 
 
@@ -51,10 +51,10 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class ByContainer:
-    """One shard a container, in the order given; an asset in several containers comes in several shards.
+    """One shard per container, in the given order; an asset in several containers is in several shards.
 
-    `containers` is a sequence or is called to list them. With `count_in` each is counted: empty ones are left out, and
-    TruncatedListing is raised when one holds more than `reach` or all together hold fewer rows than the window.
+    `containers` is a sequence or a function that lists them. With `count_in` each is counted: empty ones are left out,
+    and TruncatedListing is raised if one has more than `reach` rows, or all together have fewer rows than the window.
     """
 
     containers: Sequence[Placement] | Callable[[], AsyncIterator[Placement]]
@@ -74,8 +74,8 @@ class ByContainer:
             yield _shard(window, rows, container)
         if self.count_in is not None and found < (total := await count(window)):
             raise TruncatedListing(
-                f"{total} rows are there and only {found} of them in the containers by which they were to be read",
-                hint="put the remaining assets into a container, or let the credential see all containers",
+                f"there are {total} rows, but only {found} of them are in the containers by which the library is read",
+                hint="put the remaining assets into a container, or give the credential access to all containers",
             )
 
     async def _listed(self) -> AsyncIterator[Placement]:
@@ -89,13 +89,13 @@ class ByContainer:
 
 @dataclass(frozen=True, slots=True)
 class ByDate:
-    """Bisects time until each shard holds at most `reach` rows, and joins neighbours that fit together.
+    """Bisects time until each shard holds at most `reach` rows, and merges neighbours that fit together.
 
-    `since` and `until` bound the bisecting of a window open at that end; the outermost shard stays open there, so a
-    row dated beyond is not lost (rows without a date are the service's affair). `precision` is the grid of the
-    service's instants: borders lie on it, and one step of it is never cut; what it still overfills goes to `then`,
-    else TruncatedListing is raised. `overlap`, for a service whose range ends may be inclusive or exclusive, moves the
-    lower end of what is asked and counted; one step of `precision` is enough. Rows at a border then come twice.
+    `since` and `until` bound the bisection of a window that is open at that end; the outermost shard stays open, so a
+    row dated beyond is not lost (rows without a date are left to the service). `precision` is the grid of the service's
+    timestamps: boundaries lie on it, and one step is never split; a step that is still too full goes to `then`,
+    otherwise TruncatedListing is raised. `overlap`, for services whose range ends may be inclusive or not, lowers the
+    start of the requested range; one step of `precision` is enough. Rows at a boundary then come twice.
     """
 
     since: datetime
@@ -106,7 +106,7 @@ class ByDate:
     overlap: timedelta = timedelta(0)
 
     async def shards(self, window: Window, count: Count) -> AsyncIterator[Shard]:
-        """See `Partitioner.shards`; oldest first. Raises ContractBroken when the counts make no sense."""
+        """See `Partitioner.shards`; oldest first. Raises ContractBroken if the counts are contradictory."""
         cut = _Cut(self, window, count)
         async for piece in cut.joined():
             if piece.rows <= self.reach:
@@ -120,7 +120,7 @@ class ByDate:
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """[low, high) and how many rows it holds."""
+    """[low, high) and its number of rows."""
 
     low: datetime
     high: datetime
@@ -128,22 +128,22 @@ class _Slice:
 
 
 class _Cut:
-    """One bisection. The upper half is not counted but reckoned from the whole, unless the halves share rows."""
+    """One bisection. The upper half is not counted but computed from the whole, unless the halves share rows."""
 
-    _TRUST = 0.9  # of the reach: a reckoned count nearer to it is counted after all, for the library moves
+    _TRUST = 0.9  # of the reach: a computed count above it is verified by a call, because the library may change
 
     def __init__(self, by: ByDate, window: Window, count: Count) -> None:
         self._by, self._window, self._count = by, window, count
         until = window.until or by.until
         if until is None:
-            raise ValueError("a window without end needs `until` to be bisected")
+            raise ValueError("a window without an end needs `until`")
         since = window.since or min(by.since, until - by.precision)
         grid = by.precision
         self._root = _Slice(since - (since - EARLIEST) % grid, until + (EARLIEST - until) % grid)
         self._calls_left = 1
 
     async def joined(self) -> AsyncIterator[_Slice]:
-        """Slices as full as neighbours can make them, oldest first."""
+        """Merge neighbours into slices as full as possible, oldest first."""
         last: _Slice | None = None
         async for piece in self._leaves():
             if last is not None and last.rows + piece.rows <= self._by.reach:
@@ -156,7 +156,7 @@ class _Cut:
             yield last
 
     def asked(self, piece: _Slice) -> Window:
-        """What to ask the service for; an end of the whole that is open stays open."""
+        """The window to request; an open end of the whole stays open."""
         first = self._window.since is None and piece.low == self._root.low
         last = self._window.until is None and piece.high == self._root.high
         return Window(None if first else piece.low - self._by.overlap, None if last else piece.high)
@@ -193,12 +193,14 @@ class _Cut:
     async def _counted(self, piece: _Slice) -> _Slice:
         if self._calls_left <= 0:
             hint = "the service may ignore the date range; run again with -v and report the counting call"
-            raise ContractBroken("counting by date does not get anywhere: parts hold more than their whole", hint=hint)
+            raise ContractBroken(
+                "the counts by date are contradictory: parts contain more rows than the whole", hint=hint
+            )
         self._calls_left -= 1
         return _Slice(piece.low, piece.high, await self._count(self.asked(piece)))
 
     def _most_calls(self, whole: _Slice) -> int:
-        """Each level has at most rows / reach slices to be cut, overlapping ones up to three times that."""
+        """Each level has at most rows / reach slices to split, up to three times that if they overlap."""
         depth = ((whole.high - whole.low) // self._by.precision).bit_length() + 1
         return 8 + 8 * depth * (whole.rows // max(1, self._by.reach) + 1)
 
@@ -215,6 +217,6 @@ def _shard(window: Window, rows: int | None, container: Placement | None = None)
 
 def _overfull(what: str, rows: int, reach: int) -> TruncatedListing:
     return TruncatedListing(
-        f"{what} holds {rows} assets and the service shows only the first {reach} of a listing",
+        f"{what} has {rows} assets and the service returns only the first {reach} of a listing",
         hint="change some of these assets so that their dates or containers differ, or ask for a larger result window",
     )

@@ -1,1 +1,1 @@
-"""Reports and progress for people: given plain data, they give text; nothing here knows the rest of the house."""
+"""Reports and progress for people: plain data in, text out."""

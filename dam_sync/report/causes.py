@@ -1,4 +1,4 @@
-"""The meaning of each cause of parking, in a sentence."""
+"""What each cause of parking means, in a sentence."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ SENTENCES = (
     ("gone", "the asset disappeared between listing and reading"),
     ("removed by the service", "the target removed the asset as a duplicate of another"),
     ("conflict", "somebody else changed at the target what this run was about to change"),
-    ("Conflict", "something at the target is in the way, such as a file of the same name"),
+    ("Conflict", "the asset conflicts with something at the target, such as a file of the same name"),
     ("InvalidValue", "the target does not accept a value of the asset"),
     ("TooLarge", "the file is larger than the target accepts"),
     ("NotFound", "something that the asset needs no longer exists"),
     ("Unsupported", "the target cannot store what the asset needs"),
-    ("Uncertain", "a write was started and its outcome is unknown; check the target before it is tried again"),
+    ("Uncertain", "a write was started and its outcome is unknown; check the target before you retry"),
     ("IntegrityError", "the bytes that arrived are not those that the source announced"),
-    ("TruncatedListing", "a listing about this asset lacks rows"),
-    ("SessionGone", "the service ended the upload again and again"),
+    ("TruncatedListing", "a listing for this asset lacks rows"),
+    ("SessionGone", "the service ended the upload repeatedly"),
     ("length", "a file is shorter or longer than the source announced"),
     ("digest", "the content of a file is not what the source announced"),
     ("membership refused", "the asset was moved, and the target refused to put it into a container"),
-    ("relation refused", "the asset was moved, and the target refused a relation of it"),
+    ("relation refused", "the asset was moved, and the target refused one of its relations"),
     ("Rejected", "a service refused a call about this asset"),
 )
 
 
 def sentence(cause: str) -> str:
-    """The meaning of a cause; empty for one that explains itself."""
+    """The meaning of a cause; empty if it explains itself."""
     return next((text for begin, text in SENTENCES if cause.startswith(begin)), "")

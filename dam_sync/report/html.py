@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else."""
+"""A report as one HTML file without external resources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _templates = Environment(
 
 
 def render_html(report: Mapping[str, Any]) -> str:
-    """The report as text of an HTML page, every value escaped."""
+    """The report as an HTML page, with every value escaped."""
     template = _templates.get_template("report.html")
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
     return template.render(report=report, title=TITLES[report["kind"]], duration=duration, **words)

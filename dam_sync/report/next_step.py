@@ -1,4 +1,4 @@
-"""The next command to type, after each command."""
+"""The next command to suggest after each command."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def after_check(job: str, code: int) -> list[str]:
-    """A dry run, or the same check again once the faults are fixed."""
+    """A dry run, or the same check again once the problems are fixed."""
     return [_line("plan" if code == 0 else "check", job)]
 
 
 def after_report(report: Mapping[str, Any], job: str) -> list[str]:
-    """What follows a plan, run, verification or adoption."""
+    """What to do after a plan, run, verification or adoption."""
     if report["kind"] == "plan":
         return [_line("run", job)]
     if report["kind"] == "adopt":
@@ -25,26 +25,26 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
 
 
 def after_errors(job: str, parked: int, retried: int) -> list[str]:
-    """Let them be retried, run, or verify."""
+    """Retry the parked assets, run, or verify."""
     if retried:
         return [_line("run", job)]
     return [_line("errors", job, "--retry")] if parked else [_line("verify", job)]
 
 
 def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
-    """Resume what was stopped, look at what was parked, or verify."""
+    """Resume an interrupted run, look at parked assets, or verify."""
     if not finished:
         return [_line("run", job)]
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
 def after_state(job: str, what: str) -> list[str]:
-    """What follows `state show`, an export, or an import."""
+    """What to do after `state show`, an export, or an import."""
     return [_line("check" if what == "import" else "status", job)]
 
 
 def after_demo(job: str, code: int) -> list[str]:
-    """The emulated services of a demo are gone; its state remains."""
+    """The emulated services of a demo have ended; its state remains."""
     return [_line("errors" if code == 4 else "status", job)]
 
 

@@ -16,7 +16,7 @@ from dam_sync.model.safe_text import visible, visible_json, visible_lines
 from dam_sync.report.progress import ProgressLine, Snapshot
 from dam_sync.report.terminal import print_report, print_table
 
-PIPE_WIDTH = 400  # a pipe gets plain lines that are not wrapped
+PIPE_WIDTH = 400  # lines written to a pipe are not wrapped
 
 
 class Piped(Console):
@@ -33,14 +33,14 @@ class Piped(Console):
 
 
 def let_go_of_stdout() -> None:
-    """The reader is gone: discard all further output, including at the end of the process."""
+    """The reader has closed the pipe: discard all further output, including at the end of the process."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Output:
-    """Results and messages of one command, and `RunOptions` that its caller set. The progress line is hidden whenever
-    something is printed."""
+    """Results and messages of one command, and the `RunOptions` that its caller set. The progress line is hidden
+    whenever something is printed."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Output:
         return self.line
 
     def report(self, report: Mapping[str, Any]) -> None:
-        """A plan, run or verification."""
+        """Print a plan, run or verification."""
         if self.as_json:
             self.data(report)
             return
@@ -71,12 +71,12 @@ class Output:
             print_report(self.out, report)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """One table, whole."""
+        """Print one table in full."""
         with self.line.hidden():
             print_table(self.out, title, columns, rows)
 
     def data(self, data: Any) -> None:
-        """JSON on stdout."""
+        """Print JSON on stdout."""
         with self.line.hidden():
             try:
                 sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
@@ -85,12 +85,12 @@ class Output:
                 let_go_of_stdout()
 
     def say(self, text: str) -> None:
-        """A result in words."""
+        """Print a result as text."""
         with self.line.hidden():
             self.out.print(visible_lines(text), markup=False)
 
     def markdown(self, text: str) -> None:
-        """A document: laid out on a terminal, as it was written in a pipe."""
+        """Print a Markdown document: rendered on a terminal, as it is in a pipe."""
         if self.out.plain:
             self.say(text.rstrip())
             return
@@ -100,25 +100,25 @@ class Output:
             self.out.print(Markdown(text))
 
     def error(self, error: DamSyncError) -> None:
-        """What happened, and what to do next."""
+        """Print what went wrong and what to do about it."""
         if self.as_json:
             self.data(error.as_json())
         self.told(error)
 
     def told(self, error: DamSyncError) -> None:
-        """The same next to a report, which is the only result on stdout."""
-        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or fault a line
+        """Print an error without adding to stdout, which holds only the report."""
+        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or diagnostic per line
         self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
         if error.hint:
             self.note(f"hint: {visible(error.hint)}")
 
     def next(self, *commands: str) -> None:
-        """The commands to type next; not with JSON, which a program reads."""
+        """Suggest the next commands; not with JSON, which programs read."""
         if not self.as_json:
             for command in commands:
                 self.note(f"next: dam-sync {command}")
 
     def note(self, text: str, style: str = "") -> None:
-        """A message on stderr; nothing in it controls the terminal."""
+        """Print a message on stderr, with control characters escaped."""
         with self.line.hidden():
             self.err.print(visible_lines(text), markup=False, style=style or None)

@@ -30,13 +30,13 @@ class ProgressLine:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Begin to show it."""
+        """Start showing the line."""
         if self._enabled:
             self._thread = Thread(target=self._show, name="progress", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """Erase the line and show nothing more; safe to repeat."""
+        """Erase the line and stop showing it; safe to repeat."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(timeout=2)
@@ -45,7 +45,7 @@ class ProgressLine:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """No line while results are printed."""
+        """Hide the line while results are printed."""
         with self._lock:
             self._erase()
             yield

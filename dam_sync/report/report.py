@@ -1,4 +1,4 @@
-"""What a plan, a run or a verification has to say, as data."""
+"""The result of a plan, a run or a verification, as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReportedSide:
 
     @property
     def total_calls(self) -> int:
-        """API calls in all."""
+        """Total API calls."""
         return sum(self.calls.values())
 
 
@@ -30,8 +30,8 @@ class Report:
     """kind: plan, run or verify. counts: assets by what happened to them. losses: by path and rule, with their assets.
 
     operations: how many writes of each kind. repaired: assets by the part that was changed at the target and is set
-    right. parked: cause, operation, hint, count, example. exposure: by rule, how
-    many assets more people would see, or see by the operator's word: rule, fate, assets, examples, meaning.
+    right. parked: cause, operation, hint, count, example. exposure: by rule, how many assets more people would see, or
+    may see because the operator accepted it: rule, fate, assets, examples, meaning.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Report:
 
     @property
     def early(self) -> bool:
-        """Whether a verification came too early to tell of every asset."""
+        """Whether it is too early to decide about some assets."""
         return self.verdict is not None and bool(self.verdict.get("early"))
 
     def as_json(self) -> dict[str, Json]:
@@ -71,7 +71,7 @@ class Report:
 
 
 def count_operations(names: Counter[str]) -> dict[str, int]:
-    """Writes by kind, without the steps inside them."""
+    """Writes by kind, without their inner steps."""
     kinds: Counter[str] = Counter()
     for name, number in names.items():
         if not journal_names.is_inner(name):

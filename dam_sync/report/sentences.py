@@ -1,5 +1,5 @@
-"""The notes of a report: what a run has to say besides its counts, in words. Each gives no line where there is nothing
-to say."""
+"""The notes of a report: what a run has to report besides its counts. Each function returns no lines if there is
+nothing to report."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dam_sync.model.safe_text import such_as
 
-RETRIED = {"passed": "the fault may have passed", "changed": "the mapping changed"}
+RETRIED = {"passed": "the failure may have been temporary", "changed": "the mapping changed"}
 
 
 def about_accepted(findings: Iterable[str]) -> list[str]:
-    """What guards would have stopped at, had the operator not accepted it."""
-    return [f"continued, as asked: {finding}" for finding in findings]
+    """Guard findings that the operator accepted."""
+    return [f"continued because changes are accepted: {finding}" for finding in findings]
 
 
 def about_resumed(run: int, done: int) -> list[str]:
-    """A plan of what is left of a run that was stopped."""
+    """For a plan of the rest of an interrupted run."""
     return [f"continues run {run}, which was stopped: {done:,} of its assets are done"] if done else []
 
 
@@ -31,11 +31,11 @@ def about_retried(retried: Mapping[str, int]) -> list[str]:
 
 
 def about_unseen(parts: Sequence[str]) -> list[str]:
-    """Changes that a listing by date does not show."""
+    """Changes that a listing by date does not return."""
     if not parts:
         return []
     what = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    return [f"changes of {what} alone do not change an asset's date at the source: only `run JOB --full` sees them"]
+    return [f"changes of {what} alone do not change an asset's date at the source: only `run JOB --full` finds them"]
 
 
 def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
@@ -66,28 +66,29 @@ def about_probation(number: int, until: str) -> list[str]:
 def about_orphans(number: int) -> list[str]:
     """Upload sessions of a killed run that were aborted."""
     sessions, were = ("upload session", "was") if number == 1 else ("upload sessions", "were")
-    return [f"{number:,} {sessions} left open by a run that was killed {were} aborted"] if number else []
+    return [f"{number:,} {sessions} left open by a killed run {were} aborted"] if number else []
 
 
 def about_partial_creates(number: int) -> list[str]:
     """Assets of a killed run that will not be completed."""
     assets = "asset was" if number == 1 else "assets were"
-    fate = "gone from the source or restricted there since: put into the target's trash"
+    fate = "gone from the source or restricted there since: moved to the trash of the target"
     return [f"{number:,} {assets} left incomplete by an earlier run, and {fate}"] if number else []
 
 
 def about_adopted(differing: int, ambiguous: int) -> list[str]:
-    """Matches that a person should look at."""
+    """Matches that a person should review."""
     notes = []
     if differing:
         notes.append(
-            f"{differing:,} of the matched target assets are not as the source asset would be written: "
-            "`verify JOB` shows where, `run JOB --repair` brings them in line, a plain run leaves them"
+            f"{differing:,} of the matched target assets differ from what a run would write: "
+            "`verify JOB` shows where, `run JOB --repair` brings them in line, a normal run leaves them as they are"
         )
     if ambiguous:
         notes.append(
             f"{ambiguous:,} source assets match several target assets, or match without proof, and were not "
-            "linked: write them with --csv FILE, put `link` into the column `decision`, give the file to --decisions"
+            "linked: write them with --csv FILE, write `link` into the column `decision`, and pass the file to "
+            "--decisions"
         )
     return notes
 
@@ -97,6 +98,6 @@ def about_unclaimed(number: int, examples: Sequence[str]) -> list[str]:
     if not number:
         return []
     return [
-        f"{number:,} target assets carry a marker of this source and match none of its assets "
-        f"({', '.join(examples)}): these are gone from the source, or the credential does not see them"
+        f"{number:,} target assets have a marker of this source but match none of its assets "
+        f"({', '.join(examples)}): these are gone from the source, or are not visible to the credential"
     ]

@@ -20,7 +20,7 @@ STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
 
 
 def print_report(console: Console, report: Mapping[str, Any]) -> None:
-    """The whole report, as tables."""
+    """Print the whole report as tables."""
     source, target = report["source"], report["target"]
     number = f" {report['run']}" if report["run"] else ""
     console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
@@ -55,12 +55,12 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
 
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """One table, whole."""
+    """Print one table in full."""
     _table(console, title, columns, rows, shown=len(rows))
 
 
 def plain(text: object, *, lines: bool = False) -> str:
-    """Untrusted text for a console, on one line unless `lines`: neither markup nor control characters."""
+    """Untrusted text for a console, on one line unless `lines`: no markup, control characters escaped."""
     return escape((visible_lines if lines else visible)(str(text)))
 
 
@@ -100,7 +100,7 @@ def _table(
     if getattr(console, "plain", False):
         _plain_table(console, title, columns, rows)
         return
-    whole = min(len(title), console.width)  # a title is not folded where there is room
+    whole = min(len(title), console.width)  # a title is not wrapped if there is room
     table = Table(
         title=plain(title), title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
     )

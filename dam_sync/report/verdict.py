@@ -9,7 +9,7 @@ from typing import Any
 EXAMPLES = 3
 COLUMNS = ("where", "assets", "source id", "target id", "expected", "found")
 VERDICT_ROWS = {
-    "source_assets": "in the source",
+    "source_assets": "at the source",
     "linked": "moved",
     "parked": "parked with a reason",
     "skipped": "left out by a rule",
@@ -17,7 +17,7 @@ VERDICT_ROWS = {
     "equal": "equal",
     "different": "different",
     "extra": "with additions at the target",
-    "missing": "missing in the target",
+    "missing": "missing at the target",
     "unaccounted": "not accounted for",
     "gone_at_source": "gone from the source since",
     "early": "too early to decide",
@@ -34,13 +34,13 @@ class Group:
     examples: Sequence[tuple[str, str, str, str]]
 
     def rows(self) -> Iterable[tuple[str, ...]]:
-        """For a table with COLUMNS; place and number stand in the first row."""
+        """For a table with COLUMNS; place and number are in the first row."""
         for index, example in enumerate(self.examples):
             yield (self.path, f"{self.number:,}", *example) if index == 0 else ("", "", *example)
 
 
 def grouped(found: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Group]:
-    """Differences by where they are, the most frequent first."""
+    """Differences grouped by place, the most frequent first."""
     by_path: dict[str, list[tuple[str, str, str, str]]] = {}
     for source, target, difference in found:
         row = (source, target, difference["expected"], difference["found"])
@@ -50,7 +50,7 @@ def grouped(found: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Group]:
 
 
 def file_evidence(verdict: Mapping[str, Any]) -> dict[str, int]:
-    """Files by what they are and by class of evidence, in words."""
+    """Number of files by role and evidence class."""
     return {
         f"{PARTS.get(part, part)}, {evidence}": number
         for part, counts in sorted(verdict["files"].items())

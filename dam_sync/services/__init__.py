@@ -22,7 +22,7 @@ REMOVE = "update or uninstall that distribution: `pip uninstall {}`"
 
 @dataclass(frozen=True)
 class Connectors(Mapping[str, Connector]):
-    """Connectors by kind, in order of name; each is imported when it is first asked for.
+    """Connectors by kind, in order of name; each is imported when it is first used.
 
     Raises ConfigError naming the distribution for a connector of another distribution that cannot be used.
     """
@@ -51,11 +51,11 @@ class Connectors(Mapping[str, Connector]):
         others = self.others.get(kind, ())
         if kind in self.packages:
             if others:
-                raise _refused(others[0], "dam-sync has a service of that name itself")
+                raise _refused(others[0], "dam-sync already has a service of that name")
             connector: Connector = importlib.import_module(f"{__name__}.{kind}").CONNECTOR
             return connector
         if len(others) > 1:
-            raise _refused(others[1], f"the distribution {_distribution(others[0])} has one of that name, too")
+            raise _refused(others[1], f"the distribution {_distribution(others[0])} also has a service of that name")
         return _from_distribution(others[0])
 
 

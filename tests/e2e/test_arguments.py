@@ -43,7 +43,7 @@ def refused(job: Small, verb: str, *options: str, code: int = 2) -> str:
 
 
 def test_a_duration_that_is_none(moved: Small) -> None:
-    assert "--max-duration takes a duration, not 'soon'" in refused(moved, "run", "--max-duration", "soon")
+    assert "--max-duration expects a duration, not 'soon'" in refused(moved, "run", "--max-duration", "soon")
 
 
 @pytest.mark.parametrize("verb", ["run", "plan"])

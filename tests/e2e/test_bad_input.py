@@ -185,7 +185,7 @@ def test_a_literal_secret_in_the_job_file(desk: Small, verb: str) -> None:
 
 def test_a_variable_of_the_shell_in_the_job_file(desk: Small) -> None:
     desk.edit(REFERENCE, "$A_PW")
-    desk.ran("run", "--no-progress", code=2).says("looks like a variable of the shell", "write ${env:A_PW}")
+    desk.ran("run", "--no-progress", code=2).says("looks like a shell variable", "write ${env:A_PW}")
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------------
@@ -194,9 +194,9 @@ ADDRESSES = (
     ("http://127.0.0.1:9", 5, ("127.0.0.1", "refused the connection", "check the port")),
     ("https://dam.invalid", 5, ("dam.invalid", "is not known", "DNS")),
     ("https://127.0.0.1:{port}", 2, ("no secure connection to 127.0.0.1", "check the URL and its port")),
-    ("http://dam.example", 2, ("source.base_url: plain http is allowed for this host only; write https://",)),
-    ("http://192.0.2.7:8080", 2, ("source.base_url: plain http is allowed for this host only",)),
-    ("https://user:hush-hush@dam.example", 2, ("holds more than host and path; credentials belong under auth",)),
+    ("http://dam.example", 2, ("source.base_url: http:// is allowed for localhost only; write https://",)),
+    ("http://192.0.2.7:8080", 2, ("source.base_url: http:// is allowed for localhost only",)),
+    ("https://user:hush-hush@dam.example", 2, ("contains more than host and path; credentials belong under auth",)),
     ("dam.example", 2, ("source.base_url: is not a URL; write https://host",)),
 )
 

@@ -120,7 +120,7 @@ def test_an_address_with_a_path_too_many(desk: Small) -> None:
     url = desk.pair.source.url
     desk.edit(f"base_url: {url}\n", f"base_url: {url}/web/start\n")
     (row,) = [row for row in found(desk, 2)["FAULT"] if row["subject"] == "source"]
-    assert "answers, but not as a_hypermedia" in row["message"]
+    assert "responds, but not like a_hypermedia" in row["message"]
     assert row["hint"] == f"did you mean base_url: {url}?"
 
 
@@ -164,14 +164,14 @@ def test_an_address_of_a_web_site(desk: Small, handler: type[BaseHTTPRequestHand
     with web(handler) as url:
         desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {url}\n")
         (row,) = [row for row in found(desk, 2)["FAULT"] if row["subject"] == "source"]
-    assert f"{url} answers, but not as a_hypermedia" in row["message"]
+    assert f"{url} responds, but not like a_hypermedia" in row["message"]
     assert "check `base_url`" in row["hint"]
 
 
 @pytest.mark.parametrize(
     ("address", "code", "words"),
     [
-        ("https://dam.invalid", 2, "dam.invalid: the name is not known"),
+        ("https://dam.invalid", 2, "dam.invalid: unknown host name"),
         ("http://127.0.0.1:9", 5, "127.0.0.1: port 9"),
     ],
 )

@@ -207,8 +207,8 @@ def test_what_a_person_decided_is_linked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("source,target\n", r"decided\.csv:1: there is no column how, reason, decision"),
-        ("source,target,how,reason,decision\n1,2,file,,perhaps\n", r"decided\.csv:2: decision is 'perhaps'"),
+        ("source,target\n", r"decided\.csv:1: missing column how, reason, decision"),
+        ("source,target,how,reason,decision\n1,2,file,,perhaps\n", r"decided\.csv:2: the decision is 'perhaps'"),
         ("source,target,how,reason,decision\n1,2,,,link\n1,3,,,link\n", r"decided\.csv:3: 1 or 3 is in two rows"),
         ("source,target,how,reason,decision\n1,2,,,link\n3,2,,,link\n", r"decided\.csv:3: 3 or 2 is in two rows"),
     ],

@@ -24,7 +24,7 @@ def files_of(folder: Path) -> set[str]:
 
 def test_a_folder_with_files_of_others_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     written(tmp_path, "thesis.txt", "files/photo.jpg")
-    with pytest.raises(ConfigError, match="nothing was touched") as refused:
+    with pytest.raises(ConfigError, match="nothing was changed") as refused:
         prepare(tmp_path)
     assert "--dir" in refused.value.hint
     assert files_of(tmp_path) == {"thesis.txt", "files/photo.jpg"}

@@ -78,7 +78,7 @@ tests:
         "mapping.yaml:18: fields.both: a line needs `from` or `const`, not both",
         "mapping.yaml:19: fields.neither: a line needs `from` or `const`",
         "mapping.yaml:20: fields.piped: a constant goes through no pipe",
-        "mapping.yaml:21: fields.text: should hold keys and values; write {key: value}",
+        "mapping.yaml:21: fields.text: should contain keys and values; write {key: value}",
         "mapping.yaml:22: placements.kind: unknown key; known: as, const, default, from, on_error, pipe, required",
         "mapping.yaml:23: unmapped: should be 'fail', 'report' or 'ignore'",
         "mapping.yaml:25: tests[0]: expect is missing",
@@ -99,7 +99,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("", "mapping.yaml:1: file: is not a mapping file"),
         ("version: 1\nfields:\n\ttitle: {}\n", "mapping.yaml:3: YAML: "),
         ("a: " + "[" * 60 + "]" * 60 + "\n", "mapping.yaml:1: YAML: nested too deep"),
-        (LAUGHS, "mapping.yaml:1: YAML: nested too deep or too large"),
+        (LAUGHS, "mapping.yaml:1: YAML: nested too deeply or too large"),
         pytest.param("#" * 4_000_001, "mapping.yaml:1: file: larger than 4,000,000 bytes", id="too large"),
     ],
 )

@@ -27,11 +27,11 @@ def test_one_is_said_in_the_singular(number: int, said: str) -> None:
 def test_what_a_person_should_know_is_said_with_what_to_do() -> None:
     assert sentences.about_partial_creates(1) == [
         "1 asset was left incomplete by an earlier run, and gone from the source or restricted there since: "
-        "put into the target's trash"
+        "moved to the trash of the target"
     ]
     assert sentences.about_retried({"changed": 2}) == ["2 assets that were parked are tried again: the mapping changed"]
     assert sentences.about_unseen(("tags", "rights")) == [
-        "changes of tags and rights alone do not change an asset's date at the source: only `run JOB --full` sees them"
+        "changes of tags and rights alone do not change an asset's date at the source: only `run JOB --full` finds them"
     ]
     assert sentences.about_disappeared(4, 1, ("a", "b", "c")) == [
         "4 assets moved before are gone from the source (a, b, c…), 1 of them since the last run; "

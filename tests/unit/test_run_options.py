@@ -36,7 +36,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
         await asyncio.sleep(60)
         return 0
 
-    with pytest.raises(Transient, match="stopped at once by Ctrl-C"):
+    with pytest.raises(Transient, match="aborted by Ctrl-C"):
         run_async(RunOptions(), act)
 
 

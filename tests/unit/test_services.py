@@ -40,7 +40,7 @@ def test_all_built_in_connectors_load_and_know_their_name() -> None:
         (connectors("tests.unit.nowhere:CONNECTOR"), "loading tests.unit.nowhere:CONNECTOR raised ModuleNotFoundError"),
         (connectors("dam_sync.services:GROUP"), "is a str, not a Connector"),
         (connectors("dam_sync.services.e_profiles:CONNECTOR"), "calls itself 'e_profiles'"),
-        (connectors("dam_sync.services.e_profiles:CONNECTOR", "shelf"), "dam-sync has a service of that name itself"),
+        (connectors("dam_sync.services.e_profiles:CONNECTOR", "shelf"), "dam-sync already has a service of that name"),
         (
             connectors("dam_sync.services.e_profiles:CONNECTOR", times=2),
             "the distribution acme-shelf 1.2 has one of that",
