@@ -111,7 +111,9 @@ def test_another_user_of_the_source(moved: Small) -> None:
         stopped(moved, "now read as twin, before it was read as dam-sync", "--accept-changes")
         moved.ran("run", "--no-progress", code=6).says("--full reads and maps everything this one sees")
         report = moved.run("--full").data
-        assert any("continued because changes are accepted: the source is now read as twin" in note for note in report["notes"])
+        assert any(
+            "continued because changes are accepted: the source is now read as twin" in note for note in report["notes"]
+        )
         moved.run()
     moved.run("--accept-changes")
     moved.run()

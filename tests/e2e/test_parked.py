@@ -110,7 +110,9 @@ def test_what_a_passing_fault_parked_is_tried_again_by_the_next_run(tmp_path: Pa
         assert job.ran("plan", "--json", "--no-progress", code=0).data["counts"]["created"] == 1
         report = job.run().data
         assert report["counts"]["created"] == 1
-        assert any("1 asset that was parked is tried again: the failure may have been temporary" in n for n in report["notes"])
+        assert any(
+            "1 asset that was parked is tried again: the failure may have been temporary" in n for n in report["notes"]
+        )
         assert len(job.ends_complete()) == 3
 
 
