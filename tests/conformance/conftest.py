@@ -20,6 +20,7 @@ from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
 from tests.support.nearby import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.profiles import FOLDER
 
 Start = Callable[..., Tenant]
 SAMPLE = 3  # one test of so many
@@ -46,7 +47,7 @@ def _is_left_out(item: pytest.Item) -> bool:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "which" in metafunc.fixturenames:
-        pairs = [(kind, variant) for kind in KINDS for variant in VARIANTS]
+        pairs = [*((kind, variant) for kind in KINDS for variant in VARIANTS), (FOLDER, VARIANTS[0])]
         pairs = getattr(metafunc.module, "READINGS", pairs)
         ids = [f"{kind}-{variant}" if variant else kind for kind, variant in pairs]
         metafunc.parametrize("which", pairs, ids=ids, scope="module")
@@ -92,7 +93,8 @@ def said(library_tenant: Tenant) -> tuple[Schema, frozenset[str]]:
         one = library_tenant.connect()
         schema = await one.schema()
         await library_tenant.disconnect()
-        return schema, abilities(one, schema, library_tenant.wired.containers["folder"])
+        called = {"network"} if "https" in library_tenant.kind.schemes else set[str]()
+        return schema, abilities(one, schema, library_tenant.wired.containers["folder"]) | called
 
     return asyncio.run(ask())
 

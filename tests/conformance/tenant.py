@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +16,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import httpx
+import pytest
 
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.catalogue import catalogue_of
@@ -32,6 +35,8 @@ from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
 from tests.support.connected import Emulated, HastyClock, alike
+from tests.support.folders import InFolder
+from tests.support.profiles import FOLDER
 from tests.support.source import Source, generated
 from tests.support.typed import connected
 from tests.support.vault import MemoryVault
@@ -114,10 +119,54 @@ class Tenant(Emulated):
         spent.update(alike(counted))
 
 
+class NamingClock(HastyClock):
+    """Every token is another one."""
+
+    def token(self) -> str:
+        return secrets.token_hex(16)
+
+
+class OnDisk:
+    """A folder where a served tenant is expected: it is its own emulator."""
+
+    def __init__(self, path: Path, records: Iterable[Json]) -> None:
+        self.app = self.state = self
+        self._side = InFolder(path)
+        self._side.fill(list(records))
+        self.url, self.storage_url = path.as_uri(), f"{path.as_uri()}#"
+
+    def dump(self) -> Iterator[Json]:
+        """Every asset, as the disk has it."""
+        return iter(self._side.rows())
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
+@dataclass
+class FolderTenant(Tenant):
+    """A folder. Nobody can script what happens to its calls: there are none."""
+
+    def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
+        """See `Tenant.connect`."""
+        return super().connect(auth, clock or NamingClock(self.world), **more)
+
+    def advance(self, seconds: float) -> None:
+        """See `Tenant.advance`."""
+        self.world.advance(seconds)
+
+    def fail(self, *lines: Json) -> None:
+        """See `Tenant.fail`."""
+        pytest.skip("a folder is not called, so no call can fail")
+
+
 def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) -> Tenant:
     """Serve a tenant of this kind; stop it by `tenant.served.stop()`."""
     wired, world, faults = WIRED[kind], Environment(seed=7), Faults()
     found = discover()[kind]
+    if kind == FOLDER:
+        served: Any = OnDisk(Path(tempfile.mkdtemp(dir=spool)), records)
+        return FolderTenant(served, world, faults, found, wired, spool)
     app = application_of(kind)(world, faults, ObjectStore(world), {**wired.emulated, **options})
     app.state.load(catalogue_of([related(row, wired.relation or LINK) for row in records]), None)
     variant = str(options.get("variant") or "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile as Wired
-from tests.support.pairs import KINDS
+from tests.support.pairs import EVERY
+from tests.support.profiles import profile_of
 
-WIRED: Mapping[str, Wired] = {kind: profile_of(kind) for kind in KINDS}
+WIRED: Mapping[str, Wired] = {kind: profile_of(kind) for kind in EVERY}
 VARIANTS = ("", "second")

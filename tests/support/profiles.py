@@ -7,8 +7,9 @@ from dam_sync.emulators.kit.profile import Profile
 
 FOLDER = "folder"
 _FOLDER = Profile(
-    auth=(),
+    auth=({},),
     denied={},
+    options={"bag": "off"},
     containers={"folder": "folder", "label": "label", "collection": "collection"},
 )
 
