@@ -11,14 +11,14 @@ from dam_sync.model.service import Service
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 
 
-MORE = ("types", "nested", "sweeps", "network")
+MORE = ("types", "nested", "sweeps", "network", "checks")
 
 
 def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
     """Operations by name, `limits:…` that are numbers, `read:…` and `write:…` of features.
 
     types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.
-    network: it is called (added by the caller).
+    network, checks: it is called, and refuses what its schema does not have (both are added by the caller).
     """
     able = service.capabilities
     found = {operation.value for operation in able.operations}

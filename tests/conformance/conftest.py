@@ -93,7 +93,7 @@ def said(library_tenant: Tenant) -> tuple[Schema, frozenset[str]]:
         one = library_tenant.connect()
         schema = await one.schema()
         await library_tenant.disconnect()
-        called = {"network"} if "https" in library_tenant.kind.schemes else set[str]()
+        called = {"network", "checks"} if "https" in library_tenant.kind.schemes else set[str]()
         return schema, abilities(one, schema, library_tenant.wired.containers["folder"]) | called
 
     return asyncio.run(ask())

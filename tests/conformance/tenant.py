@@ -16,7 +16,6 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import httpx
-import pytest
 
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.catalogue import catalogue_of
@@ -31,6 +30,7 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Connector, Context, Service
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
+from dam_sync.services.folder.tenant import ABOUT, FORMAT
 from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
@@ -42,6 +42,7 @@ from tests.support.typed import connected
 from tests.support.vault import MemoryVault
 
 BUDGET = 64 << 20
+LOCALES = ("en", "fr")
 
 
 @dataclass
@@ -132,7 +133,9 @@ class OnDisk:
     def __init__(self, path: Path, records: Iterable[Json]) -> None:
         self.app = self.state = self
         self._side = InFolder(path)
-        self._side.fill(list(records))
+        self._side.fill(list(records), digests=True)
+        about = {"format": FORMAT, "id": path.name, "locales": list(LOCALES)}
+        (path / ABOUT).write_text(json.dumps(about), encoding="utf-8")
         self.url, self.storage_url = path.as_uri(), f"{path.as_uri()}#"
 
     def dump(self) -> Iterator[Json]:
@@ -145,7 +148,7 @@ class OnDisk:
 
 @dataclass
 class FolderTenant(Tenant):
-    """A folder. Nobody can script what happens to its calls: there are none."""
+    """A folder: nobody else keeps its clock."""
 
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
         """See `Tenant.connect`."""
@@ -154,10 +157,6 @@ class FolderTenant(Tenant):
     def advance(self, seconds: float) -> None:
         """See `Tenant.advance`."""
         self.world.advance(seconds)
-
-    def fail(self, *lines: Json) -> None:
-        """See `Tenant.fail`."""
-        pytest.skip("a folder is not called, so no call can fail")
 
 
 def started(kind: str, records: Iterable[Json], spool: Path, **options: Json) -> Tenant:

@@ -136,6 +136,7 @@ async def test_rights_are_changed(tenant: Tenant, service: Service) -> None:
 
 @updates
 @pytest.mark.needs("write:groups")
+@pytest.mark.needs("checks")
 async def test_an_unknown_group_is_refused(tenant: Tenant, service: Service) -> None:
     identity = await one(tenant, service)
     before = state(tenant, identity)
@@ -159,6 +160,7 @@ async def test_the_status_is_changed(tenant: Tenant, service: Service, schema: S
 
 @updates
 @pytest.mark.needs("write:status")
+@pytest.mark.needs("checks")
 async def test_an_unknown_status_is_refused(tenant: Tenant, service: Service) -> None:
     identity = await one(tenant, service)
     before = state(tenant, identity)
@@ -204,6 +206,7 @@ async def test_an_unknown_asset_cannot_be_updated(service: Service) -> None:
     [("no such field", "x"), pytest.param("rating", "many", marks=pytest.mark.needs("write:number"))],
     ids=["field", "value"],
 )
+@pytest.mark.needs("checks")
 async def test_what_cannot_be_written_changes_nothing(tenant: Tenant, service: Service, name: str, value: str) -> None:
     identity = await one(tenant, service, full=True)
     before = state(tenant, identity)
@@ -215,6 +218,7 @@ async def test_what_cannot_be_written_changes_nothing(tenant: Tenant, service: S
 @updates
 @pytest.mark.calls(1500)
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.needs("network")
 async def test_an_update_whose_answer_is_lost_is_repeated(
     tenant: Tenant, service: Service, schema: Schema, can: frozenset[str], fault: str
 ) -> None:
@@ -292,6 +296,7 @@ async def test_a_new_file_moves_the_revision(tenant: Tenant, service: Service) -
 
 @replaces
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.needs("network")
 async def test_a_version_whose_answer_was_lost_is_not_doubled(tenant: Tenant, service: Service, fault: str) -> None:
     first = await one(tenant, service)
     with tenant.costs() as spent:
@@ -359,6 +364,7 @@ async def test_another_process_may_remove_once_more(tenant: Tenant, service: Ser
 
 @removes
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503"])
+@pytest.mark.needs("network")
 async def test_a_removal_whose_answer_was_lost_never_purges(tenant: Tenant, service: Service, fault: str) -> None:
     identity = await one(tenant, service)
     other = await one(tenant, service)
@@ -392,6 +398,7 @@ async def test_an_attachment_arrives_whole(tenant: Tenant, service: Service) -> 
 @attaches
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
 @pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.needs("network")
 async def test_an_attachment_is_not_doubled(tenant: Tenant, service: Service, fault: str, nth: int) -> None:
     """The first write announces, the second carries the bytes to the storage host."""
     identity, journal = await one(tenant, service), MemoryJournal()
@@ -423,6 +430,7 @@ async def test_a_relation_is_made_once(tenant: Tenant, service: Service) -> None
 
 @relates
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.needs("network")
 async def test_a_relation_whose_answer_was_lost_is_one(fresh: Fresh, fault: str) -> None:
     link = {"relations": [{"kind": LINK, "target": "2"}]}
     tenant = fresh([*SCHEMA, asset(1, **link), asset(2), asset(3)])
@@ -434,6 +442,7 @@ async def test_a_relation_whose_answer_was_lost_is_one(fresh: Fresh, fault: str)
 
 
 @relates
+@pytest.mark.needs("checks")
 async def test_a_kind_of_relation_that_is_not_there_is_refused(tenant: Tenant, service: Service) -> None:
     with pytest.raises(Unsupported):
         await service.relate(tenant.of_catalogue(1), Relation("no such kind", tenant.of_catalogue(2)))

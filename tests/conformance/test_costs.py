@@ -62,6 +62,7 @@ async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> N
 @forecasts
 @creates
 @pytest.mark.needs(Operation.ENSURE_TERM)
+@pytest.mark.needs("network")
 async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(service: Service) -> None:
     """A plan makes no terms; it foretells them, and the drafts that use them after them."""
     term = Term("Moor", path=("Moor",))
@@ -202,6 +203,7 @@ async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) 
 
 
 @forecasts
+@pytest.mark.needs("network")
 async def test_a_forecast_sends_nothing(tenant: Tenant, service: Service) -> None:
     drafts = [await full_draft(tenant, service), await plain_draft(service)]
     with tenant.costs() as spent:
@@ -227,6 +229,7 @@ async def test_reading_is_counted_as_the_service_counts_it(tenant: Tenant) -> No
     assert alike(service.calls) == spent
 
 
+@pytest.mark.needs("network")
 async def test_retries_are_counted(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True)
     tenant.fail({"match": "GET *", "times": 2, "do": "status:503"})
@@ -239,6 +242,7 @@ async def test_a_new_connection_has_made_no_call(tenant: Tenant) -> None:
     assert not tenant.connect().calls
 
 
+@pytest.mark.needs("network")
 async def test_the_most_calls_at_once_are_kept(fresh: Fresh) -> None:
     tenant = fresh([*SCHEMA, *(asset(number) for number in range(1, 41))])
     service = tenant.connect(read_only=True, concurrency=3)
@@ -249,6 +253,7 @@ async def test_the_most_calls_at_once_are_kept(fresh: Fresh) -> None:
     assert 2 <= tenant.world.peak_at_once <= 3
 
 
+@pytest.mark.needs("network")
 async def test_the_rate_asked_for_is_kept(fresh: Fresh) -> None:
     tenant = fresh([*SCHEMA, *(asset(number) for number in range(1, 41))], rate=None)
     service = tenant.connect(read_only=True, clock=SystemClock(), calls_per_second=25.0)
@@ -269,6 +274,7 @@ async def test_the_documented_rate_is_never_passed(fresh: Fresh) -> None:
     assert faster < 2 * limit
 
 
+@pytest.mark.needs("network")
 async def test_too_fast_is_waited_out(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True)
     await service.schema()
@@ -278,6 +284,7 @@ async def test_too_fast_is_waited_out(tenant: Tenant) -> None:
     assert (tenant.world.now() - before).total_seconds() >= 2
 
 
+@pytest.mark.needs("network")
 async def test_a_stop_after_so_many_calls_is_kept(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True, max_calls=3)
 
@@ -406,6 +413,7 @@ async def test_errors_tell_no_secret(tenant: Tenant, service: Service, trouble: 
         silent(tenant, told(error))
 
 
+@pytest.mark.needs("network")
 async def test_a_denied_credential_is_not_shown(tenant: Tenant) -> None:
     with pytest.raises(DamSyncError) as denied:
         await tenant.connect(tenant.wired.denied).probe()
@@ -414,6 +422,7 @@ async def test_a_denied_credential_is_not_shown(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("fault", ["status:403", "status:500", "html:502", "garble", "reset_before", "truncate:0.3"])
+@pytest.mark.needs("network")
 async def test_a_download_that_fails_shows_no_link(fresh: Fresh, fault: str) -> None:
     tenant = fresh([*SCHEMA, asset(1)])
     service = tenant.connect(read_only=True)
@@ -430,6 +439,7 @@ async def test_a_download_that_fails_shows_no_link(fresh: Fresh, fault: str) -> 
 @pytest.mark.parametrize(
     "fault", ["status:400", "status:401", "status:403", "status:500", "html:502", "garble", "empty"]
 )
+@pytest.mark.needs("network")
 async def test_any_answer_ends_in_an_error_of_ours_without_a_secret(fresh: Fresh, fault: str) -> None:
     tenant = fresh()
     service = tenant.connect()
@@ -460,6 +470,7 @@ async def quietly(tenant: Tenant, call: Callable[[], Awaitable[Any]]) -> None:
         raise
 
 
+@pytest.mark.needs("network")
 async def test_reprs_tell_no_secret(tenant: Tenant) -> None:
     for auth in (*tenant.wired.auth, tenant.wired.denied):
         service = tenant.connect(auth)
@@ -468,6 +479,7 @@ async def test_reprs_tell_no_secret(tenant: Tenant) -> None:
         silent(tenant, repr(service), repr(found), *parts)
 
 
+@pytest.mark.needs("network")
 async def test_logs_tell_no_secret(
     tenant: Tenant, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -491,6 +503,7 @@ async def test_logs_tell_no_secret(
     silent(tenant, lines.getvalue(), caplog.text, out, err)
 
 
+@pytest.mark.needs("network")
 async def test_two_connections_count_apart(tenant: Tenant) -> None:
     one, two = tenant.connect(), tenant.connect()
     await one.probe()

@@ -82,6 +82,7 @@ async def test_a_large_file_goes_in_parts(tenant: Tenant, service: Service, sche
 
 @pytest.mark.needs("limits:parts", "limits:single_bytes")
 @pytest.mark.parametrize("fault", ["reset_after", "status:503"])
+@pytest.mark.needs("network")
 async def test_a_large_file_survives_faults_in_its_parts(fresh: Fresh, schema: Schema, fault: str) -> None:
     tenant = fresh()
     service = tenant.connect()
@@ -139,6 +140,7 @@ async def test_odd_file_names_are_kept_or_refused(tenant: Tenant, service: Servi
     ],
     ids=["field", "value", "profile"],
 )
+@pytest.mark.needs("checks")
 async def test_what_cannot_be_written_is_refused_and_leaves_nothing(
     tenant: Tenant, service: Service, wrong: dict[str, Any]
 ) -> None:
@@ -152,6 +154,7 @@ async def test_what_cannot_be_written_is_refused_and_leaves_nothing(
     assert set(tenant.truth()) == before
 
 
+@pytest.mark.needs("checks")
 async def test_a_container_that_does_not_exist_is_refused(tenant: Tenant, service: Service) -> None:
     draft = await full_draft(tenant, service)
     if not draft.placements:
@@ -200,6 +203,7 @@ def renamed(draft: Draft, key: str) -> Draft:
 
 @pytest.mark.calls(4000)
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.needs("network")
 async def test_no_lost_write_doubles_an_asset(tenant: Tenant, service: Service, schema: Schema, fault: str) -> None:
     """Each write call of a create is lost in turn, before or after it was done; another process goes on."""
     base = await full_draft(tenant, service)
@@ -224,6 +228,7 @@ async def test_no_lost_write_doubles_an_asset(tenant: Tenant, service: Service, 
 
 
 @pytest.mark.calls(2500)
+@pytest.mark.needs("network")
 async def test_a_run_stopped_at_any_call_goes_on(tenant: Tenant, service: Service, schema: Schema) -> None:
     base = await full_draft(tenant, service)
     stops = 0

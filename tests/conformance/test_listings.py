@@ -50,6 +50,7 @@ class Holding:
                 self.patches.append(name)
 
 
+@pytest.mark.needs("network")
 async def test_a_row_that_is_held_back_is_missed(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The listing ends as TruncatedListing, or was read again until every asset was told."""
     source = tenant.connect()

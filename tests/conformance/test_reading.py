@@ -167,6 +167,7 @@ async def test_assets_can_be_fetched_at_once(tenant: Tenant, source: Service) ->
 
 
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503", "throttle:2", "truncate:0.5"])
+@pytest.mark.needs("network")
 async def test_a_passing_fault_is_survived(tenant: Tenant, source: Service, fault: str) -> None:
     identity = tenant.of_catalogue(1)
     tenant.fail({"match": f"GET *{identity}*", "nth": 1, "do": fault})
@@ -207,6 +208,7 @@ async def test_a_stream_tells_where_it_starts_and_how_long_the_file_is(tenant: T
         await stream.aclose()
 
 
+@pytest.mark.needs("network")
 async def test_bytes_are_no_api_calls(tenant: Tenant, source: Service) -> None:
     file = (await whole(tenant, source)).versions[-1]
     before = tenant.world.storage_calls
@@ -253,6 +255,7 @@ async def test_the_file_of_an_unknown_asset_is_not_found(tenant: Tenant, source:
 
 
 @pytest.mark.parametrize("fault", ["truncate:0.5", "reset_before", "wrong_length:0.5"])
+@pytest.mark.needs("network")
 async def test_a_broken_download_is_told_or_short(fresh: Fresh, fault: str) -> None:
     """Never silently mended with other bytes: what is missing is seen by whoever counts."""
     tenant = fresh([*SCHEMA, asset(1, versions=[{"name": "a.jpg", "generate": {"size": 300_000, "seed": 1}}])])

@@ -1,4 +1,5 @@
-"""A crash at every commit and at every call, over all pairs, in virtual time: the next run leaves no trace of it.
+"""A crash at every commit, every call and every change of a folder, over all pairs, in virtual time: the next run
+leaves no trace of it.
 
 `make sim N=10000 SEED=7` tries so many points by another choice; the same seed chooses the same points.
 """
@@ -11,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.conftest import TRIED
-from tests.support.pairs import KINDS
+from tests.support.pairs import ALL, EVERYTHING, KINDS, ids
+from tests.support.profiles import FOLDER
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation
 
-PAIRS = [(source, target) for source in KINDS for target in KINDS]
+SAMPLE = [(KINDS[0], FOLDER), (FOLDER, KINDS[-1])]  # of the pairs with a folder
+PAIRS = [pair for pair in ALL if EVERYTHING or FOLDER not in pair or pair in SAMPLE]
 
 
-@pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
+@pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
 def test_no_crash_leaves_a_trace(
     tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
 ) -> None:

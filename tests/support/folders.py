@@ -8,6 +8,7 @@ import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,12 @@ class InFolder:
 
     def bytes_of(self, file: Row) -> bytes:
         """A file of an asset, wherever it lies."""
+        return self.place_of(file).read_bytes()
+
+    def place_of(self, file: Row) -> Path:
+        """Where it lies."""
         path = self.path / "data" / "files" / file["file"]
-        return (path if path.exists() else self.path / "data" / "trash" / file["file"]).read_bytes()
+        return path if path.exists() else self.path / "data" / "trash" / file["file"]
 
     def rows(self) -> Iterator[Row]:
         """Assets as the emulated services tell the truth about theirs: digests and sizes are those of the bytes."""
@@ -64,12 +69,12 @@ class InFolder:
                 yield {**MISSING, **row, **files, "fields": fields, "catalogue_id": row["id"]}
 
     def _file(self, file: Row) -> Row:
-        data = self.bytes_of(file)
-        digests = {name: hashlib.new(name, data).hexdigest() for name in ("md5", "sha256")}
-        return {**file, "id": file["file"], "size": len(data), "digests": digests}
+        path = self.place_of(file)
+        found = path.stat()
+        return {**file, "id": file["file"], "size": found.st_size, "digests": _digests(path, found.st_mtime_ns)}
 
-    def fill(self, records: Sequence[Row]) -> None:
-        """Write a catalogue and the files that its records ask for."""
+    def fill(self, records: Sequence[Row], *, digests: bool = False) -> None:
+        """Write a catalogue and the files that its records ask for. digests: whether the catalogue names theirs."""
         files = self.path / "data" / "files"
         files.mkdir(parents=True, exist_ok=True)
         with (self.path / "data" / "catalogue.jsonl").open("a", encoding="utf-8") as out:
@@ -77,10 +82,18 @@ class InFolder:
                 made = {part: [_made(files, record, part, file) for file in record.get(part, ())] for part in PARTS}
                 if made["versions"] and record.get("filename"):
                     made["versions"][-1]["name"] = record["filename"]  # the current file has the asset's name
+                if digests:
+                    made = {part: [self._file(file) for file in several] for part, several in made.items()}
                 out.write(json.dumps(record | made if record["record"] == "asset" else record) + "\n")
 
 
 MISSING: Row = {"machine_tags": [], "tags": [], "relations": [], "placements": [], "rights": {}, "fields": {}}
+
+
+@lru_cache(1000)
+def _digests(path: Path, changed: int) -> dict[str, str]:
+    data = path.read_bytes()
+    return {name: hashlib.new(name, data).hexdigest() for name in ("md5", "sha256")}
 
 
 def _whole(value: Any, terms: Mapping[str, Row], spoken: Container[str]) -> Any:

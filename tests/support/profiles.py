@@ -10,6 +10,7 @@ _FOLDER = Profile(
     auth=({},),
     denied={},
     options={"bag": "off"},
+    fixed=frozenset({"country"}),
     containers={"folder": "folder", "label": "label", "collection": "collection"},
 )
 

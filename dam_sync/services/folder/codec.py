@@ -11,7 +11,7 @@ from dam_sync.model.codec import asset_from_json, asset_to_json
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Vocabulary
-from dam_sync.model.values import Json, Term, Value
+from dam_sync.model.values import Json, Term, Value, parse_instant
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.facts import CREATED, FILENAME_BYTES
 
@@ -35,7 +35,9 @@ def _file_of(item: Record) -> FileRef:
     """The id of a file is its path below the folder of files."""
     digests, size = item.get("digests") or {}, item.get("size")
     path, name = str(item.get("file") or ""), str(item.get("name") or "")
-    return FileRef(path, name or path.rpartition("/")[2], size, item.get("media_type") or "", dict(digests))
+    media_type, stored = item.get("media_type") or "", item.get("created_at")
+    stored_at = parse_instant(stored) if stored else None
+    return FileRef(path, name or path.rpartition("/")[2], size, media_type, dict(digests), stored_at)
 
 
 def record_of(asset: Asset) -> Record:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
-from anyio.to_thread import run_sync
-
+from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ConfigError, DamSyncError
@@ -19,7 +19,7 @@ from dam_sync.model.values import Term
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive
 from dam_sync.services.folder.api.bag import seal
-from dam_sync.services.folder.api.disk import Disk, explained
+from dam_sync.services.folder.api.disk import FILE_SYSTEM, Disk, FileSystem, explained
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader
@@ -29,6 +29,7 @@ from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import Uploader
 
 UNNAMED = "dam-sync did not make this folder: it is known by its path, so moving it makes it another library"
+Seal = Callable[[Disk, date], None]
 TREE = "it has no catalogue: every file is an asset; {} hidden files, links and files with odd names are left out"
 
 
@@ -38,10 +39,11 @@ class FolderService(Service):
     kind = facts.NAME
     declared = facts.CAPABILITIES
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, system: FileSystem = FILE_SYSTEM, seal: Seal = seal) -> None:
+        """system, seal: what changes the folder; a test passes others."""
         options: FolderOptions = context.options
-        self._root, self._seals = options.root_of(context), options.bag
-        self._tenant = Tenant(Disk(self._root), context.clock, context.read_only, options.format == "csv")
+        self._root, self._bag, self._seal = options.root_of(context), options.bag, seal
+        self._tenant = Tenant(Disk(self._root, system), context.clock, context.read_only, options.format == "csv")
         self._unpacked: Unpacked | None = None
         self._reader = Reader(self._tenant)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
@@ -127,12 +129,12 @@ class FolderService(Service):
                 await run_sync(self._unpacked.close)
 
     def _finish(self, wrote: bool) -> None:
-        tenant = self._tenant
-        if wrote:
+        tenant, bag = self._tenant, self._bag and bool(self._tenant.base)
+        if wrote or tenant.is_behind(bag=bag):
             tenant.catalogue.compact()
             tenant.write_sheet()
-        if self._seals and tenant.base and (wrote or tenant.is_unsealed()):
-            seal(tenant.disk, tenant.clock.now().date())
+            if bag:
+                self._seal(tenant.disk, tenant.clock.now().date())
 
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""

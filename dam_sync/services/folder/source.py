@@ -7,8 +7,7 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-from anyio.to_thread import run_sync
-
+from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound
 from dam_sync.model.limits import MIB

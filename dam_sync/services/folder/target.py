@@ -6,9 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from anyio.to_thread import run_sync
-
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Relation
+from dam_sync.aio.threads import run_sync
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Relation, digest_of
 from dam_sync.model.errors import ConfigError, NotFound
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import TRASH
@@ -109,18 +108,19 @@ class Writer:
     async def attach(self, identity: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.attach`."""
         await self.begin()
+        which = digest_of([content.name, content.size])[:12]
 
         async def number() -> int:
             return len((await run_sync(self._asset, identity)).attachments) + 1
 
-        place = int(await journal.run(NUMBER, number, idempotent=True))
+        place = int(await journal.run(f"{NUMBER}:{which}", number, idempotent=True))
 
         async def call() -> bool:
             file = await self._stored(identity, f"a{place}", content)
             await self._append(lambda: _with_attachment(self._asset(identity), place, file))
             return True
 
-        await journal.run("attachment", call, idempotent=True)
+        await journal.run(f"attachment:{which}", call, idempotent=True)
 
     async def relate(self, identity: AssetId, relation: Relation) -> None:
         """See `Service.relate`. Raises NotFound where either asset is missing."""
@@ -137,8 +137,9 @@ class Writer:
         """See `Service.remove`: the files move to the trash folder, the record stays and says so."""
         await self.begin()
         now = self.tenant.clock.now()
-        await self._append(lambda: replace(self._asset(identity, trash=True), status=TRASH, changed_at=now))
-        await run_sync(self._to_trash, identity)
+        with suppress(NotFound):
+            await self._append(lambda: replace(self._asset(identity, trash=True), status=TRASH, changed_at=now))
+            await run_sync(self._to_trash, identity)
 
     def _to_trash(self, identity: AssetId) -> None:
         place = home(identity)
@@ -156,7 +157,7 @@ class Writer:
     async def begin(self) -> None:
         """Before each write: whether it may be made, and the folder and its schema if they are not there yet."""
         if self.tenant.read_only:
-            raise ConfigError("this connection only reads, and a write came up")
+            raise ConfigError("the folder is opened read-only, and a write came up")
         self.may_write()
         self.wrote = True
         await run_sync(self.tenant.declare)

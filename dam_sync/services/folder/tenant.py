@@ -12,6 +12,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
+from dam_sync.services.folder.api.bag import SEALED
 from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
 from dam_sync.services.folder.api.sheet import Sheet, write
@@ -19,7 +20,6 @@ from dam_sync.services.folder.api.walk import FileTree
 
 ABOUT = "archive.json"
 SHEET = "catalogue.csv"
-MANIFEST = "manifest-sha256.txt"
 FORMAT = "dam-sync folder, version 1"
 MOST = 1_000_000
 OWN_FIELDS: Final = (
@@ -115,17 +115,17 @@ class Tenant:
 
     def _tell(self, about: Record) -> None:
         data = json.dumps(about, indent=1).encode() + b"\n"
-        self.disk.write(ABOUT, data, f"{SCRATCH}/{self.clock.token()}")
+        self.disk.write(ABOUT, [data], f"{SCRATCH}/{self.clock.token()}")
 
-    def is_unsealed(self) -> bool:
-        """Whether the catalogue was written after the manifests of the bag."""
-        if not self.catalogue.exists:
-            return False
-        try:
-            sealed_at = self.disk.changed_at(MANIFEST)
-        except NotFound:
+    def is_behind(self, *, bag: bool) -> bool:
+        """Whether the catalogue was written after what a run makes of it at its end, by a run that was killed."""
+        made = [f"{self.base}{SHEET}"] * self.sheet + [SEALED] * bag
+        return self.catalogue.exists and any(self._is_older(path) for path in made)
+
+    def _is_older(self, path: str) -> bool:
+        if not self.disk.size(path):  # it is torn, or not there
             return True
-        return sealed_at <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
+        return self.disk.changed_at(path) <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
 
     # -- what it can hold -------------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 
-from anyio.to_thread import run_sync
-
+from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import AssetId, FileRef, digest_of
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.ports import Content
@@ -33,10 +32,10 @@ class Uploader:
         scratch = f"{SCRATCH}/{self.tenant.clock.token()}"
         handle = await run_sync(self._begin, scratch)
         try:
-            digest = await _copied(content, handle, path)
+            digest = await self._copied(content, handle, path)
             await content.check()
             with explained(path):
-                await run_sync(os.fsync, handle)
+                await run_sync(self.tenant.disk.system.sync, handle)
             await run_sync(self.tenant.disk.rename, scratch, self.tenant.files(path))
         except BaseException:
             self.tenant.disk.unlink(scratch)
@@ -48,6 +47,18 @@ class Uploader:
 
     def _begin(self, scratch: str) -> int:
         return self.tenant.disk.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+    async def _copied(self, content: Content, handle: int, path: str) -> str:
+        """SHA-256 of what was written."""
+        digest, size = hashlib.sha256(), 0
+        async for block in content.blocks():
+            digest.update(block)
+            size += len(block)
+            with explained(path):
+                await run_sync(self.tenant.disk.write_all, handle, block)
+        if size != content.size:
+            raise IntegrityError(f"{content.name}: {size} bytes came instead of {content.size}")
+        return digest.hexdigest()
 
     def sweep(self) -> int:
         """Remove files that a killed run left half written and that nobody writes any more."""
@@ -65,22 +76,3 @@ def home(asset: AssetId) -> str:
     if name != asset or name != name.casefold() or not name.isascii():  # one name for two assets on some disks
         name = f"{name[:40]}~{digest_of(asset)[:16]}"
     return f"{name[:2]}/{name}"
-
-
-async def _copied(content: Content, handle: int, path: str) -> str:
-    """SHA-256 of what was written."""
-    digest, size = hashlib.sha256(), 0
-    async for block in content.blocks():
-        digest.update(block)
-        size += len(block)
-        with explained(path):
-            await run_sync(_write_all, handle, block)
-    if size != content.size:
-        raise IntegrityError(f"{content.name}: {size} bytes came instead of {content.size}")
-    return digest.hexdigest()
-
-
-def _write_all(handle: int, block: bytes) -> None:
-    left = memoryview(block)
-    while left:
-        left = left[os.write(handle, left) :]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-COMMIT, CALL = "commit", "call"
+COMMIT, CALL, FILE = "commit", "call", "file operation"
+KINDS = (COMMIT, CALL, FILE)
 BEFORE, AFTER = "before", "after"
 
 
@@ -15,7 +16,7 @@ class Crash(BaseException):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Point:
-    """A moment: before or after the n-th (from 1) commit of the store or call of any service."""
+    """A moment: before or after the n-th (from 1) commit of the store, call of any service or change of a folder."""
 
     kind: str
     when: str
@@ -31,7 +32,7 @@ class Fuse:
     state file, the services and the next run see what they would see of a killed process."""
 
     point: Point | None = None
-    counts: dict[str, int] = field(default_factory=lambda: {COMMIT: 0, CALL: 0})
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     blown: bool = False
     frozen: asyncio.Event | None = None  # while it is there and not set, the process stands still
 
@@ -69,7 +70,7 @@ class Fuse:
         """Every moment that came by, in the order of kinds."""
         return [
             Point(kind, when, number)
-            for kind in (COMMIT, CALL)
+            for kind in KINDS
             for when in (BEFORE, AFTER)
             for number in range(1, self.counts[kind] + 1)
         ]

@@ -21,6 +21,7 @@ EXPIRING: Final[Mapping[str, str]] = {
     "uploaded object": "wire C 6.1: objects can be neither listed nor deleted; they are purged after a week",
     "upload session": "wire C 6.2 and E 6.3: sessions cannot be listed; they end after a week",
     "upload session without parts": "wire D 6.3: uploads cannot be listed; one without parts ends with its links",
+    "half-written file": "folder: a later run removes one that is older than a day",
     "file of no asset": "wire E 6.3: files can be neither listed nor deleted; they end with their session",
 }
 

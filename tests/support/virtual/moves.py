@@ -15,7 +15,6 @@ from typing import Any
 from dam_sync.api.bootstrap import connect
 from dam_sync.api.job_file import job_of
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
@@ -25,7 +24,9 @@ from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
+from tests.support.folders import InFolder, Side
 from tests.support.parts import small_parts
+from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import library, receiving
@@ -201,21 +202,34 @@ class Simulation:
             universe = stack.enter_context(Universe(seed))
             for kind in dict.fromkeys(self.kinds):
                 stack.enter_context(small_parts(kind))
-            rows = library(max(profile_of(kind).part for kind in self.kinds)), receiving()
+            source, target = self.kinds
+            filled = library(max(profile_of(kind).part for kind in self.kinds))
+            empty = [] if target == FOLDER else receiving()
             yield (
                 universe,
-                [universe.tenant(kind, each, **options_of(kind)) for kind, each in zip(self.kinds, rows, strict=True)],
+                [self._tenant(universe, *each) for each in (("from", source, filled), ("to", target, empty))],
             )
+
+    def _tenant(self, universe: Universe, role: str, kind: str, rows: Sequence[Any]) -> Tenant:
+        if kind == FOLDER:
+            return universe.folder(self.folder / role, rows)
+        return universe.tenant(kind, rows, **options_of(kind))
 
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
         """The job file and a suggested mapping, the same for every move: origins are."""
         mapping = self.folder / "mapping.yaml"
-        source, target = (Emulated(each.kind, each.url, profile_of(each.kind).parted) for each in tenants)
+        source, target = (side_of(each) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
         job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED)
-        universe.do(
-            write_suggested_mapping(job, mapping, profile_of(self.kinds[1]).prefix + OWN_MARKS, universe.options())
-        )
+        marker = marker_in(self.kinds[1], OWN_MARKS)
+        universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
+
+
+def side_of(tenant: Tenant) -> Side:
+    """A tenant as one side of a job."""
+    if tenant.kind == FOLDER:
+        return InFolder(tenant.folder, {"bag": "off"} if tenant.assets else {})
+    return Emulated(tenant.kind, tenant.url, profile_of(tenant.kind).parted)
 
 
 def options_of(kind: str) -> dict[str, Any]:

@@ -25,7 +25,9 @@ from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.http import dispatch
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
+from tests.support.profiles import FOLDER
 from tests.support.virtual.clock import VirtualClock
+from tests.support.virtual.folders import FolderState, connectors
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import VirtualLoop
 from tests.support.virtual.wire import Network, VirtualTransport
@@ -42,7 +44,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One emulated service in a virtual world."""
+    """One emulated service, or a folder, in a virtual world."""
 
     kind: str
     url: str
@@ -97,9 +99,15 @@ class Universe:
         app.state.load(catalogue_of(list(records)), None)
         return Tenant(kind, self.network.serve(app, number), app, objects.folder)
 
+    def folder(self, path: Path, records: Sequence[Row]) -> Tenant:
+        """A folder with these records, empty without."""
+        state: Any = FolderState(path, records, self.clock)
+        return Tenant(FOLDER, path.as_uri(), state, path)
+
     def options(self, fuse: Fuse = _WHOLE, **options: Any) -> RunOptions:
         """The options of a process of this world."""
-        return RunOptions(**options, clock=self.clock, transport=VirtualTransport(self.network, fuse))
+        transport = VirtualTransport(self.network, fuse)
+        return RunOptions(**options, clock=self.clock, transport=transport, connectors=connectors(fuse))
 
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
         """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""

@@ -12,22 +12,30 @@ from datetime import date
 from pathlib import Path
 
 from dam_sync.model.errors import IntegrityError
-from dam_sync.services.folder.api.catalogue import OWN
+from dam_sync.services.folder.api.catalogue import SCRATCH
 from dam_sync.services.folder.api.disk import Disk
 
 DECLARATION = b"BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n"
+SEALED = "tagmanifest-sha256.txt"  # written last
 FAILED = 1
 
 
 def seal(disk: Disk, today: date) -> None:
-    """Write the manifests of what lies in the folder now; reads every file. Raises IntegrityError, DiskFull, Denied."""
-    if disk.size("bagit.txt") is None:
-        disk.write("bagit.txt", DECLARATION, f"{OWN}/bagit.new")
+    """Write the manifests of what lies in the folder now; reads every file. Safe to repeat: while SEALED is not there,
+    the others count for nothing. Raises IntegrityError, DiskFull, Denied."""
+    prepare(disk)
     command = [sys.executable, "-m", __name__, str(disk.root), today.isoformat()]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if ran.returncode:
         hint = "the assets are complete; run again, or write `options: {bag: off}`"
         raise IntegrityError(f"{disk.root} cannot be made a bag: {ran.stderr.strip()[-500:]}", hint=hint)
+
+
+def prepare(disk: Disk) -> None:
+    """From now on the folder is no bag until its manifests are complete."""
+    disk.unlink(SEALED)
+    if disk.size("bagit.txt") is None:
+        disk.write("bagit.txt", [DECLARATION], f"{SCRATCH}/bagit.new")
 
 
 def main(root: Path, day: str) -> int:

@@ -31,7 +31,8 @@ IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
 }
 LONGEST_LINE = 64 * 1024 * 1024
 OWN = ".dam-sync"
-LOCK, SCRATCH, COMPACTED = f"{OWN}/lock", f"{OWN}/tmp", f"{OWN}/catalogue.new"
+LOCK, SCRATCH = f"{OWN}/lock", f"{OWN}/tmp"
+COMPACTED = f"{SCRATCH}/catalogue.new"
 
 
 class Catalogue:
@@ -89,15 +90,13 @@ class Catalogue:
             live = len(self._spans) + sum(map(len, self._records.values()))
             if self._lines == live:
                 return
-            handle = self._disk.open(COMPACTED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            with os.fdopen(handle, "wb") as out, explained(self._path):
-                for records in self._records.values():
-                    out.writelines(_line(record) for record in records.values())
-                for identity in sorted(self._spans):
-                    out.write(_line(self.asset(identity)))
-                out.flush()
-                os.fsync(out.fileno())
-            self._disk.rename(COMPACTED, self._path)
+            self._disk.write(self._path, self._live_lines(), COMPACTED)
+
+    def _live_lines(self) -> Iterator[bytes]:
+        for records in self._records.values():
+            yield from map(_line, records.values())
+        for identity in sorted(self._spans):
+            yield _line(self.asset(identity))
 
     def close(self) -> None:
         """Give the descriptor back; safe to repeat."""
@@ -172,22 +171,24 @@ class Catalogue:
 
     def _append(self, data: bytes) -> None:
         handle = self._disk.open(self._path, os.O_RDWR | os.O_CREAT)
-        with explained(self._path), os.fdopen(handle, "r+b", buffering=0) as out:
-            try:
-                out.truncate(self._end)  # a torn line
-                out.seek(self._end)
-                _write_all(out.fileno(), data)
-                os.fsync(out.fileno())
-            except OSError:
-                out.truncate(self._end)
-                raise
+        try:
+            with explained(self._path):
+                self._write_at_end(handle, data)
+        finally:
+            os.close(handle)
         self._refresh()
 
-
-def _write_all(handle: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
+    def _write_at_end(self, handle: int, data: bytes) -> None:
+        """A torn line is cut off first. Nothing was written where it raises OSError."""
+        system = self._disk.system
+        try:
+            system.truncate(handle, self._end)
+            os.lseek(handle, self._end, os.SEEK_SET)
+            self._disk.write_all(handle, data)
+            system.sync(handle)
+        except OSError:
+            system.truncate(handle, self._end)
+            raise
 
 
 def _line(record: Record) -> bytes:

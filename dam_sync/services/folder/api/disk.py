@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,12 +40,48 @@ def explained(what: str) -> Iterator[None]:
         raise Transient(f"{what}: {error.strerror or error}") from None
 
 
+class FileSystem:
+    """The calls by which a folder changes. A test passes one that ends the process at any of them."""
+
+    def create(self, name: str, flags: int, at: int) -> int:
+        """A descriptor."""
+        return os.open(name, flags, 0o666, dir_fd=at)
+
+    def make_directory(self, name: str, at: int) -> None:
+        """Raises FileExistsError."""
+        os.mkdir(name, dir_fd=at)
+
+    def write(self, handle: int, data: memoryview) -> int:
+        """How many bytes were written."""
+        return os.write(handle, data)
+
+    def truncate(self, handle: int, size: int) -> None:
+        """Cut off what follows."""
+        os.ftruncate(handle, size)
+
+    def sync(self, handle: int) -> None:
+        """Returns when it would survive a loss of power."""
+        os.fsync(handle)
+
+    def rename(self, old: str, new: str, source: int, target: int) -> None:
+        """Replaces a file."""
+        os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
+
+    def unlink(self, name: str, at: int) -> None:
+        """Raises FileNotFoundError."""
+        os.unlink(name, dir_fd=at)
+
+
+FILE_SYSTEM = FileSystem()
+
+
 @dataclass(frozen=True, slots=True)
 class Disk:
     """One folder. Paths are relative and are given with `/`. The methods raise NotFound, Denied, DiskFull, InvalidValue
     and Transient."""
 
     root: Path
+    system: FileSystem = FILE_SYSTEM
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of a regular file, made with the folders above it where `flags` have O_CREAT. Raises
@@ -53,9 +89,11 @@ class Disk:
         *above, name = parts_of(path)
         with explained(path), self.directory(above, make=bool(flags & os.O_CREAT)) as at:
             self._refuse_link(at, name, path)
-            handle = os.open(name, flags | FILE, 0o666, dir_fd=at)
             if flags & os.O_CREAT:
-                os.fsync(at)
+                handle = self.system.create(name, flags | FILE, at)
+                self.system.sync(at)
+            else:
+                handle = os.open(name, flags | FILE, dir_fd=at)
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
                 raise InvalidValue(f"{path} is not a regular file")
@@ -88,29 +126,38 @@ class Disk:
             raise InvalidValue(f"{path} has more than {most:,} bytes")
         return data
 
-    def write(self, path: str, data: bytes, scratch: str) -> None:
-        """A small file, whole or not at all. scratch: the path that it has until it is complete."""
+    def write(self, path: str, blocks: Iterable[bytes], scratch: str) -> None:
+        """A file, whole or not at all. scratch: the path that it has until it is complete."""
         handle = self.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        with os.fdopen(handle, "wb") as file, explained(path):
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with explained(path):
+                for block in blocks:
+                    self.write_all(handle, block)
+                self.system.sync(handle)
+        finally:
+            os.close(handle)
         self.rename(scratch, path)
+
+    def write_all(self, handle: int, data: bytes) -> None:
+        """Write at the place where the descriptor is. Raises OSError."""
+        left = memoryview(data)
+        while left:
+            left = left[self.system.write(handle, left) :]
 
     def rename(self, old: str, new: str) -> None:
         """Move a file or folder within the folder, durably; what is at `new` is replaced if it is a file."""
         *from_parts, from_name = parts_of(old)
         *to_parts, to_name = parts_of(new)
         with explained(new), self.directory(from_parts) as source, self.directory(to_parts, make=True) as target:
-            os.rename(from_name, to_name, src_dir_fd=source, dst_dir_fd=target)
-            os.fsync(target)
-            os.fsync(source)
+            self.system.rename(from_name, to_name, source, target)
+            self.system.sync(target)
+            self.system.sync(source)
 
     def unlink(self, path: str) -> None:
         """Remove a file, if it is there."""
         *above, name = parts_of(path)
         with explained(path), suppress(FileNotFoundError), self.directory(above) as at:
-            os.unlink(name, dir_fd=at)
+            self.system.unlink(name, at)
 
     def names(self, path: str) -> Sequence[str]:
         """The names in a folder, in order; none where there is no such folder."""
@@ -128,8 +175,8 @@ class Disk:
             for part in parts:
                 if make:
                     with suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=handle)
-                        os.fsync(handle)
+                        self.system.make_directory(part, handle)
+                        self.system.sync(handle)
                 self._refuse_link(handle, part, "/".join(parts))
                 below = os.open(part, DIRECTORY, dir_fd=handle)
                 os.close(handle)

@@ -17,8 +17,8 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
-from dam_sync.services.folder.api.catalogue import LONGEST_LINE, OWN, Catalogue, Record
-from dam_sync.services.folder.api.disk import Disk, explained
+from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalogue, Record
+from dam_sync.services.folder.api.disk import Disk
 
 csv.field_size_limit(LONGEST_LINE)
 RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
@@ -34,7 +34,7 @@ LISTS = ("groups", "restrictions", "tags", "placements", "relations", *FILES)
 FIXED: Final = (*TEXTS, *DATES, *LISTS)
 YES, NO = "yes", "no"
 MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
-WRITTEN = f"{OWN}/catalogue.csv.new"
+WRITTEN = f"{SCRATCH}/catalogue.csv.new"
 Cells = Mapping[str, str]
 
 
@@ -248,17 +248,24 @@ def write(disk: Disk, path: str, catalogue: Catalogue, fields: Mapping[str, Fiel
     """The assets as they are in the catalogue now. Raises DiskFull, Denied."""
     found = {column for each in catalogue.asset_ids() for column in cells_of(catalogue.asset(each), fields)}
     columns = [*FIXED, *sorted(found.difference(FIXED))]
-    handle = disk.open(WRITTEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as out, explained(path):
-        out.write(MARK)
-        writer = csv.writer(out)
-        writer.writerow(columns)
+    writer = csv.writer(_Echo())
+
+    def lines() -> Iterator[bytes]:
+        yield f"{MARK}{writer.writerow(columns)}".encode()
         for identity in catalogue.asset_ids():
             cells = cells_of(catalogue.asset(identity), fields)
-            writer.writerow([safe(cells.get(column, "")) for column in columns])
-        out.flush()
-        os.fsync(out.fileno())
-    disk.rename(WRITTEN, path)
+            line: str = writer.writerow([safe(cells.get(column, "")) for column in columns])  # type: ignore[assignment]
+            yield line.encode("utf-8", "replace")
+
+    disk.write(path, lines(), WRITTEN)
+
+
+class _Echo:
+    """A file that gives back what is written to it."""
+
+    def write(self, text: str) -> str:
+        """See `_Echo`."""
+        return text
 
 
 class Sheet:

@@ -1,0 +1,19 @@
+"""Blocking calls in worker threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple
+
+from anyio import CancelScope
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+async def run_sync(call: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Its result. The call runs to its end even if the caller is cancelled, so that a descriptor is never closed while
+    a thread writes to it. Not `anyio.to_thread`: its threads are out of reach of the virtual clock."""
+    with CancelScope(shield=True):
+        return await asyncio.get_running_loop().run_in_executor(None, call, *arguments)
