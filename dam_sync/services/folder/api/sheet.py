@@ -254,7 +254,7 @@ def write(disk: Disk, path: str, catalogue: Catalogue, fields: Mapping[str, Fiel
         yield f"{MARK}{writer.writerow(columns)}".encode()
         for identity in catalogue.asset_ids():
             cells = cells_of(catalogue.asset(identity), fields)
-            line: str = writer.writerow([safe(cells.get(column, "")) for column in columns])  # type: ignore[assignment]
+            line: str = writer.writerow([safe(cells.get(column, "")) for column in columns])
             yield line.encode("utf-8", "replace")
 
     disk.write(path, lines(), WRITTEN)
