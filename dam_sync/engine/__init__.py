@@ -1,1 +1,1 @@
-"""Decides what has to happen to each asset and makes it happen, once."""
+"""Decides what has to happen to each asset, and does it exactly once."""

@@ -1,4 +1,4 @@
-"""Links source assets to target assets that are there already; neither service is written to.
+"""Links source assets to target assets that already exist; neither service is written to.
 
 An asset is matched by our marker, by a field of the target that holds its id, or by name, size and digest of its file.
 A link records the draft of the source asset as if it had been written, so that the next run has nothing to do;
@@ -45,8 +45,8 @@ class MatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
-    """What was matched. unmatched: source assets without a counterpart, by reason; unclaimed: target assets with our
-    marker that no source asset matches."""
+    """The result of matching. unmatched: source assets without a counterpart, by reason; unclaimed: target assets with
+    our marker that no source asset matches."""
 
     certain: Mapping[str, int]
     differing: int
@@ -58,8 +58,8 @@ class MatchSummary:
 
 
 async def match_all(context: RunContext, candidates: Candidates, ways: MatchOptions) -> MatchSummary:
-    """Reads both sides whole and matches them; the links of certain matches are in the run's store afterwards.
-    The run's target must be one that only pretends to write."""
+    """Reads both libraries and matches them; the links of certain matches are then in the run's store.
+    The target of the run must be a dry one."""
     context.progress.phase, context.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
     await list_everything(context)
@@ -90,7 +90,7 @@ async def _gather(context: RunContext, candidates: Candidates, ways: MatchOption
 
 
 class KeepFilenames(FilenameAllocator):
-    """Every asset keeps its name: what is matched has one already."""
+    """Keeps every file name: matched assets already have one."""
 
     async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
         """See `FilenameAllocator.allocate`."""
@@ -99,7 +99,7 @@ class KeepFilenames(FilenameAllocator):
 
 @dataclass(slots=True)
 class MatchingWorker(Worker):
-    """Reads and drafts as a run does; in place of writing it looks for the asset's counterpart."""
+    """Reads and drafts as a run does; instead of writing it looks for the asset's counterpart."""
 
     candidates: Candidates = field(kw_only=True)
     ways: MatchOptions = field(kw_only=True)
@@ -143,7 +143,7 @@ class MatchingWorker(Worker):
         return Written(item.work, linked, asset)
 
     def _reads_placements(self, draft: Draft, actual: Asset) -> Draft:
-        """Where the target's assets do not tell their memberships, these are left to `verify`."""
+        """If assets of the target do not carry their memberships, these are left to `verify`."""
         return draft if actual.placements else replace(draft, placements=frozenset())
 
     def _unmatched(self, reason: str) -> Outcome:
@@ -152,7 +152,7 @@ class MatchingWorker(Worker):
         return Outcome(action="skipped", cause=reason, message=reason)
 
     def _matches(self, asset: Asset) -> list[CandidateMatch]:
-        """By the first way that gives any."""
+        """Matches by the first method that finds any."""
         for look in (self._decided, self._by_marker, self._by_field, self._by_file):
             if matches := look(asset):
                 return matches
@@ -184,7 +184,7 @@ class MatchingWorker(Worker):
         return [CandidateMatch(asset.id, one.id, how, True) for one in found]
 
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
-        """By the name that the asset has in the target, where a run would have given it."""
+        """Matches by the file name that a run would have used at the target."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
         given = with_suffix(draft.filename, marker, self.context.target.limits.filename)
         return replace(draft, filename=given) if actual.filename.casefold() == given.casefold() else draft
@@ -211,8 +211,8 @@ class MatchingWorker(Worker):
 
 
 def held_versions(kept: tuple[FileRef, ...], actual: FileRef | None) -> tuple[FileRef, ...]:
-    """The versions up to the one that the target has as its current file. All of them where its file is none of these:
-    it was changed there, or cannot be compared; none where it has no file."""
+    """The versions up to the one that the target has as its current file. All of them if its file is not one of these:
+    it was changed there, or cannot be compared; none if it has no file."""
     if actual is None:
         return ()
     for number in range(len(kept), 0, -1):
@@ -227,6 +227,6 @@ def _same_file(file: FileRef, actual: FileRef) -> bool:
 
 
 def _same_digest(file: FileRef, actual: FileRef | None) -> bool | None:
-    """Whether a digest that both sides published agrees; None where there is no such digest."""
+    """Whether a digest published by both services agrees; None if there is none."""
     common = [name for name in file.digests if actual is not None and name in actual.digests]
     return all(file.digests[name] == actual.digests[name] for name in common) if common and actual else None

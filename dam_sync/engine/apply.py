@@ -1,4 +1,4 @@
-"""Does to one asset what was decided: creates, updates, adds versions and attachments, each write once."""
+"""Applies a decision to one asset: creates, updates, adds versions and attachments, each write once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes int
 
 @dataclass(frozen=True, slots=True)
 class NamespacedJournal(Journal):
-    """The steps of one piece of work under a prefix, so that the same upload can happen to several versions."""
+    """A journal whose entries have a prefix, so that the same upload can be recorded for several versions."""
 
     journal: Journal
     prefix: str
@@ -67,7 +67,7 @@ class NamespacedJournal(Journal):
 
 @dataclass(frozen=True, slots=True)
 class DeferredWrites:
-    """What is written later, once all assets exist."""
+    """Writes deferred until all assets exist."""
 
     placed: frozenset[Placement] = frozenset()
     unplaced: frozenset[Placement] = frozenset()
@@ -84,7 +84,7 @@ class TargetWriter:
     context: RunContext
 
     async def act(self, item: DraftedAsset) -> Outcome:
-        """What became of the asset, for the store. Raises the errors of the target."""
+        """Write the asset and return its outcome. Raises the errors of the target."""
         context = self.context
         asset, drafted = item.asset, item.drafted
         journal = context.store.journal(item.work, context.run.id)
@@ -105,7 +105,7 @@ class TargetWriter:
                 return await self._update(item, action, meant, repair)
 
     async def _to_repair(self, item: DraftedAsset, meant: Sequence[Json]) -> Repair | None:
-        """What the target really has of a linked asset, in a run that repairs. Raises Conflict."""
+        """What a repairing run has to restore of a linked asset. Raises Conflict."""
         asset, drafted, link = item.asset, item.drafted, item.link
         if link is None or not self.context.control.repair:
             return None
@@ -117,7 +117,7 @@ class TargetWriter:
             raise
 
     async def hide(self, work: Work, link: LinkRow) -> LinkRow:
-        """Hide from ordinary users what the target has of this asset; its link as it is then. Safe to repeat."""
+        """Hide the target asset from ordinary users and return its new link. Safe to repeat."""
         if link.draft.get("closed"):
             return link
         journal = self.context.store.journal(work, self.context.run.id)
@@ -173,7 +173,7 @@ class TargetWriter:
             await self._repair(known, action.patch, repair, journal)
         elif not action.patch.empty:
             try:
-                if repair is None:  # else it was compared before
+                if repair is None:  # otherwise it was already compared
                     await self._refuse_conflict(known, link, action.patch, meant)
             except Conflict:
                 if action.patch.closed:
@@ -196,7 +196,7 @@ class TargetWriter:
         return self._completed("updated", item, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
-        """The update of a repair, recorded with what it set right; once in a run, for the next one may find more."""
+        """The update of a repair, recorded with what it restored; once per run, because the next one may find more."""
 
         async def call() -> Json:
             if not patch.empty:
@@ -208,7 +208,7 @@ class TargetWriter:
             await journal.run(journal_names.repair(self.context.run.id), call, idempotent=True)
 
     async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
-        """One update. before: the draft last written; number: that of the draft among those of this asset."""
+        """One update. before: the draft last written; number: the number of this draft among those of the asset."""
         update = self.context.target.update
         with self._recording(known, changes_of_patch(patch, before, self.context.policy.ledger)):
             await journal.run(journal_names.update(number), lambda: _void(update(known, patch)), idempotent=True)
@@ -255,7 +255,7 @@ class TargetWriter:
                 await journal.run(name, attach, idempotent=True)
 
     async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
-        """Somebody else changed, in the target, what we are about to change."""
+        """Raises Conflict if somebody else changed at the target what this update is about to change."""
         overwrites = patch.fields or patch.filename is not None or patch.status is not None
         if self.context.policy.conflicts != "park" or not overwrites:
             return
@@ -265,7 +265,7 @@ class TargetWriter:
         refuse_conflicts(self.context, now, link, patch, [link.draft, *meant])
 
     def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
-        """The current file goes by the draft's name; an older one keeps its own, where names do not decide."""
+        """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
         mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
         return self.context.contents(file, draft.filename if mapped else file.name or draft.filename)
 
@@ -286,7 +286,7 @@ class TargetWriter:
         )
 
     def _now(self) -> datetime | None:
-        """When a file came to the target, where its service may still remove it."""
+        """When a file was uploaded, if the service may still remove it."""
         return self.context.clock.now() if self.context.target.limits.dedup_window else None
 
     def _completed(
@@ -324,7 +324,7 @@ def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
 
 
 def _sent(content: Content) -> None:
-    """Keep, for the ledger, which bytes were sent."""
+    """Record for the ledger which bytes were sent."""
     record = current_record()
     if record is not None:
         record.size = content.size

@@ -1,4 +1,4 @@
-"""How people know an asset: its file name, a title, a URL. Pure."""
+"""How people recognize an asset: its file name, a title, a URL. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST = 300  # characters kept of each
 
 
 def labels_of(asset: Asset) -> dict[str, str]:
-    """filename, title and url, those that are known."""
+    """filename, title and url, if known."""
     titles = (plain_text(asset.fields[key]) for key in sorted(asset.fields) if "title" in key.casefold())
     url = next(iter(asset.source_links.values()), "")
     known = {"filename": asset.filename, "title": next(filter(None, titles), ""), "url": url}
@@ -17,7 +17,7 @@ def labels_of(asset: Asset) -> dict[str, str]:
 
 
 def plain_text(value: Value | None) -> str:
-    """A field's value as one text: of a text in several languages the first, whole numbers in digits, else nothing."""
+    """A field's value as one text: the first of several languages, digits of a whole number, otherwise nothing."""
     if isinstance(value, Localized):
         value = next(iter(value.texts.values()), "")
     if isinstance(value, float) and value.is_integer():

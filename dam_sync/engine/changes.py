@@ -14,7 +14,7 @@ WHOLE = ("filename", "profile", "status", "closed")
 
 
 def changes_of_draft(draft: Draft, detail: str) -> dict[str, Json]:
-    """Of a new asset: everything that is written, with nothing before it."""
+    """Changes of a new asset: everything that is written, with nothing before it."""
     data = draft_to_json(draft)
     changes = {f"fields.{key}": [None, value] for key, value in data["fields"].items()}
     changes |= {key: [None, data[key]] for key in WHOLE if data.get(key)}
@@ -24,7 +24,7 @@ def changes_of_draft(draft: Draft, detail: str) -> dict[str, Json]:
 
 
 def changes_of_patch(patch: Patch, before: Mapping[str, Json], detail: str) -> dict[str, Json]:
-    """Of an update. before: the draft last written, as JSON; what somebody else wrote since is not known."""
+    """Changes of an update. before: the draft last written, as JSON; what somebody else wrote since is not known."""
     wrote = before.get("fields", {})
     changes: dict[str, Json] = {
         f"fields.{key}": [wrote.get(key), None if value is None else value_to_json(value)]
@@ -49,7 +49,7 @@ def changes_of_patch(patch: Patch, before: Mapping[str, Json], detail: str) -> d
 
 
 def changes_of_members(add: Sequence[str], remove: Sequence[str]) -> dict[str, Json]:
-    """Of a container: ids at the target; ids are no personal data, so they are kept in every detail."""
+    """Changes of a container: ids at the target; ids are not personal data, so they are always kept."""
     return {"members": [list(remove), list(add)]}
 
 

@@ -1,4 +1,4 @@
-"""Whether a target holds what a draft says, and what it holds in addition. Pure: values are compared by meaning."""
+"""Whether a target has what a draft says, and what it has in addition. Pure: values are compared by meaning."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dam_sync.model.values import (
     value_from_json,
 )
 
-ARRIVAL = timedelta(hours=1)  # within which a release date may follow from the arrival of the asset
+ARRIVAL = timedelta(hours=1)  # within which a release date may be set by the upload of the asset
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where the target is not as expected; texts are cut for people. extra: it holds everything that is
+    """One place where the target is not as expected; texts are truncated for reports. extra: it has everything that is
     expected there, and `found` in addition."""
 
     path: str
@@ -40,8 +40,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a mapping writes; only there can a target hold too much. fields: keys; containers: kinds; tags, groups,
-    dates: whether it has a line for them (dates: `release`, `expiry`)."""
+    """What a mapping writes; only there does the target count as having additions. fields: keys; containers: kinds;
+    tags, groups, dates: whether it has a rule for them (dates: `release`, `expiry`)."""
 
     fields: frozenset[str] = frozenset()
     containers: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class Defaults:
 
 
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
-    """Everything a draft names that the asset does not hold so; empty when they agree. A closed asset has another
+    """Everything in a draft that the asset does not have; empty if they agree. A closed asset has another
     status and other rights than its draft says."""
     actual = _named(actual, schema)
     return [
@@ -73,7 +73,7 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
 
 
 def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: Defaults) -> list[Difference]:
-    """What the asset holds in addition to the draft, in the parts that the mapping writes. A place that already differs
+    """What the asset has in addition to the draft, in the parts that the mapping writes. A place that already differs
     is not repeated here."""
     more = Extras.of(draft, _named(actual, schema), scope, defaults)
     return [
@@ -87,7 +87,7 @@ def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: 
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Members of sets that the target holds in addition."""
+    """Members of sets that the target has in addition."""
 
     tags: frozenset[str]
     placements: frozenset[Placement]
@@ -95,7 +95,7 @@ class Extras:
 
     @classmethod
     def of(cls, draft: Draft, actual: Asset, scope: Scope, defaults: Defaults) -> Extras:
-        """In the parts that the mapping writes; not what the target gives by itself where the draft has none."""
+        """Additions in the parts that the mapping writes, except defaults of the target where the draft has none."""
         kinds = {place.kind for place in draft.placements}
         given = {place for place in defaults.placements if place.kind not in kinds}
         held = {place for place in actual.placements - draft.placements if place.kind in scope.containers}
@@ -111,8 +111,9 @@ class Extras:
 def foreign_edits(
     before: Sequence[Mapping[str, Json]], wanted: Mapping[str, Value | None], actual: Asset, schema: Schema
 ) -> list[str]:
-    """Fields about to become `wanted` that are none of what we wrote or meant to write `before`. One that is as wanted
-    already was written by us before a crash, or by somebody who wants the same: no edit is lost."""
+    """Fields about to become `wanted` whose current value is none of those we wrote or intended to write `before`. A
+    value that is already as wanted was written by us before a crash, or by somebody who wants the same: no edit is
+    lost."""
     wrote = [{key: value_from_json(value) for key, value in state.items()} for state in before]
     edited = []
     for key in sorted(wanted):
@@ -138,7 +139,7 @@ def _is_one_of(now: Value | None, ours: Sequence[Value | None]) -> bool:
 
 
 def as_held(value: Value | None, field: Field | None, schema: Schema) -> Value | None:
-    """A value of a draft as the target holds it: text written to a field in several languages is in the first."""
+    """A value of a draft as the target stores it: text written to a field in several languages is in the first."""
     if field is None or not field.localized or not schema.locales or value is None:
         return value
     if isinstance(value, tuple):
@@ -191,23 +192,23 @@ def _held_texts(value: Value | None, field: Field | None, schema: Schema) -> lis
 
 
 def is_added_to(expected: Value, have: Value | None, field: Field | None, schema: Schema) -> bool:
-    """Whether a field holds everything it should, and more: further values, or further languages."""
+    """Whether a field has everything it should, and more: further values, or further languages."""
     want, found = (frozenset(_held_texts(value, field, schema)) for value in (expected, have))
     several = isinstance(have, tuple | Localized)
     return several and want < found
 
 
 def field_differs(expected: Value, now: Value | None, field: Field | None, schema: Schema) -> bool:
-    """Whether a field lacks something of what it should hold, or holds something else instead."""
+    """Whether a field lacks something of what it should have, or has something else instead."""
     same = _held_texts(expected, field, schema) == _held_texts(now, field, schema)
     return not same and not is_added_to(expected, now, field, schema)
 
 
 def field_is_extra(expected: Value | None, now: Value | None, field: Field | None, schema: Schema) -> bool:
-    """Whether a field holds more than it should, and everything that it should."""
+    """Whether a field has more than it should, and everything that it should."""
     have = _held_texts(now, field, schema)
     if field is not None and field.kind is FieldKind.FLAG and have == ["false"]:
-        return False  # a box that is not ticked: some services tell it of every asset
+        return False  # an unticked checkbox: some services return it for every asset
     return is_added_to(expected, now, field, schema) if expected is not None else bool(have)
 
 
@@ -254,12 +255,12 @@ def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> It
 
 
 def date_differs(want: datetime | None, have: datetime | None, precision: timedelta) -> bool:
-    """Whether a date that should be there is not, or is another one."""
+    """Whether an expected date is missing or different."""
     return want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1)))
 
 
 def date_is_extra(path: str, want: datetime | None, actual: Asset) -> bool:
-    """Whether there is a release or expiry date that nobody asked for."""
+    """Whether there is an unexpected release or expiry date."""
     have = actual.rights.release_at if path == "release" else actual.rights.expires_at
     return want is None and have is not None and not _is_arrival(path, have, actual)
 
@@ -271,7 +272,7 @@ def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterato
 
 
 def _is_arrival(path: str, moment: datetime, actual: Asset) -> bool:
-    """Whether a service released the asset by itself when it came."""
+    """Whether the service itself released the asset on upload."""
     arrivals = [came for came in (actual.imported_at, actual.created_at) if came is not None]
     return path == "release" and any(abs(moment - came) < ARRIVAL for came in arrivals)
 
@@ -299,7 +300,7 @@ def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
 
 
 def _named(actual: Asset, schema: Schema) -> Asset:
-    """With its containers called as the target asks for, so that one that people called otherwise is the same."""
+    """With containers renamed as the target requires, so that one renamed by people counts as the same."""
     if schema.naming is None:
         return actual
     return replace(actual, placements=frozenset(map(schema.naming.place, actual.placements)))
@@ -327,6 +328,6 @@ def scope_of(crosswalk: Crosswalk) -> Scope:
 
 
 def defaults_of(context: RunContext, draft: Draft) -> Defaults:
-    """What the target gives an asset of this draft by itself."""
+    """What the target gives an asset of this draft by default."""
     groups = context.target.audience(draft).groups or frozenset()
     return Defaults(groups, context.target_schema.container_default)

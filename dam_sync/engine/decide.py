@@ -17,8 +17,8 @@ from dam_sync.store.rows import LinkRow
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator asked for. versions: `all` or `current`; conflicts: `park` or `overwrite`; extras (what others
-    added at the target): `tell`, `ignore` or `fail`; ledger: `values`, or `keys` for no values; exposure: what may be
+    """The policy of the job. versions: `all` or `current`; conflicts: `park` or `overwrite`; extras (what others
+    added at the target): `tell`, `ignore` or `fail`; ledger: `values`, or `keys` without values; exposure: what may be
     more visible at the target."""
 
     versions: str = "all"
@@ -30,15 +30,15 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A new asset, its kept versions oldest first."""
+    """A new asset, with its kept versions, oldest first."""
 
     versions: tuple[FileRef, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Changes to an asset of ours: `versions` and `attachments` are files the target has not got yet, in order;
-    `relations` were not asked for before; `losses` is what an update cannot do."""
+    """Changes to an asset of ours: `versions` and `attachments` are files that the target does not have yet, in order;
+    `relations` were not written before; `losses` is what an update cannot do."""
 
     patch: Patch
     versions: tuple[FileRef, ...] = ()
@@ -49,12 +49,12 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nothing to write."""
+    """There is nothing to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Set aside, with the cause by which such assets are grouped."""
+    """Set the asset aside, with the cause by which such assets are grouped."""
 
     cause: str
     message: str
@@ -67,8 +67,8 @@ Action: TypeAlias = Create | Update | Skip | Park
 def decide(
     asset: Asset, draft: Draft, link: LinkRow | None, target: Schema, policy: Policy, patch: Patch | None = None
 ) -> Action:
-    """The one place that says what happens to an asset. patch: what to change of a linked one, where its state is not
-    what the link says."""
+    """The only place that decides what happens to an asset. patch: the change of a linked asset whose state is not
+    that of the link."""
     capabilities = target.capabilities
     kept = kept_versions(asset, capabilities, policy)
     if link is None:
@@ -96,7 +96,7 @@ def decide(
 
 
 def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabilities) -> tuple[FileRef, ...]:
-    """The attachments that the target can hold and has not got."""
+    """Attachments that the target can store and does not have."""
     if Operation.ATTACH not in capabilities:
         return ()
     known = frozenset(link.attachments) if link else frozenset()
@@ -104,7 +104,7 @@ def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabili
 
 
 def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> frozenset[Relation]:
-    """The relations that the target can hold and was not asked for."""
+    """Relations that the target can store and that were not written."""
     if Operation.RELATE not in target.capabilities:
         return frozenset()
     known = frozenset(link.relations) if link else frozenset()
@@ -113,7 +113,7 @@ def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> froze
 
 
 def _possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
-    """The patch without what an existing asset of the target cannot be given, and that as losses."""
+    """The patch without what an existing asset of the target cannot change, and that as losses."""
     capabilities = target.capabilities
     stuck = frozenset(
         p
@@ -123,7 +123,7 @@ def _possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
     kinds = sorted({placement.kind for placement in stuck})
     losses = [Loss(f"placements.{kind}", "fixed", "an asset stays where it was created") for kind in kinds]
     if patch.filename is not None and not capabilities.writes(Feature.FILENAME):
-        losses.append(Loss("filename", "fixed", "the target renames no asset"))
+        losses.append(Loss("filename", "fixed", "the target cannot rename assets"))
         patch = replace(patch, filename=None)
     patch = replace(
         patch, placements_add=patch.placements_add - stuck, placements_remove=patch.placements_remove - stuck
@@ -132,14 +132,14 @@ def _possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
 
 
 def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:
-    """The versions that travel: all of them where policy and target allow, else the current one."""
+    """The versions to move: all if policy and target allow it, otherwise the current one."""
     if policy.versions == "all" and Operation.REPLACE in capabilities:
         return asset.versions
     return asset.versions[-1:]
 
 
 def version_key(file: FileRef) -> str:
-    """What tells one stored file of an asset from another, for as long as the source keeps it."""
+    """What tells one stored file of an asset from another, as long as the source keeps it."""
     return digest_of([file.id, file.size, file.digests.get("md5") or file_to_json(file)["created_at"]])
 
 
@@ -151,7 +151,7 @@ def patch_between(before: Json, draft: Draft) -> Patch:
     old_rights = rights_from_json(before["rights"])
     pairs = (("release", "release_at"), ("expiry", "expires_at"))
     was_closed = bool(before.get("closed"))
-    opened = was_closed and not draft.closed  # needs status and rights whole, for they were never written
+    opened = was_closed and not draft.closed  # status and rights have to be written completely, because they never were
     stays = was_closed and draft.closed  # they would open it
     return Patch(
         fields=_changed_fields(before["fields"], after["fields"]),
@@ -178,7 +178,7 @@ def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> di
 
 
 def _fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
-    """The versions after the last one we wrote; only the current one where that one is gone from the source."""
+    """The versions after the last one we wrote; only the current one if that one is gone from the source."""
     keys = [version_key(file) for file in kept]
     known = tuple(link.versions)
     if not keys or (known and keys[-1] == known[-1]):

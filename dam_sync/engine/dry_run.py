@@ -1,4 +1,4 @@
-"""A target that only pretends: the same engine runs over it, nothing is written, and the calls are estimated."""
+"""A simulated target: the same engine runs over it, nothing is written, and the calls are estimated."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dam_sync.model.values import Term
 
 
 class DryTarget(Service):
-    """Reads go through, writes are answered with made-up ids and added to `estimated`.
+    """Passes reads through; writes return invented ids and are added to `estimated`.
 
     making: calls among them for terms and containers; finishing: for memberships and relations. began: the `moment`, a
-    time and the source's calls until then, at which the first write came up.
+    time and the source's calls until then, of the first write.
     """
 
     kind = "dry"
@@ -39,12 +39,12 @@ class DryTarget(Service):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the target."""
+        """The capabilities of the target."""
         return self._target.capabilities
 
     @property
     def calls(self) -> Calls:
-        """What was really sent: reads."""
+        """The calls actually sent: reads."""
         return self._target.calls
 
     @property
@@ -157,7 +157,7 @@ class DryTarget(Service):
         self.finishing += self._estimate(relation)
 
     def _estimate(self, change: Change, size: int = 0) -> int:
-        """How many calls it will cost."""
+        """Add the calls that the write will cost."""
         self.began = self.began or self._moment()
         return self._count(lambda: self._target.estimate(change, size))
 
@@ -172,7 +172,7 @@ class DryTarget(Service):
 
 @dataclass(frozen=True, slots=True)
 class DryContent:
-    """Stands for bytes that are not fetched."""
+    """Stands for bytes that are not downloaded."""
 
     name: str
     size: int
@@ -194,7 +194,7 @@ class DryContent:
 
 @dataclass(slots=True)
 class DryFiles:
-    """In place of downloading: the calls of opening each file are estimated, and nothing is read. size: bytes of all
+    """Estimates the calls of opening each file instead of downloading it. size: bytes of all
     files; largest: of the largest."""
 
     source: Service

@@ -1,4 +1,4 @@
-"""What follows from an error: stop the run, retry or restart the asset, or park it. The only place that decides it."""
+"""What an error leads to: stop the run, retry or restart the asset, or park it. The only place that decides this."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dam_sync.model.errors import DamSyncError, Disposition, Transient
 from dam_sync.store.rows import Outcome, Work
 
 MAX_ATTEMPTS = 4
-FRUITLESS = 12  # transient failures in a row, over all assets, before the run gives up for now
+FRUITLESS = 12  # transient failures in a row, over all assets, before the run stops
 
 
 @dataclass(frozen=True, slots=True)
 class StopRun:
-    """It concerns more than one asset: raise it."""
+    """The error concerns more than one asset: raise it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryAsset:
-    """Put the work item back, due after so many seconds."""
+    """Put the work item back, due after `delay` seconds."""
 
     after_s: float = 0.0
 
@@ -31,7 +31,7 @@ class RestartAsset:
 
 @dataclass(frozen=True, slots=True)
 class ParkAsset:
-    """Set the asset aside with this outcome; the run continues. counts: another asset got an answer, so the service
+    """Set the asset aside with this outcome; the run continues. counts: another asset got a response, so the service
     works; an asset that keeps failing does not show that."""
 
     outcome: Outcome
@@ -42,7 +42,7 @@ Reaction: TypeAlias = StopRun | RetryAsset | RestartAsset | ParkAsset
 
 
 def react(error: DamSyncError, work: Work | None = None, *, failures: int = 0, writing: bool = False) -> Reaction:
-    """What to do about an error. work: the item it was met at, None where nothing counts attempts; failures: transient
+    """What to do about an error. work: the item that raised it, None if attempts are not counted; failures: transient
     ones in a row over all assets, this one included; writing: an upload may have been open."""
     match error.disposition:
         case Disposition.STOP:

@@ -19,7 +19,7 @@ class FileCheck:
     bytes: int = 0
 
     async def compare(self, pair: FilePair) -> tuple[list[Difference], str]:
-        """What differs, and the evidence: V0 where something does. Media types are no part of it: some services correct
+        """The differences, and the evidence: V0 if there are any. Media types are not compared: some services correct
         them."""
         ours, theirs = pair.ours, pair.theirs
         if not same_size(ours, theirs):

@@ -1,4 +1,4 @@
-"""File names of the target, where an upload under one that is taken would not be a new asset."""
+"""File names of a target where an upload under an existing name does not create a new asset."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
 
 LONGEST_EXTENSION = 16
-_TAKEN = "names"  # the note of the instant until which names of the target are known
+_TAKEN = "names"  # meta key of the time until which names of the target are known
 _SLACK = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
 class FilenameAllocator:
-    """Gives drafts names that nobody else has."""
+    """Gives drafts unique file names."""
 
     context: RunContext
-    fresh: bool = False  # whether this process has looked at the target
+    fresh: bool = False  # whether this process has listed the target
 
     async def load(self) -> None:
-        """Know those of a target that was never looked at. The same listing shows whether there are assets of ours that
-        a state without links does not know: raises SafetyStop where there are (see `guards.marks`)."""
+        """Load the names of a target not listed yet. The same listing shows whether there are assets of ours that
+        a state without links does not know: raises SafetyStop if so (see `guards.marks`)."""
         if self._decide and not await self.context.store.get_meta(_TAKEN):
             await self._look(None)
 
     async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
-        """The draft under a name of its own; `new`: it becomes an asset. Raises Conflict when there is none."""
+        """The draft with a unique name; `new`: it will be created. Raises Conflict if no name is free."""
         if not self._decide:
             return draft
         if new and not self.fresh:
@@ -54,12 +54,12 @@ class FilenameAllocator:
         return not self.context.target.capabilities.writes(Feature.SAME_NAMES)
 
     async def _known_until(self) -> datetime | None:
-        """None: everything is to be looked at."""
+        """None: list everything."""
         noted = await self.context.store.get_meta(_TAKEN)
         return parse_instant(noted) - self.context.target.limits.lag - _SLACK if isinstance(noted, str) else None
 
     async def _look(self, since: datetime | None) -> None:
-        """Keep the names of what is there, or came since then."""
+        """Store the names of all assets, or of those added since then."""
         context, marked = self.context, 0
         until = context.clock.now() + context.target_account.clock_skew
         blank = not (await context.store.get_meta(LOOKED) or await context.store.link_count())
@@ -75,7 +75,7 @@ class FilenameAllocator:
         self.fresh = True
 
     async def _of(self, entries: Sequence[Entry]) -> list[Asset]:
-        """The records of these; one that is listed without its own is fetched, unless it is gone. What lies in the
+        """The records of these; one listed by id only is fetched, unless it is gone. An asset in the
         trash keeps its name as well."""
         found: list[Asset] = []
         for entry in entries:
@@ -89,13 +89,13 @@ class FilenameAllocator:
 
 
 def is_ours(context: RunContext, asset: Asset) -> bool:
-    """Whether a living asset of the target carries the marker of an asset of this source."""
+    """Whether an existing asset of the target carries the marker of an asset of this source."""
     field = context.crosswalk.marker
     return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_account.tenant)
 
 
 def with_suffix(name: str, suffix: str, most: int) -> str:
-    """`sea.jpg` as `sea_SUFFIX.jpg`, cut before the suffix so that it fits."""
+    """`sea.jpg` as `sea_SUFFIX.jpg`, truncated before the suffix to fit."""
     stem, dot, extension = name.rpartition(".")
     if not dot or not stem or len(extension) > LONGEST_EXTENSION:
         stem, extension = name, ""

@@ -1,4 +1,4 @@
-"""The files of an asset at both sides: which belong together, and what is missing or there in addition. Pure."""
+"""The files of an asset at both services: which correspond, and which are missing or extra. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE, VERSIONS, ATTACHMENTS = "file", "versions", "attachments"
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """A file of the source and the one of the target that should be equal. path: how differences name it."""
+    """A file of the source and the one of the target that should be equal. path: its name in differences."""
 
     part: str
     path: str
@@ -31,7 +31,7 @@ class FilePair:
 @dataclass(slots=True)
 class PairedFiles:
     """Files that belong together; files of the source (with their part) that the target lacks, and the other way
-    round; parts that the target does not give out."""
+    round; parts that the target does not return."""
 
     pairs: list[FilePair] = field(default_factory=list)
     missing: list[tuple[str, FileRef]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class PairedFiles:
     unread: set[str] = field(default_factory=set)
 
     def differences(self, actual: Asset) -> list[Difference]:
-        """Missing files, then those that are there in addition."""
+        """Missing files, then additional ones."""
         there = {
             FILE: "no file",
             VERSIONS: f"{len(actual.versions)} versions",
@@ -56,7 +56,8 @@ def describe_file(file: FileRef) -> str:
 
 
 def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> PairedFiles:
-    """Everything that was moved (the `kept` versions, and attachments the link knows) against what the target shows."""
+    """Everything that was moved (the `kept` versions, and the attachments of the link) compared with what the target
+    returns."""
     found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
     _pair_versions(found, asset, actual, kept, len(link.versions))
     if ATTACHMENTS not in found.unread:
@@ -69,7 +70,7 @@ def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkR
 
 
 def _hides(asset: Asset, part: str) -> bool:
-    """Whether the service has more of these files than it gives out."""
+    """Whether the service has more of these files than it returns."""
     return any(loss.path == part for loss in asset.losses)
 
 
@@ -99,8 +100,8 @@ def _last_alike(ours: FileRef, theirs: Sequence[FileRef]) -> int | None:
 
 
 def _added_versions(found: PairedFiles, asset: Asset, actual: Asset, written: int) -> list[FileRef]:
-    """Versions of the target that are none of ours: neither a file of the source, nor one that we wrote before and the
-    source does not have any more."""
+    """Versions of the target that are not ours: neither a file of the source, nor one that we wrote before and that the
+    source no longer has."""
     paired_ids = {id(pair.theirs) for pair in found.pairs}
     rest = [file for file in actual.versions if id(file) not in paired_ids]
     strange = [file for file in rest if not any(alike(ours, file) for ours in asset.versions)]
@@ -109,21 +110,21 @@ def _added_versions(found: PairedFiles, asset: Asset, actual: Asset, written: in
 
 
 def alike(ours: FileRef, theirs: FileRef) -> bool:
-    """Whether nothing that both sides tell of a file speaks against its being the same."""
+    """Whether everything that both services report about a file agrees."""
     common = set(ours.digests) & set(theirs.digests)
     return same_size(ours, theirs) and all(ours.digests[name] == theirs.digests[name] for name in common)
 
 
 def same_size(ours: FileRef, theirs: FileRef) -> bool:
-    """Equal, or not told by one of them."""
+    """Whether the sizes are equal, or one is unknown."""
     return None in (ours.size, theirs.size) or ours.size == theirs.size
 
 
 def paired_by_name(
     ours: Iterable[FileRef], theirs: Iterable[FileRef]
 ) -> tuple[list[tuple[FileRef, FileRef]], list[FileRef], list[FileRef]]:
-    """Which is which: by name and size as long as there are such, then by size alone (a target may rename files). And
-    those of either side that are left."""
+    """Pairs by name and size first, then by size alone (a target may rename files). Also
+    those of either side that remain."""
     pairs, mine, left = [], list(ours), list(theirs)
     for belong in (_same_name, alike):
         for one in tuple(mine):

@@ -1,4 +1,4 @@
-"""Whether the target can take an asset at all, before anything is made for it. Pure."""
+"""Whether the target can accept an asset at all, before anything is created for it. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NEEDS = {"profile": "profile", "groups": "security group"}
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What a target takes, of a job with this policy."""
+    """What a target accepts under the policy of the job."""
 
     schema: Schema
     policy: Policy
 
     def unfit(self, asset: Asset, draft: Draft, link: LinkRow | None = None) -> Outcome | None:
-        """Why the asset is parked whatever is sent; None where it can be written."""
+        """Why the asset has to be parked; None if it can be written."""
         return _unfit(self, asset, draft, link)
 
 
@@ -52,8 +52,8 @@ def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) ->
     return Outcome(
         action="parked",
         cause="TooLarge",
-        message=f"{large.name or large.id} has {large.size:,} bytes, the target takes {most:,}",
-        hint="leave it at the source, or make it smaller there; then `errors JOB --retry`",
+        message=f"{large.name or large.id} has {large.size:,} bytes, the target accepts at most {most:,}",
+        hint="reduce the file at the source, then `errors JOB --retry`",
     )
 
 
@@ -66,6 +66,6 @@ def _needed(name: str) -> Outcome:
     return Outcome(
         action="parked",
         cause="InvalidValue",
-        message=f"the target needs a {NEEDS[name]} for each asset and the mapping gives none",
-        hint=f"give a default under {where} in the mapping file",
+        message=f"the target needs a {NEEDS[name]} for each asset but the mapping provides none",
+        hint=f"add a default under {where} in the mapping file",
     )

@@ -1,4 +1,4 @@
-"""What was meant to be written of an asset, kept until it is complete: after a crash the target may hold any of it."""
+"""What a run intended to write for an asset, kept until it is complete: after a crash the target may hold any of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dam_sync.model.values import Json
 
 
 async def recorded_intents(journal: Journal) -> list[Json]:
-    """Drafts that earlier tries may have written in part, oldest first: all of them, for one left out would stay in the
-    target unseen. Their number is that of the changes at the source between two tries."""
+    """Drafts that earlier attempts may have written in part, oldest first: all of them, because one left out would stay
+    at the target unnoticed. There is one for each change at the source between two attempts."""
     found: list[Json] = []
     while (draft := await journal.get(_name(len(found)))) is not None:
         found.append(draft)
@@ -22,7 +22,7 @@ async def recorded_intents(journal: Journal) -> list[Json]:
 
 
 async def record_intent(journal: Journal, draft: Draft, before: Sequence[Json]) -> int:
-    """Durable before anything of the draft is written; its number among those of this asset. Safe to repeat."""
+    """Record a draft durably before anything of it is written; returns its number for this asset. Safe to repeat."""
     meant = draft_to_json(draft)
     if before and before[-1] == meant:
         return len(before)
@@ -35,7 +35,7 @@ async def record_intent(journal: Journal, draft: Draft, before: Sequence[Json]) 
 
 
 def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:
-    """What makes the draft of an asset that may be in any of these states (drafts as JSON), or between two of them."""
+    """The patch to the draft from any of these states (drafts as JSON), or from between two of them."""
     patches = [patch_between(state, draft) for state in states]
     return Patch(
         fields={key: value for patch in patches for key, value in patch.fields.items()},

@@ -1,4 +1,4 @@
-"""Terms that earlier runs found at the target, so that a delta reads no whole vocabularies."""
+"""Terms that earlier runs found at the target, so that a delta does not read whole vocabularies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MET = "terms met"  # note: by vocabulary of the target, what terms of the source
 
 
 async def terms_of(context: RunContext) -> TargetTerms:
-    """The target's terms, with what earlier runs found of them. A full run reads the vocabularies, and so does any
-    after another mapping; a closed list is always read, for a guard watches what it loses."""
+    """The target's terms, including those that earlier runs found. A full run reads the vocabularies, and so does any
+    with another mapping; a closed list is always read, because a guard monitors it."""
     journal, vocabularies = context.store.run_journal("terms"), tuple(context.crosswalk.vocabularies)
     noted = await context.store.get_meta(MET)
     full = context.control.full or (await context.store.get_meta(f"window:{context.run.id}") or {}).get("full")
@@ -32,7 +32,7 @@ def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dic
 
 
 async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
-    """For the next run; a dry one makes up the ids of new terms."""
+    """Store terms for the next run; not in a dry run, which invents ids."""
     if context.dry or terms.index is None:
         return
     met = {

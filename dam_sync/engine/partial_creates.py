@@ -1,4 +1,4 @@
-"""What a killed run left behind in the target: assets created in part, and orphaned uploads."""
+"""Cleans up after a killed run: partially created assets and orphaned uploads at the target."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
 
 
 async def trash_partial_create(context: RunContext, work: Work) -> None:
-    """Take the mark off what was begun for this work, and put it into the target's trash; then the work is as if it had
-    never been begun, so that the asset is created again should it come back. What is linked stays. Safe to repeat."""
+    """Clear the marker of the partial asset and move it to the trash, so that the asset is created from scratch if it
+    reappears. A linked asset stays. Safe to repeat."""
     if not work.begun or context.dry or NEEDED - context.target.capabilities.operations:
         return
     if await context.store.links([work.asset]):
@@ -36,7 +36,7 @@ async def trash_partial_create(context: RunContext, work: Work) -> None:
     if partial:
         asset = AssetId(partial)
         if marker is not None:
-            with suppress(Rejected):  # gone by now, or in the trash already
+            with suppress(Rejected):  # already gone or in the trash
                 await context.target.update(asset, Patch(fields={marker.field: None}))
         with suppress(Rejected):
             await context.target.remove(asset)
@@ -46,7 +46,7 @@ async def trash_partial_create(context: RunContext, work: Work) -> None:
 
 
 async def _find_partial(context: RunContext, marker: Marker | None, journal: Journal) -> str:
-    """The target's id of it; empty where nothing was made."""
+    """The id of the partial asset at the target; empty if nothing was created."""
     made = await journal.get(journal_names.CREATE)
     if made is None and marker is not None:
         made = await context.target.find_partial(

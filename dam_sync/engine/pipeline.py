@@ -20,16 +20,17 @@ from dam_sync.model.errors import Disposition
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
-READ_AHEAD = 4  # assets read ahead for each one written at once
+READ_AHEAD = 4  # assets read ahead per concurrent write
 POLL_SECONDS = 0.2
 Reading: TypeAlias = asyncio.Queue[tuple[Work, asyncio.Task[ReadAsset | Concluded | None]] | None]
-"""Claimed items in order, each with the task that reads it; None ends it. A task gives None for an item put back."""
+"""Claimed items in order, each with the task that reads it; None ends it. A task returns None for an item that was put
+back."""
 Ready: TypeAlias = asyncio.Queue[DraftedAsset | Concluded | None]
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """Works off what the crawl records, until `crawled` is set and no row is open."""
+    """Processes what the crawl records, until `crawled` is set and no row is open."""
 
     context: RunContext
     worker: Worker
@@ -43,7 +44,7 @@ class Pipeline:
         self.parking = ParkingMonitor(self.context)
 
     async def run(self) -> None:
-        """Returns when every item is complete; raises the first error that stops the run."""
+        """Return when every item is complete; raise the first error that stops the run."""
         context = self.context
         reading: Reading = asyncio.Queue(context.readers + context.writers * READ_AHEAD)
         ready: Ready = asyncio.Queue(context.writers * 2)
@@ -58,7 +59,7 @@ class Pipeline:
             keeper.cancel()
 
     async def _keep_leases(self) -> None:
-        """A large file may take longer than a lease."""
+        """Renew leases, because a large file may take longer than one."""
         while True:
             await self.context.clock.sleep(LEASE.total_seconds() / 4)
             await self.context.store.extend(list(self.in_hand.values()), LEASE)
@@ -84,12 +85,12 @@ class Pipeline:
         return room if most is None else min(room, most - self.claimed)
 
     def _enough(self) -> bool:
-        """Whether nothing new should be begun; asks the run to stop where a limit says so."""
+        """Whether to start nothing new; stops the run at a limit."""
         control = self.context.control
         if control.assets is not None and self.claimed >= control.assets:
-            control.stop(f"stopped after {self.claimed} assets, as asked")
+            control.stop(f"stopped after {self.claimed} assets (--limit)")
         if control.deadline is not None and self.context.clock.monotonic() >= control.deadline:
-            control.stop("stopped at the time limit, as asked", hurry=True)
+            control.stop("stopped at the time limit", hurry=True)
         return bool(control.stopped)
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
@@ -129,7 +130,7 @@ class Pipeline:
             self.in_hand.pop(item.work.asset, None)
 
     async def _release(self, work: Work) -> None:
-        """Not begun, and not to be begun by this run any more."""
+        """Release an item that this run will not start."""
         self.in_hand.pop(work.asset, None)
         await self.context.store.release([work])
 
@@ -140,7 +141,7 @@ class Pipeline:
         self.parking.watch(work, outcome, self.in_hand.values())
 
     async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:
-        """The asset as parked, or None once its work item was put back. Raises the error where it stops the run."""
+        """The asset as parked, or None if its work item was put back. Raises the error if it stops the run."""
         work, error = failed.work, failed.error.within(asset=failed.work.asset)
         self.failures += error.disposition is Disposition.RETRY
         match react(error, work, failures=self.failures, writing=writing):
@@ -156,7 +157,7 @@ class Pipeline:
             case ParkAsset(outcome, counts=True):
                 log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
                 return Concluded(work, outcome, failed.asset)
-            case ParkAsset(outcome):  # an outage must not park one asset after the other: the count of failures stays
+            case ParkAsset(outcome):  # an outage must not park one asset after another: the failure count stays
                 self.in_hand.pop(work.asset, None)
                 await self._complete(work, _named(outcome, work.payload))
                 return None
@@ -167,7 +168,7 @@ class Pipeline:
 
 
 def _named(outcome: Outcome, asset: Asset | None) -> Outcome:
-    """With what people know a parked asset by."""
+    """Add the names by which people recognize a parked asset."""
     return replace(outcome, named=labels_of(asset)) if outcome.action == "parked" and asset is not None else outcome
 
 

@@ -1,7 +1,7 @@
-"""Assets that the target's service may still remove by itself: looked after until they stay, parked when they are gone.
+"""Watches new assets that the target may still delete as duplicates; parks those that disappear.
 
-Some services take an upload and remove it later, without a word, when they have its bytes already. Making it again
-would only repeat that, so such an asset is parked until its file changes or a person says that it shall be tried again.
+Some services accept an upload and silently delete it later if they already have its bytes. Creating it again
+would only repeat that, so such an asset is parked until its file changes or a person retries it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from dam_sync.store.rows import LinkRow, Outcome, Removal
 log = structlog.get_logger(__name__)
 CAUSE = "removed by the service as a duplicate"
 HINT = (
-    "look in the target for the asset that has the same file; if both are wanted, switch its duplicate detection off, "
+    "look at the target for the asset with the same file; if both are wanted, switch off its duplicate detection, "
     f'then `errors JOB --cause "{CAUSE}" --retry`'
 )
 PARKED = Outcome(action="parked", cause=CAUSE, hint=HINT)
 PAGE = 500
-AT_ONCE = 20_000  # links looked after at once: a listing of the target serves them all
+AT_ONCE = 20_000  # links checked at once by one listing of the target
 
 
 async def watch_probation(context: RunContext, *, due: bool = False, run: int = 0) -> list[Removal]:
-    """Look for the assets that may have been removed, `due`: only once some of them can be sure to stay.
+    """Check the assets that may have been removed. due: only once the probation of some has ended.
 
-    Those that are there and stay are settled; those that are gone are parked, and returned. Safe to repeat.
+    Those whose probation has ended are completed; those that are gone are parked and returned. Safe to repeat.
     """
     now = context.clock.now()
     stays = now - context.target.limits.dedup_window
     if not (await context.store.on_probation(stays if due else None)).number:
         return []
-    context.progress.phase = "looking after new assets"
+    context.progress.phase = "checking new assets"
     gone: list[LinkRow] = []
     after = ""
     while links := await context.store.iter_probation(after, AT_ONCE):
@@ -54,13 +54,13 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
 
 
 def until_text(context: RunContext, last: datetime) -> str:
-    """When the last of them stays, as text to the second."""
+    """The end of the last probation as text, to the second."""
     until = last + context.target.limits.dedup_window + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
 async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcome | None:
-    """Why this asset is not made: its very file (by its key) was removed before."""
+    """Why this asset is not created: this file (by its key) was removed before."""
     if not context.target.limits.dedup_window:
         return None
     known = (await context.store.removals([asset.id])).get(asset.id)
@@ -69,21 +69,21 @@ async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcom
 
 async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, file: str) -> None:
     """Called when a new asset is missing. Raises NotFound if the service removed it; it is created again only if the
-    operator asks for it."""
+    operator retries it."""
     if not context.target.limits.dedup_window or not await context.target.missing([target], context.clock.now()):
         return
-    message = f"the target had it as {target}, and it was gone before it was complete"
+    message = f"it was {target} at the target, and disappeared before it was complete"
     await context.store.removed([Removal(source, target, file, message)], PARKED)
     raise NotFound(message, asset=source, code=CAUSE, hint=HINT)
 
 
 def _stays(link: LinkRow, stays: datetime) -> bool:
-    """Whether an asset that is there now is there for good: made so long ago."""
+    """Whether the probation of an existing asset has ended."""
     return link.made_at is None or link.made_at <= stays
 
 
 async def _park(context: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:
-    await context.target.probe()  # the credential still sees the target, so that what it does not see is not there
+    await context.target.probe()  # the credential still works, so what it does not see is gone
     twins = await _twins(context, gone)
     rows = [_removal(link, twins.get(link.source)) for link in gone]
     await context.store.removed(rows, PARKED, run)
@@ -95,13 +95,17 @@ async def _park(context: RunContext, gone: Sequence[LinkRow], run: int) -> list[
 
 def _removal(link: LinkRow, twin: LinkRow | None) -> Removal:
     made = f", made at {instant_text(link.made_at.replace(microsecond=0))}" if link.made_at else ""
-    same = f"{twin.source} has the same file, and is there as {twin.target}" if twin else "no twin of it is known here"
+    same = (
+        f"{twin.source} has the same file, and exists as {twin.target}"
+        if twin
+        else "no asset with the same file is known"
+    )
     file = link.versions[-1] if link.versions else ""
-    return Removal(link.source, link.target, file, f"the target had it as {link.target}{made}, and it is gone; {same}")
+    return Removal(link.source, link.target, file, f"it was {link.target} at the target{made}, and is gone; {same}")
 
 
 async def _twins(context: RunContext, gone: Sequence[LinkRow]) -> dict[str, LinkRow]:
-    """Assets of ours that are there with the same bytes, by the source id of the one that is gone."""
+    """Existing assets of ours with the same bytes, by the source id of the one that is gone."""
     wanted: dict[str, list[str]] = {}
     for link in gone:
         if link.digests:

@@ -1,4 +1,4 @@
-"""Relations at both sides: which of ours the target lacks, and which it has in addition."""
+"""Relations at both services: which the target lacks, and which it has in addition."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RELATIONS = "relations"
 
 
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
-    """Relations of the source (as it calls them) against those of the target. Ones that wait for an asset that was not
-    moved, or that the target refused, are reported by the run and are no difference."""
+    """Relations of the source (with its names) compared with those of the target. Relations to an asset that was not
+    moved, or that the target refused, are reported by the run and are not differences."""
     if Operation.RELATE not in context.target.capabilities:
         return []
     wanted = await wanted_relations(context, context.crosswalk.related(asset), link)
@@ -28,7 +28,8 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
 
 
 async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
-    """Relations of the source (called as in the target) that were written before and are not at the target now."""
+    """Relations of the source (with the names of the target) that were written before and are no longer at the
+    target."""
     if Operation.RELATE not in context.target.capabilities or hides_relations(actual):
         return frozenset()
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
@@ -37,7 +38,7 @@ async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, li
 
 
 async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
-    """By kind and target id: the relations that the target should show, of an asset whose kinds are the target's."""
+    """By kind and target id: the relations that the target should have, of an asset whose kinds are the target's."""
     ours = fresh_relations(asset, None, context.target_schema)
     if not ours:
         return {}
@@ -51,7 +52,7 @@ async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> 
 
 
 async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
-    """Without those that only show a relation of ours from its other end."""
+    """Without those that are a relation of ours seen from its other end."""
     pairs = set(more)
     if not pairs:
         return pairs
@@ -65,7 +66,7 @@ async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: 
 
 
 def hides_relations(actual: Asset) -> bool:
-    """Whether the target has relations of this asset that it does not give out."""
+    """Whether the target has relations of this asset that it does not return."""
     return any(loss.path == RELATIONS for loss in actual.losses)
 
 

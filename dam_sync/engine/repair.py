@@ -1,8 +1,8 @@
-"""`run --repair`: what somebody changed at the target is made as the draft says again, where the policy allows it.
+"""`run --repair`: restores what somebody changed at the target to what the draft says, if the policy allows it.
 
 Each linked asset is read at the target. Additions of others stay (unless `extras: fail`); a field that changed on both
-sides is a conflict; what would make an asset visible that somebody hid or limited by hand is left until the job accepts
-it. Assets that are gone are not made again: see `guards.missing`.
+sides is a conflict; what would make an asset visible that somebody hid or limited by hand is left unless the job
+accepts it. Assets that are gone are not created again: see `guards.missing`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
 from dam_sync.store.rows import LinkRow
 
-LEFT = "left closed"  # the fate of an asset that a repair would show again
+LEFT = "left closed"  # an asset that a repair would make visible again
 TARGET = "target:"  # before the ids of target assets among the members that a run keeps
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What is to be done to one asset. link: as if only what is really at the target had been written; before: what the
-    target has where the patch changes it; paths: what the repair sets right, beyond what changed at the source; losses:
+    """The repair of one asset. link: as if only what is actually at the target had been written; before: what the
+    target has where the patch changes it; paths: what the repair restores, beyond what changed at the source; losses:
     what it cannot or may not."""
 
     patch: Patch
@@ -56,7 +56,7 @@ def repaired_of(operation: str, detail: Json) -> Sequence[str]:
 
 @dataclass(slots=True)
 class _Lost:
-    """What of a link is not at the target any more, by key, and what cannot be brought back."""
+    """What a link lists but the target no longer has, by key, and what cannot be restored."""
 
     versions: list[str] = field(default_factory=list)
     attachments: list[str] = field(default_factory=list)
@@ -65,12 +65,12 @@ class _Lost:
 
 @dataclass(frozen=True, slots=True)
 class Repairer:
-    """Compares assets with what the target really has; writes nothing."""
+    """Compares assets with what the target actually has; writes nothing."""
 
     context: RunContext
 
     async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json]) -> Repair:
-        """What makes this asset right. meant: drafts that earlier tries may have written in part. One read of the
+        """The repair of this asset. meant: drafts that earlier attempts may have written in part. Costs one read of the
         target. Raises NotFound and Conflict."""
         actual = await self._actual(link)
         base = merge_patches([link.draft, *meant], draft)
@@ -117,8 +117,8 @@ class Repairer:
         ).patch()
 
     def _without_reopening(self, draft: Draft, actual: Asset, patch: Patch) -> tuple[Patch, list[Loss]]:
-        """A repair shows nobody what was hidden or limited by hand, unless the job accepts it: status and rights then
-        stay as they are."""
+        """A repair does not reopen what was hidden or restricted by hand, unless the job accepts it: status and rights
+        then stay as they are."""
         context = self.context
         if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
             return patch, []
@@ -133,7 +133,7 @@ class Repairer:
         return replace(patch, status=None, rights=None, cleared=frozenset()), [Loss(EXPOSURE, f"{rule.value} {LEFT}")]
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
-        """Files of ours that somebody replaced or removed. An older version cannot be put back before newer ones."""
+        """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""
         able = self.context.target.capabilities
         kept = kept_versions(asset, able, self.context.policy)
         files, lost = pair_files(asset, actual, kept, link), _Lost()
@@ -150,9 +150,9 @@ class Repairer:
 
 
 WHY: Mapping[str, str] = {
-    FILE: "the target takes no new file version",
-    VERSIONS: "an older version cannot be put back before newer ones",
-    ATTACHMENTS: "the target takes no attachments",
+    FILE: "the target does not accept new file versions",
+    VERSIONS: "an older version cannot be restored before newer ones",
+    ATTACHMENTS: "the target does not accept attachments",
 }
 
 
@@ -164,12 +164,12 @@ def _before(actual: Asset, patch: Patch) -> Json:
 
 
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
-    """Whether the target has another file, by what both sides tell, or by what a verification found."""
+    """Whether the target has another file, by what both services report, or by what a verification found."""
     return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"
 
 
 def refuse_conflicts(context: RunContext, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
-    """Raises Conflict where somebody else changed, in the target, what a patch is about to change. before: drafts of
+    """Raises Conflict if somebody else changed at the target what a patch is about to change. before: drafts of
     which the target may hold any."""
     fields = foreign_edits([state["fields"] for state in before], patch.fields, actual, context.target_schema)
     edited = [f"fields.{key}" for key in fields]
@@ -182,8 +182,8 @@ def refuse_conflicts(context: RunContext, actual: Asset, link: LinkRow, patch: P
         edited.append("status")
     if edited:
         raise Conflict(
-            f"changed in the target by somebody else: {', '.join(sorted(edited))}",
+            f"changed at the target by somebody else: {', '.join(sorted(edited))}",
             asset=link.source,
             code="conflict",
-            hint="settle which side is right, or set `policy: {conflicts: overwrite}`",
+            hint="decide which side is right, or set `policy: {conflicts: overwrite}`",
         )

@@ -1,7 +1,7 @@
-"""What makes an asset of the target, whatever somebody changed of it, as its draft says. Pure.
+"""The patch that restores a target asset to its draft, whatever was changed. Pure.
 
-What others added is kept, unless additions count as differences. What we wrote before and the draft does not say any
-more was not added by others: it goes.
+Additions of others are kept, unless they count as differences. What we wrote before and the draft no longer
+contains is not an addition of others: it is removed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RepairPatch:
     keep: bool = True
 
     def patch(self) -> Patch:
-        """Everything that an update can set right, and nothing that is right already."""
+        """Everything that an update can restore, and nothing that is already right."""
         draft, actual, wanted = self.draft, self.actual, patch_between(self.last, self.draft)
         extras = Extras.of(draft, actual, self.scope, self.defaults)
         found = Patch(
@@ -55,13 +55,13 @@ class RepairPatch:
             tags_remove=actual.tags & (wanted.tags_remove if self.keep else wanted.tags_remove | extras.tags),
             closed=wanted.closed,
         )
-        if draft.closed or wanted.closed is not None:  # hidden, or opened again: status and rights go as a whole
+        if draft.closed or wanted.closed is not None:  # hidden or reopened: status and rights are written completely
             return replace(found, status=wanted.status, rights=wanted.rights, cleared=wanted.cleared)
         rights, cleared = self._rights(extras)
         return replace(found, status=self._status(), rights=rights, cleared=cleared)
 
     def _fields(self) -> Iterator[tuple[str, Value | None]]:
-        """Those that differ, then those that are empty in the draft: we wrote them before, or nobody may add any."""
+        """Fields that differ, then those that are empty in the draft: we wrote them before, or nobody may add any."""
         draft, now = self.draft.fields, self.actual.fields
         before = {key: value_from_json(value) for key, value in self.last["fields"].items()}
         for key, value in draft.items():
@@ -79,7 +79,7 @@ class RepairPatch:
                 yield key, None
 
     def _with_additions(self, key: str, value: Value, before: Value | None) -> Value:
-        """With the further values, or languages, that others gave it."""
+        """The value with values or languages that others added."""
         now, field = self.actual.fields.get(key), self.schema.fields.get(key)
         if not self.keep or now is None:
             return value
@@ -95,7 +95,7 @@ class RepairPatch:
         return value
 
     def _misplaced(self, extras: Extras, wanted: Patch) -> frozenset[Placement]:
-        """What it has to leave: containers we put it into before, those of a kind of which it has one at most, and all
+        """Containers to leave: those we put it into before, those of a kind limited to one, and all
         that others put it into where nobody may."""
         kinds = {place.kind for place in self.draft.placements}
         single = {kind for kind, most in self.schema.container_most.items() if most == 1 and kind in kinds}
@@ -108,7 +108,7 @@ class RepairPatch:
         return self.draft.status if status_differs(self.draft.status, self.actual) else None
 
     def _rights(self, extras: Extras) -> tuple[Rights | None, frozenset[str]]:
-        """The rights as a whole where one of them is to change, and the dates to be cleared."""
+        """The complete rights if one of them is to change, and the dates to be cleared."""
         ours, theirs, before = self.draft.rights, self.actual.rights, rights_from_json(self.last["rights"])
         added = extras.groups - before.groups
         kept = added if self.keep else frozenset()
@@ -130,7 +130,7 @@ class RepairPatch:
         return date_differs(want, have, self.limits.precision)
 
     def _clears(self, name: str, attribute: str, before: Rights) -> bool:
-        """Whether a date has to go that the draft does not say."""
+        """Whether a date that the draft lacks has to be removed."""
         extra = date_is_extra(name, getattr(self.draft.rights, attribute), self.actual)
         return extra and (getattr(before, attribute) is not None or (name in self.scope.dates and not self.keep))
 
@@ -139,7 +139,8 @@ DATES: Mapping[str, str] = {"release": "release_at", "expiry": "expires_at"}
 
 
 def repaired_paths(patch: Patch, base: Patch) -> list[str]:
-    """What of a patch sets right what others changed: all that an ordinary update (`base`) would not have written."""
+    """The parts of a patch that restore what others changed: all that a normal update (`base`) would not have
+    written."""
     paths = [f"fields.{key}" for key in sorted(patch.fields) if key not in base.fields]
     pairs = (
         ("filename", patch.filename is not None and base.filename is None),

@@ -1,4 +1,4 @@
-"""What earlier runs parked and this one tries again by itself: a fault that may have passed, a mapping that changed."""
+"""What earlier runs parked and this one retries: temporary failures, and assets parked because of an older mapping."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from dam_sync.engine.run_context import RunContext
 from dam_sync.store.rows import Outcome, Work
 
-MOST_RUNS = 5  # runs in which an asset fails for faults that may pass, before a person has to look at it
-BY_MAPPING = "parked by mapping"  # note: by which mapping assets were parked
-MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # what services refuse and another mapping may mend
-PASSED, CHANGED = "passed", "changed"  # why: the fault may have passed, or the mapping changed
+MOST_RUNS = 5  # runs in which an asset fails temporarily before a person has to retry it
+BY_MAPPING = "parked by mapping"  # meta key: the mapping by which assets were parked
+MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # refusals that another mapping may avoid
+PASSED, CHANGED = "passed", "changed"  # why: a temporary failure, or the mapping changed
 
 
 async def retry_parked(context: RunContext) -> None:
-    """Put back what this run tries again; safe to repeat."""
+    """Requeue what this run retries; safe to repeat."""
     if context.control.only:
         return
     store, now = context.store, context.crosswalk.digest
@@ -26,7 +26,7 @@ async def retry_parked(context: RunContext) -> None:
 
 
 def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:
-    """What a run that lists by date does not see the changes of; nothing for a run that lists everything."""
+    """What changes without being listed by date; nothing for a run that lists everything."""
     return () if not since or context.control.only or context.control.full else context.source.limits.undated
 
 
@@ -38,5 +38,5 @@ def with_limit(work: Work, outcome: Outcome) -> Outcome:
     if failed < MOST_RUNS:
         again = f"the next run tries it again (failed in {failed} of at most {MOST_RUNS} runs)"
     else:
-        again = f"it failed in {failed} runs: `errors JOB --retry` lets the next run try it once more"
+        again = f"it failed in {failed} runs: `errors JOB --retry` lets the next run try it again"
     return replace(outcome, hint=f"{outcome.hint}; {again}" if outcome.hint else again)

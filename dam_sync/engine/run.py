@@ -1,4 +1,4 @@
-"""A whole run: list the source, work the assets off, then what needs all of them, and close the books."""
+"""A whole run: list the source, move its assets, then the second pass, and close the run."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ T = TypeVar("T")
 
 
 async def execute(context: RunContext) -> None:
-    """Run to the end. Raises the error that stopped it; whatever happened, the same call later goes on from there."""
+    """Run to the end. Raises the error that stopped it; the same call later resumes from there."""
     await under_lease(context.store, context.run.id, context.clock, _phases(context))
 
 
 async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives; the lease of a run is renewed meanwhile. Of several errors it raises the most telling one."""
+    """The result of `work`; the lease of the run is renewed meanwhile. Of several errors it raises the most informative
+    one."""
     try:
         async with asyncio.TaskGroup() as group:
             beat = group.create_task(_heartbeat(store, run, clock))
@@ -78,14 +79,14 @@ async def _phases(context: RunContext) -> None:
     pipeline = Pipeline(context, worker)
     try:
         await move(context, pipeline)
-    finally:  # what was set aside before it was clear that it is not the assets
+    finally:  # assets parked before the cause turned out to be systematic
         if worker.missing.tripped:
             await context.store.unpark([CAUSE])
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
     if context.control.stopped:
         raise StopRequested(context.control.stopped, hint="run the same command again to continue")
-    context.progress.phase = "placing and relating"
+    context.progress.phase = "writing memberships and relations"
     await keep_terms(context, terms)
     await write_memberships(context)
     await write_relations(context)
@@ -94,7 +95,7 @@ async def _phases(context: RunContext) -> None:
 
 
 async def move(context: RunContext, pipeline: Pipeline) -> None:
-    """List, read and write; assets are moved while the listing goes on where nothing has to be known of all first."""
+    """List, read and write; assets are moved during the listing, unless something needs all of it first."""
     if await _members_last(context):
         context.progress.phase = "listing the source"
         await _crawl(context, pipeline.crawled)
@@ -110,8 +111,8 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
 
 
 async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
-    """List the source into the store, then say so. A listing that turns out to lack rows is read once more, for assets
-    may have gone away while it was read."""
+    """List the source into the store. A listing that lacks rows is read once more, because assets
+    may have been deleted while it was read."""
     if context.control.only:
         await _record_only(context)
     else:
@@ -127,7 +128,7 @@ async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
 
 
 async def _crawl_all(context: RunContext) -> bool:
-    """Every shard to its end; False when the run is asked to stop."""
+    """Every shard to its end; False if the run is asked to stop."""
     store, run = context.store, context.run
     if not await store.shards_complete(run.id):
         window = await _window(context)
@@ -141,7 +142,8 @@ async def _crawl_all(context: RunContext) -> bool:
 
 
 async def _crawl_again(context: RunContext) -> bool:
-    """The same, from the start. One that lacks rows once more is forgotten, so that the next run starts over."""
+    """List again from the start. If rows are missing again, the listing is discarded, so that the next run starts
+    over."""
     try:
         return await _crawl_all(context)
     except TruncatedListing:
@@ -150,7 +152,7 @@ async def _crawl_again(context: RunContext) -> bool:
 
 
 async def _refuse_listing(context: RunContext) -> None:
-    """Raises SafetyStop when what was listed cannot be, or far too much of what is linked is gone."""
+    """Raises SafetyStop if the listing is not credible, or far too many linked assets are gone."""
     whole = await listed_all(context)
     if whole:
         await refuse_incredible_listing(context, (await context.store.tally(context.run.id)).get("listed", 0))
@@ -168,7 +170,7 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
 
 
 async def _record_only(context: RunContext) -> None:
-    """The named assets alone, as a shard of their own."""
+    """List only the named assets, as a shard of their own."""
     shard = Shard("only")
     await context.store.set_shards(context.run.id, [shard], complete=True)
     entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(context.control.only))
@@ -176,17 +178,17 @@ async def _record_only(context: RunContext) -> None:
 
 
 async def refuse_unknown(context: RunContext) -> None:
-    """Raises ConfigError for an asset asked for by id that was never moved and is not in the source."""
+    """Raises ConfigError for a requested asset that was never moved and does not exist at the source."""
     links = await context.store.links([AssetId(name) for name in context.control.only])
     for name in sorted(context.control.only - links.keys()):
         try:
             await context.source.fetch(AssetId(name))
         except NotFound as error:
-            raise ConfigError(f"the source has no asset {name}", hint="check the id behind --only") from error
+            raise ConfigError(f"the source has no asset {name}", hint="check the id after --only") from error
 
 
 async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
-    """The rows that need no look: linked, at the revision we wrote. A full run looks at every one."""
+    """Rows to skip: linked, at the revision that was written. A full run skips none."""
     if (await window_of(context))["full"]:
         return frozenset()
     links = await context.store.links([entry.id for entry in batch.entries])
@@ -199,15 +201,15 @@ async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
 
 
 async def _window(context: RunContext) -> Window:
-    """What to list: decided once a run, so that a resumed run lists the same."""
+    """The window to list: decided once per run, so that a resumed run lists the same."""
     since = (await window_of(context))["since"]
     return Window(since=parse_instant(since) if since else None)
 
 
 async def window_of(context: RunContext) -> Json:
-    """From when on changes are listed (`since`), whether each asset is looked at (`full`), and whether the target is
-    repaired (`repair`): decided once a run, safe to repeat. A run that is to be a full one, or a repair, only now
-    begins again: what it did before is looked at once more. A repair that was stopped is resumed as one."""
+    """Since when changes are listed (`since`), whether every asset is read (`full`), and whether the target is
+    repaired (`repair`): decided once per run, safe to repeat. A run that becomes a full one, or a repair, only now
+    starts over: what it did before is read again. An interrupted repair is resumed as one."""
     control, key = context.control, f"window:{context.run.id}"
     full, known = control.full or control.repair, await context.store.get_meta(key)
     if known is None:
@@ -226,12 +228,12 @@ async def window_of(context: RunContext) -> Json:
 
 
 async def list_everything(context: RunContext) -> None:
-    """Let a run that has not begun to list list the whole source, without a look at what is linked and unchanged."""
+    """Make a run that has not started listing list the whole source; linked and unchanged assets are skipped."""
     await context.store.set_meta(f"window:{context.run.id}", {"since": None, "full": False})
 
 
 async def _members_last(context: RunContext) -> bool:
-    """Whether the whole library is listed, to no bound, by a source whose listing tells what its members need."""
+    """Whether memberships are read last: the whole library is listed, and the source's listing makes them cheaper."""
     control = context.control
     if (
         not context.source.limits.members_after_crawl
@@ -244,7 +246,7 @@ async def _members_last(context: RunContext) -> bool:
 
 
 async def _read_members(context: RunContext) -> None:
-    """Memberships of the source, and those of the target where it is to be repaired."""
+    """Read the memberships of the source, and those of the target if it is to be repaired."""
     sides = [(context.source, ""), *([(context.target, TARGET)] if context.control.repair else [])]
     await context.store.begin_members(context.run.id)
     for service, prefix in sides:

@@ -1,4 +1,4 @@
-"""What one run works with: both services, the store, the mapping, the policy and the progress it shows."""
+"""The context of one run: both services, the store, the mapping, the policy and its progress."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.store.store import SqlStore
 
 MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
-"""Phases in which assets are counted, as a terminal shows them."""
+"""Phases in which assets are counted, as shown in a terminal."""
 LEASE = timedelta(minutes=10)
 Contents = Callable[[FileRef, str], AbstractAsyncContextManager[Content]]
-"""(file, name to give it) -> its bytes, checked."""
+"""(file, new name) -> its bytes, checked."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """Counters a terminal may show while a run goes on; nothing decides by them."""
+    """Counters to show during a run; no decision depends on them."""
 
     phase: str = "starting"
     expected: int | None = None
@@ -58,31 +58,31 @@ class Progress:
 
 @dataclass(slots=True)
 class RunControl:
-    """What the operator asked of this run. assets: how many to take at most; only: just these source ids.
+    """Options of this run. assets: maximum number of assets; only: only these source ids.
 
-    `stop(reason)` may be called at any time: nothing new is begun, what is being written is finished. With `hurry` what
-    was only read ahead is given back.
+    `stop(reason)` may be called at any time: nothing new is started, writes in progress are finished. With `hurry` what
+    was only read ahead is put back.
     """
 
     assets: int | None = None
     only: frozenset[str] = frozenset()
     deadline: float | None = None  # on the clock's monotonic scale
     full: bool = False
-    repair: bool = False  # also set right what somebody changed at the target
+    repair: bool = False  # also restore what somebody changed at the target
     accept_changes: bool = False
     continue_parked: bool = False
     stopped: str = ""
     hurry: bool = False
 
     def stop(self, reason: str, *, hurry: bool = False) -> None:
-        """Finish what is in hand and end the run; safe to repeat, the first reason is kept."""
+        """Finish what is in progress and end the run; safe to repeat, the first reason is kept."""
         self.stopped = self.stopped or reason
         self.hurry = self.hurry or hurry
 
 
 @dataclass(slots=True)
 class RunContext:
-    """Everything one run needs, put together by the composition root."""
+    """Everything one run needs, assembled by `api`."""
 
     job: str
     source: Service
@@ -98,18 +98,18 @@ class RunContext:
     contents: Contents  # of the source's files
     target_contents: Contents
     run: Run
-    dry: bool = False  # the target only pretends
-    moving: str = MOVING  # what is done with assets, as the progress says it
+    dry: bool = False  # the target only simulates writes
+    moving: str = MOVING  # the phase shown while assets are processed
     alike: bool = False  # both sides are services of one kind
     control: RunControl = field(default_factory=RunControl)
     progress: Progress = field(default_factory=Progress)
-    orphans_aborted: int = 0  # uploads that a killed run had left open, and that were ended
-    partial_creates_trashed: int = 0  # assets that a killed run had left half made, and whose source is gone
-    retried: Counter[str] = field(default_factory=Counter)  # assets parked before that are tried again, by the reason
-    accepted: list[str] = field(default_factory=list)  # what guards would have stopped at, in words
+    orphans_aborted: int = 0  # uploads left open by a killed run that were aborted
+    partial_creates_trashed: int = 0  # partial creates of a killed run whose source asset is gone
+    retried: Counter[str] = field(default_factory=Counter)  # parked assets that are tried again, by reason
+    accepted: list[str] = field(default_factory=list)  # accepted guard findings
 
     def accept(self, told: Iterable[str]) -> None:
-        """Keep, for the report, what the operator goes on with; safe to repeat."""
+        """Record, for the report, what the operator accepted; safe to repeat."""
         self.accepted.extend(one for one in told if one not in self.accepted)
 
     async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
@@ -117,7 +117,7 @@ class RunContext:
         return await drafted_for(self.target, self.target_schema, self.crosswalk, asset, marker, terms)
 
     async def lag_left(self) -> float:
-        """Seconds for which the target's index may still be behind the last run; 0 where none came to an end."""
+        """Seconds for which the target's index may still be behind the last run; 0 if no run was completed."""
         ended = [run.ended_at for run in await self.store.runs() if run.ended_at is not None]
         since = (self.clock.now() - ended[0]).total_seconds() if ended else None
         return 0.0 if since is None else max(0.0, self.target.limits.lag.total_seconds() - since)
@@ -136,7 +136,7 @@ class RunContext:
 async def drafted_for(
     target: Service, schema: Schema, crosswalk: Crosswalk, asset: Asset, marker: str, terms: Mapping[str, TermIndex]
 ) -> Drafted:
-    """The asset as mapped; groups that the target does not know are dropped or park it, as their rule says."""
+    """The asset as mapped; groups unknown to the target are dropped or park it, according to their rule."""
     names = crosswalk.groups_of(asset, terms) if schema.groups is None else frozenset()
     unknown = await target.unknown_groups(names) if names else frozenset()
     return crosswalk.draft(asset, marker, terms, unknown)

@@ -21,12 +21,12 @@ from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
-RETRIED_REFUSALS = "refused asked again"  # note: the run that tried again what earlier ones were refused
+RETRIED_REFUSALS = "refused asked again"  # meta key: the run that tried again what earlier ones were refused
 
 
 async def write_memberships(context: RunContext) -> None:
-    """Bulk memberships, in full batches; one that the target refuses is set aside and the others go on. What earlier
-    runs were refused is tried again, once a run."""
+    """Bulk memberships, in full batches; a refused one is set aside and the others continue. What earlier
+    runs were refused is tried again, once per run."""
     if await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
         await context.store.retry_refused()
         await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
@@ -54,7 +54,7 @@ async def _write_memberships(
             log.warning("placement.refused", container=container.text, asset=asset, message=error.message)
             await context.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
             return
-        for half in _halves(add, remove):  # one bad asset must not keep the others out
+        for half in _halves(add, remove):  # one bad asset must not block the others
             await _write_memberships(context, journal, container, *half)
         return
     await context.store.placements_done(container, [*add, *remove])
@@ -70,7 +70,7 @@ def _halves(
 
 
 async def write_relations(context: RunContext) -> None:
-    """Relations whose two ends exist; the others wait, and are told."""
+    """Write relations whose two ends exist; the others wait and are reported."""
     if Operation.RELATE not in context.target.capabilities:
         return
     journal = context.store.run_journal(f"relate:{context.run.id}")
@@ -106,20 +106,20 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
 
 
 async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:
-    """How many relations were not written, by the reason; no reason for those that wait for an asset. What a service
+    """How many relations were not written, by reason; an empty reason for those that wait for an asset. What a service
     refused is parked with its asset instead."""
     return [(why, number) for why, number in await context.store.relations_refused() if not why or why.endswith(CIRCLE)]
 
 
 async def disappeared(context: RunContext) -> Disappearance | None:
-    """What is gone from the source, where this run can say so and it was not reported before."""
+    """What is gone from the source and was not reported before, if this run can tell."""
     whole = await listed_all(context)
     loss = await disappearance_of(context, whole=whole)
     return loss if loss.gone and (whole or loss.fresh) and not context.control.only else None
 
 
 async def listed_all(context: RunContext) -> bool:
-    """Whether this run lists every asset of the source, so that one it does not show is gone."""
+    """Whether this run lists every asset of the source, so that a missing one is gone."""
     if context.control.only:
         return False
     window = await context.store.get_meta(f"window:{context.run.id}")

@@ -1,4 +1,4 @@
-"""The source's own terms: a listing may carry little more than their labels, and a tree is made of whole ones."""
+"""Completes source terms: listings often carry labels only, but a hierarchy needs complete terms."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dam_sync.model.values import Scalar, Term, Value
 
 @dataclass(slots=True)
 class SourceTerms:
-    """Terms by vocabulary and id, read once a run, when the first term is to be made, or to be told from a namesake;
-    vocabularies: by the fields of the source whose terms are written with levels or languages; trees: those of them
-    whose terms are found by their place in the tree."""
+    """Terms by vocabulary and id, read once per run, when the first term has to be created, or distinguished from one
+    with the same label; vocabularies: by the fields of the source whose terms are written with levels or languages;
+    trees: those of them whose terms are found by their place in the tree."""
 
     source: Service
     vocabularies: Mapping[str, str] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class SourceTerms:
 
     @classmethod
     def of(cls, context: RunContext) -> SourceTerms:
-        """What a run needs of them."""
+        """The source terms that a run needs."""
         crosswalk, fields = context.crosswalk, context.source_schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
         known = {
@@ -43,18 +43,18 @@ class SourceTerms:
         )
 
     async def placed(self, asset: Asset) -> Asset:
-        """The asset with whole terms, once those are read whose labels alone may lead to a namesake."""
+        """The asset with complete terms, after reading vocabularies in which labels are ambiguous."""
         if self._lacking(asset, self.trees):
             await self.load(asset)
         return self.whole(asset)
 
     def lacks(self, asset: Asset, new: Iterable[Term] = ()) -> bool:
-        """Whether its terms, or `new` ones above them, can be told better once the vocabularies are read."""
+        """Whether its terms, or `new` ones above them, can be completed by reading the vocabularies."""
         known = self.loaded or Operation.TERMS not in self.source.capabilities
         return not known and (self._lacking(asset, self.vocabularies) or self._above(asset, new))
 
     async def load(self, asset: Asset, new: Iterable[Term] = ()) -> bool:
-        """Whether the terms can be told better now than before; reads the vocabularies at most once."""
+        """Read the vocabularies at most once; whether more is known than before."""
         if not self.lacks(asset, new):
             return False
         async with self._loading:
@@ -69,14 +69,15 @@ class SourceTerms:
         return True
 
     def whole(self, asset: Asset) -> Asset:
-        """The asset with whole terms, as far as they are known."""
+        """The asset with complete terms, as far as they are known."""
         if not self.loaded:
             return asset
         changed = {key: self._told(key, asset.fields[key]) for key in self.vocabularies if key in asset.fields}
         return replace(asset, fields={**asset.fields, **changed})
 
     def completed(self, term: Term) -> Term:
-        """A term to be made, with the languages and synonyms it has at the source: also one above those of an asset."""
+        """A term to be created, with its languages and synonyms at the source; it may be an ancestor of the asset's
+        terms."""
         own = self.by_path.get(term.path)
         if own is None or term.labels:
             return term
@@ -86,7 +87,7 @@ class SourceTerms:
         return any(_bare(each) for each in _values(asset, fields))
 
     def _above(self, asset: Asset, new: Iterable[Term]) -> bool:
-        """Whether a new term is above one that has languages, so that it has some too."""
+        """Whether a new term is an ancestor of one that has languages, so that it has some too."""
         paths = {each.path for each in _values(asset, self.vocabularies) if isinstance(each, Term) and each.labels}
         return any(term.path in {path[:depth] for path in paths for depth in range(1, len(path))} for term in new)
 

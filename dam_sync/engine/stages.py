@@ -12,7 +12,7 @@ from dam_sync.store.rows import LinkRow, Outcome, Work
 
 @dataclass(frozen=True, slots=True)
 class ReadAsset:
-    """The whole asset, and its link where it was moved before."""
+    """The whole asset, and its link if it was moved before."""
 
     work: Work
     asset: Asset
@@ -50,7 +50,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An error met at this asset; `error_policy.react` says what follows."""
+    """An error of this asset; `error_policy.react` says what follows."""
 
     work: Work
     error: DamSyncError

@@ -1,4 +1,4 @@
-"""Terms and containers of the target: what exists, and what has to be made first, each once."""
+"""Terms and containers of the target: what exists, and what has to be created first, each once."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 
 @dataclass(slots=True)
 class TargetTerms:
-    """The target's terms by vocabulary, and the one place that adds to them."""
+    """The target's terms by vocabulary, and the only place that adds to them."""
 
     target: Service
     journal: Journal
     vocabularies: tuple[str, ...] = ()
     recalled: Mapping[str, Mapping[str, Term]] = field(default_factory=dict)  # see `TermIndex.recalled`, by vocabulary
-    doubted: bool = False  # something was refused that may have been written with a recalled term
+    doubted: bool = False  # a write that may have used a recalled term was refused
     index: dict[str, TermIndex] | None = None
 
     async def known(self) -> Mapping[str, TermIndex]:
-        """Every term of the vocabularies; read when first asked for, at what the service's listing costs, so that a
-        run that writes nothing reads none. Of a vocabulary that earlier runs used, what they found, until a term comes
-        up that they did not meet."""
+        """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
+        reads none. Of a vocabulary used by earlier runs, the terms that they met, until a term comes up that they did
+        not meet."""
         if self.index is None:
             self.index = {key: await self._first(key) for key in self.vocabularies}
         return self.index
@@ -49,14 +49,14 @@ class TargetTerms:
         return any(index.partial for index in (self.index or {}).values())
 
     async def complete(self) -> bool:
-        """Read as a whole the vocabularies of which a term came up that no run met before; whether there were any."""
+        """Read completely the vocabularies in which an unknown term came up; whether there were any."""
         lacking = [key for key, index in (await self.known()).items() if index.lacking]
         for key in lacking:
             self.index = {**(self.index or {}), key: await self._read(key)}
         return bool(lacking)
 
     def pathless(self) -> bool:
-        """Whether a term came up of whose place in the source's tree nothing is known; said once."""
+        """Whether a term came up whose place in the source's tree is unknown; true once."""
         found = [index for index in (self.index or {}).values() if index.pathless]
         for index in found:
             index.pathless = False
@@ -74,7 +74,7 @@ class TargetTerms:
         return known
 
     def met(self) -> dict[str, dict[str, Term]]:
-        """What later runs may recall: what earlier ones found, and this one; nothing where that is in doubt."""
+        """Terms for later runs to recall: those met by earlier ones and by this one; none if they are in doubt."""
         if self.doubted:
             return {}
         known = {key: {**self.recalled.get(key, {}), **index.found} for key, index in (self.index or {}).items()}
@@ -82,13 +82,13 @@ class TargetTerms:
         return {key: terms for key, terms in known.items() if len(terms) <= MOST_RECALLED}
 
     def refuse_unmakeable(self, needed: Sequence[tuple[str, Term]]) -> None:
-        """Raises Unsupported where the target takes no new terms."""
+        """Raises Unsupported if the target does not accept new terms."""
         for vocabulary, term in needed:
             if Operation.ENSURE_TERM not in self.target.capabilities:
-                raise Unsupported(f"the target takes no new term “{term.label}” in {vocabulary}")
+                raise Unsupported(f"the target does not accept the new term “{term.label}” in {vocabulary}")
 
     async def ensure(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
-        """Create the terms that are missing, parents first. Raises Unsupported where the target takes none."""
+        """Create the terms that are missing, parents first. Raises Unsupported if the target accepts none."""
         self.refuse_unmakeable(needed)
         created: dict[TermKey, Term] = {}
         for vocabulary, terms in _batches(needed):
@@ -97,7 +97,8 @@ class TargetTerms:
         return created
 
     async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
-        """Terms of which none is above another, by one call where the target has one; each is a step of its own."""
+        """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
+        entry."""
         known = (await self.known())[vocabulary]
         names = [f"term:{vocabulary}:{'/'.join(term.path) or term.label}" for term in terms]
         wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
@@ -126,7 +127,7 @@ def _below(known: TermIndex, term: Term) -> Term:
 
 
 def _batches(needed: Sequence[tuple[str, Term]]) -> Iterator[tuple[str, list[Term]]]:
-    """Terms of one vocabulary that can be added at once: a parent comes in a batch before its children."""
+    """Terms of one vocabulary that can be added at once: a parent is in an earlier batch than its children."""
     by_vocabulary: dict[str, list[Term]] = {}
     for vocabulary, term in needed:
         by_vocabulary.setdefault(vocabulary, []).append(term)
@@ -142,8 +143,8 @@ def _batches(needed: Sequence[tuple[str, Term]]) -> Iterator[tuple[str, list[Ter
 
 @dataclass(slots=True)
 class TargetContainers:
-    """The target's containers by kind and path, and the one place that adds to them. naming: how the target asks for
-    names; one that people called otherwise is found by the name that it should have."""
+    """The target's containers by kind and path, and the only place that adds to them. naming: what the target requires
+    of names; a container renamed by people is found by the name that it should have."""
 
     target: Service
     journal: Journal
@@ -151,7 +152,7 @@ class TargetContainers:
     index: Known | None = None
 
     async def known(self) -> Known:
-        """Every container; read when first asked for, so that a run that places nothing reads none."""
+        """Every container; read on first use, so that a run without memberships reads none."""
         if self.index is None:
             index: Known = {}
             if Operation.CONTAINERS in self.target.capabilities:
@@ -163,16 +164,16 @@ class TargetContainers:
         return self.index
 
     async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
-        """Raises Unsupported where one is missing and the target takes no new ones."""
+        """Raises Unsupported if one is missing and the target does not accept new ones."""
         if Operation.ENSURE_CONTAINER in self.target.capabilities:
             return
         known = await self.known() if placements else {}
         for each in placements:
             if (each.kind, each.path) not in known:
-                raise Unsupported(f"the target has no {each.kind} {each.text} and takes no new one")
+                raise Unsupported(f"the target has no {each.kind} {each.text} and does not accept a new one")
 
     async def resolve(self, placements: Iterable[Placement]) -> frozenset[Placement]:
-        """The same placements with the target's ids; what is missing is made, parents first."""
+        """The same placements with the target's ids; missing ones are created, parents first."""
         ordered = sorted(placements, key=lambda p: (p.kind, p.path))
         if not ordered:
             return frozenset()
@@ -183,7 +184,7 @@ class TargetContainers:
         if (kind, path) in known:
             return known[kind, path]
         if Operation.ENSURE_CONTAINER not in self.target.capabilities:
-            raise Unsupported(f"the target has no {kind} {Placement(kind, path).text} and takes no new one")
+            raise Unsupported(f"the target has no {kind} {Placement(kind, path).text} and does not accept a new one")
         parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
 
         async def make() -> Json:

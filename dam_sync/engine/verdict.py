@@ -1,4 +1,4 @@
-"""What a verification found, as data."""
+"""The result of a verification, as data."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class FileProof:
 
 @dataclass(slots=True)
 class Judgement:
-    """What one look at an asset gave. fate: the count of the verdict it belongs to; found: differences and extras;
-    unread: parts that the target does not give out, so that they were not compared."""
+    """The result of comparing one asset. fate: the count of the verdict it belongs to; found: differences and extras;
+    unread: parts not compared because the target does not return them."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
@@ -34,23 +34,23 @@ class Judgement:
 
     @property
     def clean(self) -> bool:
-        """Whether the target holds what it should, and nothing in addition."""
+        """Whether the target has what it should, and nothing in addition."""
         return not self.found
 
     @property
     def whole(self) -> str:
-        """The evidence of the asset: the weakest of its files, V2 where it has none."""
+        """The evidence of the asset: the weakest of its files, V2 if it has none."""
         return self.evidence or min((proof.evidence for proof in self.proofs), default="V2")
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What a verification found. `differences` and `extras` are (source id, target id, difference), SHOWN at most.
+    """The result of a verification. `differences` and `extras` are (source id, target id, difference), SHOWN at most.
 
-    extra: assets that hold something in addition; they count as different only where the policy says so (`fail`).
+    extra: assets with additions; they count as different only if the policy says so (`fail`).
     evidence: assets by class; files: files by class, for the current files, older versions and attachments.
-    not_compared: assets by the part that the target does not give out. early: assets that the target's service may
-    still remove, `until` then: it is too early to tell of them.
+    not_compared: assets by the part that the target does not return. early: assets that the target may
+    still remove, `until` then: it is too early to decide about them.
     """
 
     level: str
@@ -81,14 +81,14 @@ class Verdict:
         return not (self.different or self.missing or self.unaccounted)
 
     def note(self, source: str, target: str, found: Iterable[Difference]) -> None:
-        """Keep differences for the report, up to its room."""
+        """Keep differences for the report, up to SHOWN."""
         for difference in found:
             kept = self.extras if difference.extra else self.differences
             if len(kept) < SHOWN:
                 kept.append((source, target, difference))
 
     def count(self, source: str, target: str, judged: Judgement) -> None:
-        """Add one asset that was looked at."""
+        """Add the judgement of one asset."""
         self.checked += 1
         added = any(difference.extra for difference in judged.found)
         self.extra += added
@@ -106,7 +106,7 @@ class Verdict:
 
 
 def proofs_by_key(proofs: Iterable[FileProof]) -> Mapping[str, str]:
-    """For the link: evidence by the key of the file; the weakest where a file was looked at twice."""
+    """For the link: evidence by the key of the file; the weakest if a file was compared twice."""
     found: dict[str, str] = {}
     for proof in proofs:
         found[proof.key] = min(found.get(proof.key, CLASSES[-1]), proof.evidence)

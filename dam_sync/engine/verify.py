@@ -1,5 +1,5 @@
-"""Reads both sides back and reconciles them, both ways: what the target lacks or has otherwise, what it has in
-addition, and on what evidence.
+"""Reads both services back and compares them in both directions: what the target lacks or has differently, what it has
+in addition, and on what evidence.
 
 Evidence of a file: V4 the target's own digest equals ours; V3 re-downloaded and hashed; V2 size agrees; V1 counted; V0
 none.
@@ -36,12 +36,12 @@ from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
 PAGE = 500
-SUSPECTS = 5000  # looked at again while the target's index may be behind
+SUSPECTS = 5000  # compared again while the target's index may be behind
 
 
 @dataclass(slots=True)
 class Verifier:
-    """One verification; `scratch` is an empty store that is thrown away afterwards, so that memory stays flat."""
+    """One verification; `scratch` is a temporary store, so that memory does not grow."""
 
     context: RunContext
     scratch: SqlStore
@@ -63,7 +63,7 @@ class Verifier:
         self.gate = asyncio.Semaphore(max(2, min(self.context.readers, self.context.writers)))
 
     async def run(self) -> Verdict:
-        """Count, compare, and look for what is missing on either side."""
+        """Count, compare, and look for what either side lacks."""
         context = self.context
         await self._look_for_removed()
         context.progress.phase = COMPARING
@@ -82,7 +82,7 @@ class Verifier:
         return self.verdict
 
     async def _look_for_removed(self) -> None:
-        """What the service took back is missing and parked from now on; what it may still take back is told."""
+        """What the service removed is missing and gets parked; what it may still remove is reported."""
         for row in await watch_probation(self.context):
             self.verdict.missing += 1
             self.verdict.note(row.source, row.target, [Difference("asset", "in the target", row.message)])
@@ -91,7 +91,7 @@ class Verifier:
             self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
 
     async def _look_again(self) -> None:
-        """What looked different is looked at until it agrees, or until the index cannot be behind any more."""
+        """Compare suspects again until they agree, or until the index can no longer be behind."""
         pause = 0.5
         while self.suspects and self.patience > 0:
             pause = min(pause * 2, self.patience)
@@ -123,13 +123,14 @@ class Verifier:
                 await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
 
     async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:
-        """Assets of the source that the listing carried and that will be compared: none of them costs a call."""
+        """Keep assets that the source listing returned completely and that will be compared: they cost no further
+        call."""
         carried = tuple(entry for entry in entries if entry.asset is not None and self._sampled(entry.id))
         if carried and self.level != "count":
             await self.scratch.record(self.context.run.id, shard, Batch(carried, None), ())
 
     def _raise_if_stopped(self) -> None:
-        """Raises StopRequested when the operator wants an end."""
+        """Raises StopRequested if the operator asked to stop."""
         if self.context.control.stopped:
             raise StopRequested(
                 self.context.control.stopped, hint="run the same command again; it compares from the start"
@@ -168,7 +169,7 @@ class Verifier:
                     group.create_task(self._check(link, entry.asset))
 
     async def _check_unvisited(self) -> None:
-        """Linked assets that the target's listing did not show: its index may lag, so each is asked for."""
+        """Linked assets missing from the target's listing: its index may lag, so each is requested."""
         after = ""
         while links := await self.context.store.iter_links(after, PAGE):
             after = links[-1].source
@@ -178,14 +179,14 @@ class Verifier:
                         group.create_task(self._check(link, None))
 
     async def _visit(self, link: LinkRow) -> bool:
-        """Whether this link is in the sample and was not looked at yet."""
+        """Whether this link is in the sample and was not compared yet."""
         return self._sampled(link.source) and await self.scratch.first_time(f"visited:{link.source}")
 
     def _sampled(self, source: str) -> bool:
         return int(hashlib.sha256(source.encode()).hexdigest()[:8], 16) / 0x1_0000_0000 < self.sample
 
     async def _check(self, link: LinkRow, listed: Asset | None, *, fresh: bool = False) -> None:
-        """One asset, as the listings gave it. fresh: as both sides give it now; they also are asked where a difference
+        """Compare one asset as listed. fresh: as both services return it now; they are also called if a difference
         may come from a listing that is behind."""
         async with self.gate:
             try:
@@ -216,7 +217,7 @@ class Verifier:
         try:
             actual = listed or await context.target.fetch(AssetId(link.target))
         except NotFound:
-            return Judgement("missing", [Difference("asset", "in the target", "not there")])
+            return Judgement("missing", [Difference("asset", "in the target", "missing")])
         if actual.status == TRASH:
             return Judgement("missing", [Difference("asset", "in the target", "in its trash")])
         if self.level == "count":
@@ -246,7 +247,7 @@ class Verifier:
         judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden))
         if (
             found and self.patience > 0 and any(not one.extra for one in found)
-        ):  # it will be looked at again; no need to fetch its bytes now
+        ):  # it will be compared again; no need to download its bytes now
             return judged
         for pair in files.pairs:
             wrong, evidence = await self.files.compare(pair)
@@ -259,7 +260,7 @@ class Verifier:
         return judged
 
     async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
-        """What the target should hold, and the fields of which nobody can say so: their values park the asset."""
+        """What the target should have, and the fields for which that is unknown because their values park the asset."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
@@ -268,12 +269,12 @@ class Verifier:
             Difference(rejection.path, "a value that fits", f"{rejection.rule}: {rejection.detail}")
             for rejection in drafted.rejections
         ]
-        if asset.file is None:  # without a file a name means nothing, and some services make one up
+        if asset.file is None:  # without a file a name means nothing, and some services invent one
             draft = replace(draft, filename="")
         return replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft, unfit
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
-        """Parts of the asset that are not compared: the target does not give them out, or cannot hold them."""
+        """Parts of the asset that are not compared: the target does not return them, or cannot store them."""
         able = self.context.target.capabilities
         parts = (
             (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
@@ -288,5 +289,5 @@ class Verifier:
 
 
 def _outcome(found: Iterable[Difference]) -> str:
-    """Of an asset with these differences; additions alone leave it equal."""
+    """The fate of an asset with these differences; additions alone leave it equal."""
     return "different" if any(not difference.extra for difference in found) else "equal"

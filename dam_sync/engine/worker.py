@@ -29,7 +29,7 @@ from dam_sync.model.service import TRASH
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
 NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not selected")
-IN_TRASH = Outcome(action="skipped", cause="deleted", message="in the source's trash")
+IN_TRASH = Outcome(action="skipped", cause="deleted", message="in the trash of the source")
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Worker:
     # -- reading: any number at once ------------------------------------------------------------------------------
 
     async def read(self, work: Work) -> ReadAsset | Concluded | Failed:
-        """The whole asset and what we know of it."""
+        """Read the complete asset and its link."""
         try:
             return await self._read(work)
         except DamSyncError as error:
@@ -85,10 +85,10 @@ class Worker:
             await trash_partial_create(self.context, work)
             raise gone from error
 
-    # -- drafting: one at a time, in the order of the listing, so that names fall the same way in every run --------
+    # -- drafting: one at a time, in the order of the listing, so that names come out the same in every run --------
 
     async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
-        """The draft; the terms, containers and file name it needs exist afterwards. Raises what concerns the run."""
+        """Draft the asset; its terms, containers and file name then exist. Raises errors that concern the whole run."""
         try:
             await self._know_target()
         except Transient as error:
@@ -99,7 +99,7 @@ class Worker:
             return Failed(item.work, error, item.asset)
 
     async def _know_target(self) -> None:
-        """Read, once, what drafts are made of; what goes wrong here concerns the run and not one asset."""
+        """Read once what drafting needs; errors here concern the run, not one asset."""
         known = await self.terms.known()
         if not self.told:
             await refuse_lost_terms(self.context, known)
@@ -130,7 +130,7 @@ class Worker:
         return await self._completed(DraftedAsset(work, asset, link, exposure.applied(drafted)), marker)
 
     async def _load_terms(self, asset: Asset) -> None:
-        """Read, of the vocabularies of both sides, what the draft will look up and what was not read yet."""
+        """Read the vocabularies of both services that the draft will look up and that were not read yet."""
         while self.terms.partial or self.origins.lacks(asset):
             new = self.context.crosswalk.look_up(self.origins.whole(asset), await self.terms.known())
             if await self.terms.complete():
@@ -139,8 +139,8 @@ class Worker:
                 return
 
     async def _completed(self, item: DraftedAsset, marker: str) -> DraftedAsset:
-        """With the file name that is free, and the terms and containers created. Raises Conflict, Unsupported before
-        anything is created where the asset will be parked."""
+        """The draft with a free file name, and its terms and containers created. Raises Conflict, Unsupported before
+        anything is created if the asset will be parked."""
         asset, drafted = item.asset, item.drafted
         if drafted.new_terms:
             self.terms.refuse_unmakeable(drafted.new_terms)
@@ -155,13 +155,13 @@ class Worker:
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _containers(self) -> Known:
-        """The target's containers, where the mapping places anything."""
+        """The target's containers, if the mapping writes placements."""
         return await self.containers.known() if self.context.crosswalk.plan.placements else {}
 
     # -- writing: any number at once ------------------------------------------------------------------------------
 
     async def write(self, item: DraftedAsset | Concluded) -> Written | Failed:
-        """Do what has to be done at the target."""
+        """Write the asset to the target."""
         work, link = item.work, item.hide if isinstance(item, Concluded) else item.link
         try:
             return Written(work, await self._outcome(item), item.asset)
@@ -169,11 +169,11 @@ class Worker:
             return Failed(work, await self._not_found(error, work, link), item.asset)
         except DamSyncError as error:
             if not isinstance(react(error, work, writing=True), RestartAsset):
-                self.terms.doubted = True  # a term may be gone since it was met
+                self.terms.doubted = True  # a recalled term may be gone
             return Failed(work, error, item.asset)
 
     async def _not_found(self, error: NotFound, work: Work, link: LinkRow | None) -> DamSyncError:
-        """The error with its reason; what a killed run began of an asset that is gone is trashed."""
+        """The error with its reason; a partial create of an asset that is gone is trashed."""
         try:
             gone = await self.missing.while_writing(error, work.asset, link)
             if gone.code == CAUSE:
@@ -193,7 +193,7 @@ class Worker:
 
 
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
-    """Older versions that the policy leaves behind; those that the target cannot hold are a loss of their own."""
+    """Older versions that the policy leaves out; those that the target cannot store are a separate loss."""
     older = len(asset.versions) - 1
     if older < 1 or context.policy.versions == "all" or not context.target.capabilities.writes(Feature.VERSIONS):
         return ()
@@ -210,6 +210,6 @@ def rejected(drafted: Drafted) -> Outcome | None:
         action="parked",
         cause=f"mapping {first.path}: {first.rule}",
         message=told,
-        hint="change the value at the source or the line in the mapping file; by another mapping it is tried again",
+        hint="change the value at the source or the rule in the mapping file; another mapping tries it again",
         operation="mapping",
     )

@@ -1,1 +1,1 @@
-"""The vocabulary every other part speaks; standard library only."""
+"""The vocabulary that all other packages share; standard library only."""

@@ -1,4 +1,4 @@
-"""The neutral asset, what is to be written of it, and the mark by which we find it again."""
+"""The neutral asset, what is to be written of it, and the marker by which it is found again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FileRef:
 class Placement:
     """Membership in a container. kind: folder, category, collection, section or label; path from the root down.
 
-    `id` is the container's own id at the service it was read from, or must be written to.
+    `id` is the container's own id at the service it was read from, or is to be written to.
     """
 
     kind: str
@@ -85,8 +85,8 @@ class Asset:
     status: published, archived, draft, import, trash, … in lower case, `substatus` where the tenant has its own.
     form_type: the service's own class of record (PICTURE, Photo, …). type: the name of its form or metadata type.
     created_at: when the work was made or first stored, changed_at: last change, imported_at: arrival at this service.
-    source_links: public addresses of the asset at this service, for redirects. losses: what the asset has and the
-    service does not give out (bytes of older versions, …), by name.
+    source_links: public URLs of the asset at this service, for redirects. losses: what the asset has and the
+    service does not return (bytes of older versions, …), by name.
     """
 
     id: AssetId
@@ -118,7 +118,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a listing gives; `asset` is None when the listing is thin. `deleted`: seen in the trash."""
+    """One row of a listing; `asset` is None if the listing returns only ids. `deleted`: found in the trash."""
 
     id: AssetId
     revision: Revision
@@ -129,7 +129,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Our mark on a created asset: `value` (letters, digits, `-`, `_`) kept in the target's field `field`."""
+    """Identifies an asset that we created: `value` (letters, digits, `-`, `_`), stored in the target's field
+    `field`."""
 
     field: str
     value: str
@@ -140,7 +141,7 @@ class Draft:
     """An asset to be created. Placements carry the target's container ids; terms in `fields` the target's term ids.
 
     profile: the target's upload profile or form. `fields` includes the marker. An empty status leaves the default.
-    closed: no ordinary user may see the asset, at no moment of its creation and not afterwards; see `Feature.CLOSED`.
+    closed: no ordinary user may see the asset, neither during its creation nor afterwards; see `Feature.CLOSED`.
     """
 
     marker: Marker | None
@@ -177,7 +178,9 @@ class Patch:
         return self == Patch()
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))  # `dumps` makes one each time
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":")
+)  # `dumps` creates one for each call
 
 
 def digest_of(data: object) -> str:

@@ -10,11 +10,11 @@ from enum import StrEnum
 class RestrictionKind(StrEnum):
     """What narrows an audience in addition to status, dates and groups."""
 
-    UNRELEASED = "unreleased"  # it has no release date, in a service that hides assets without one
-    DENIED = "denied"  # users or groups are refused by name
-    TIMED = "timed"  # somebody's access begins or ends at a date of its own
-    DOWNLOAD = "download"  # seen, but the original may not be downloaded
-    CONTAINER = "container"  # seen only by those who may see the container, library or section
+    UNRELEASED = "unreleased"  # without a release date, in a service that hides such assets
+    DENIED = "denied"  # denied to users or groups by name
+    TIMED = "timed"  # access of some users begins or ends at a date
+    DOWNLOAD = "download"  # visible, but the original cannot be downloaded
+    CONTAINER = "container"  # visible only to users who can see the container, library or section
     SENSITIVE = "sensitive"  # some values are shown to some users only
 
 
@@ -28,12 +28,12 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who sees an asset in the normal use of a tenant, administrators left out.
+    """Who sees an asset in the normal use of a tenant, except administrators.
 
     hidden: why ordinary users do not see it at all (its status, or "no release date"); empty: they do.
-    release_at, expires_at: it is seen from, and until; None: no such date.
+    release_at, expires_at: visible from, and until; None: no such date.
     groups: the groups and users that may see it; None: everybody who can use the tenant, or the public.
-    restrictions: what else narrows it.
+    restrictions: further restrictions.
     """
 
     hidden: str = ""

@@ -1,4 +1,4 @@
-"""What a service can do: one object, asked by the engine, the reference tables and the conformance suite."""
+"""What a service can do: one object, used by the engine, the reference tables and the conformance suite."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ LIMITED = Limits()  # nothing documented
 
 
 class MembershipWrite(StrEnum):
-    """When an asset is put into containers of one kind."""
+    """When an asset is added to containers of one kind."""
 
     WITH_ASSET = "by `create` and `update`"
     AT_CREATION = "by `create`; it stays there"
@@ -120,11 +120,11 @@ class MembershipWrite(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a service can do, or one connection to it; a connection never can do more than its service.
+    """What a service can do, or one connection to it; a connection can never do more than its service.
 
     operations: the optional methods that can be called. features: what can be read and written; what is absent is
-    neither read nor written. limits: the numbers within which. memberships: how assets get into containers, by kind;
-    kinds that are absent are filled by `place` where the service has it, else by `create` and `update`.
+    neither read nor written. limits: numeric limits. memberships: how assets get into containers, by kind;
+    kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`.
     """
 
     operations: frozenset[Operation] = frozenset()
@@ -137,16 +137,16 @@ class Capabilities:
         return operation in self.operations
 
     def reads(self, feature: Feature) -> bool:
-        """Whether a source gives this out."""
+        """Whether a source returns this."""
         return feature in self.features and bool(self.features[feature].read)
 
     def writes(self, feature: Feature) -> bool:
-        """Whether a target can be given this."""
+        """Whether a target can store this."""
         return feature in self.features and bool(self.features[feature].write)
 
     @property
     def parts(self) -> frozenset[str]:
-        """The names of the parts of an asset, see `PARTS`, that a target can be given; others become named losses."""
+        """The parts of an asset, see `PARTS`, that a target can store; others become named losses."""
         return frozenset(part.name.lower() for part in PARTS if self.writes(part))
 
     def membership(self, kind: str) -> MembershipWrite:
@@ -155,6 +155,6 @@ class Capabilities:
         return self.memberships.get(kind, usual)
 
     def without(self, *operations: Operation, writes: Iterable[Feature] = ()) -> Capabilities:
-        """The same less these operations, and less the writing of these features."""
+        """A copy without these operations, and without the writing of these features."""
         features = {key: replace(self.features[key], write="") for key in writes if key in self.features}
         return replace(self, operations=self.operations.difference(operations), features={**self.features, **features})

@@ -1,4 +1,4 @@
-"""Time and chance: the only place that touches the real ones."""
+"""Time and randomness: the only module that uses the real ones."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where time and chance come from; tests and simulations give their own."""
+    """Source of time and randomness; tests and simulations pass their own."""
 
     def now(self) -> datetime:
-        """The instant, aware, in UTC."""
+        """The current time, aware, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Seconds that never decrease."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; cancellation passes."""
+        """Wait; can be cancelled."""
         ...
 
     def chance(self) -> float:
@@ -30,12 +30,12 @@ class Clock(Protocol):
         ...
 
     def token(self) -> str:
-        """32 hexadecimal digits nobody can guess."""
+        """32 hexadecimal digits that nobody can guess."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clock of the operating system."""
 
     def now(self) -> datetime:
         """See `Clock.now`."""

@@ -78,7 +78,8 @@ def draft_to_json(draft: Draft) -> Json:
 
 
 def fingerprint(asset: Asset) -> str:
-    """A digest of everything in the asset that a mapping can read; the revision and instants of change are left out."""
+    """A digest of everything in the asset that a mapping can read; the revision and the dates of change are left
+    out."""
     data = asset_to_json(asset)
     for volatile in ("revision", "changed_at", "source_links", "losses"):
         del data[volatile]
@@ -120,7 +121,7 @@ def placements_from_json(data: Json) -> frozenset[Placement]:
 
 
 def rights_to_json(rights: Rights) -> Json:
-    """Instants as RFC 3339 text; `restrictions` only where there are any."""
+    """Timestamps as RFC 3339 text; `restrictions` only where there are any."""
     data: dict[str, Json] = {
         "release_at": _when(rights.release_at),
         "expires_at": _when(rights.expires_at),

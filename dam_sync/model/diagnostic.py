@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to correct; lines and columns count from 1, 0 is unknown. rank: those of a higher one come last."""
+    """One thing to correct; lines and columns count from 1, 0 is unknown. rank: those with a higher one come last."""
 
     file: str
     line: int
@@ -25,7 +25,7 @@ class Diagnostic:
 
 
 def nearest(word: str, known: Iterable[str], meant: str = "did you mean") -> str:
-    """A hint naming the nearest of the known words, or all of them where they are few; empty when there are none."""
+    """A hint with the most similar known word, or with all of them if they are few; empty if there are none."""
     words = sorted(set(known))
     close = get_close_matches(word.casefold(), [known.casefold() for known in words], n=1, cutoff=0.6)
     if close:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from dam_sync.model.diagnostic import Diagnostic
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # errors of the file system that mean a full disk
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # file system errors that mean a full disk
 
 
 class Disposition(StrEnum):
@@ -27,7 +27,7 @@ class DamSyncError(Exception):
     disposition: ClassVar[Disposition] = Disposition.STOP
     exit_code: ClassVar[int] = 1
     default_hint: ClassVar[str] = ""
-    passing: ClassVar[bool] = False  # an asset parked for it may go through in a later run
+    passing: ClassVar[bool] = False  # temporary: an asset parked for it may succeed in a later run
 
     def __init__(
         self, message: str, *, service: str = "", operation: str = "", asset: str = "", hint: str = "", code: str = ""
@@ -41,7 +41,7 @@ class DamSyncError(Exception):
         self.hint = hint or self.default_hint
 
     def within(self, *, service: str = "", operation: str = "", asset: str = "", hint: str = "") -> Self:
-        """Fill in context that is still empty, a default hint counting as none; returns itself, so `raise
+        """Fill in context that is still empty, replacing a default hint; returns itself, so `raise
         error.within(asset=…)` reads well."""
         self.service = self.service or service
         self.operation = self.operation or operation
@@ -52,7 +52,7 @@ class DamSyncError(Exception):
 
     @property
     def cause(self) -> str:
-        """One word or two by which parked assets are grouped."""
+        """One or two words by which parked assets are grouped."""
         return self.code or type(self).__name__
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class ConfigError(DamSyncError):
 
     @classmethod
     def of(cls, diagnostics: Iterable[Diagnostic]) -> Self:
-        """One error for all the diagnostics of a file, one line of text each, in the order of the file."""
+        """One error for all diagnostics of a file, one line each, in the order of the file."""
         ordered = tuple(sorted(diagnostics, key=lambda each: (each.file, each.rank, each.line)))
         error = cls("\n".join(map(str, ordered)))
         error.diagnostics = ordered
@@ -103,7 +103,7 @@ class SafetyStop(DamSyncError):
 class InternalError(DamSyncError):
     """A bug in dam-sync, not in a service.
 
-    problem: what was raised; `__cause__` may become a group of tasks.
+    problem: the exception that was raised; `__cause__` may become an exception group.
     """
 
     problem: BaseException | None = None
@@ -111,7 +111,7 @@ class InternalError(DamSyncError):
 
     @classmethod
     def of(cls, problem: BaseException) -> Self:
-        """What went wrong, in one line; the problem itself is the cause. Of a group, its first."""
+        """The error for a bug, with the exception as its cause; of a group, its first exception."""
         while isinstance(problem, BaseExceptionGroup):
             problem = problem.exceptions[0]
         if isinstance(problem, cls):
@@ -140,7 +140,7 @@ class Transient(DamSyncError):
     disposition = Disposition.RETRY
     exit_code = 5
     passing = True
-    default_hint = "run the same command again; it continues where it stopped"
+    default_hint = "run the same command again; it resumes where it stopped"
 
     def __init__(self, message: str, *, retry_after: float | None = None, **context: str) -> None:
         super().__init__(message, **context)
@@ -235,7 +235,7 @@ class StopRequested(DamSyncError):
 
 
 def first_cause(several: BaseException) -> BaseException:
-    """The error worth telling out of a group: one of ours if there is one."""
+    """The most informative error of a group: a DamSyncError if there is one."""
     flat = list(_flatten(several))
     ours = [error for error in flat if isinstance(error, DamSyncError)]
     return (ours or flat)[0]

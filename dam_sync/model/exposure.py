@@ -32,10 +32,10 @@ class ExposureRule(StrEnum):
 
 
 class Waiver(StrEnum):
-    """What the operator may say of a rule in the job file."""
+    """What a job file may say about a rule."""
 
     ACCEPT = "accept"  # write the asset as the mapping says, more visible than it was
-    CLOSE = "close"  # write it hidden from ordinary users where the target can do that, else set it aside
+    CLOSE = "close"  # write it hidden from ordinary users if the target can do that, otherwise set it aside
 
 
 MEANINGS: Mapping[ExposureRule, str] = {
@@ -63,12 +63,12 @@ OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.CONTAINER: ExposureRule.CONTAINER,
     RestrictionKind.SENSITIVE: ExposureRule.SENSITIVE,
 }
-BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # held only where the same names are limited
+BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # equal only if the same names are restricted
 
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """One rule that an asset falls under; `detail`: what is so at the source, and at the target."""
+    """One rule that an asset falls under; `detail`: the state at the source and at the target."""
 
     rule: ExposureRule
     detail: str = ""
@@ -76,9 +76,9 @@ class Widening:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What the mapping decided for one asset: its draft's groups were made of the source's groups, or of the containers
-    it lies in. same: what means at the target what it means at the source, both being services of one kind; any of
-    status, release, expiry."""
+    """What the mapping decided for one asset: whether its groups were made from the groups of the source, or from the
+    containers that it is in. same: which of status, release and expiry mean the same at both services, because they
+    are of the same kind."""
 
     groups: bool = False
     containers: bool = False
@@ -95,9 +95,10 @@ def audience_of(asset: Asset) -> Audience:
 def widenings(
     asset: Asset, draft: Draft, target: Audience, decided: Decided, now: datetime, precision: timedelta = timedelta(0)
 ) -> tuple[Widening, ...]:
-    """The rules by which `target`, who would see what the draft makes, is wider than who sees the asset.
+    """The rules by which the audience of the draft at the target is wider than that of the asset.
 
-    now: release dates before it have come. precision: of the target's instants; less than that is no difference.
+    now: release dates before it have passed. precision: that of the target's timestamps; smaller differences are
+    ignored.
     """
     if target.hidden:
         return ()
@@ -111,7 +112,7 @@ def widenings(
 
 
 def _with_same_dates(target: Audience, draft: Draft, decided: Decided) -> Audience:
-    """The target with the draft's dates as well where they mean the same: some services hide nothing by them."""
+    """The target with the draft's dates if they mean the same: in some services dates hide nothing."""
     if "release" in decided.same and target.release_at is None:
         target = replace(target, release_at=draft.rights.release_at)
     if "expiry" in decided.same and target.expires_at is None:
@@ -151,7 +152,7 @@ def _dates(source: Audience, target: Audience, now: datetime, precision: timedel
 
 
 def _groups(source: Audience, draft: Draft, target: Audience, decided: Decided) -> Iterator[Widening]:
-    """Groups are held where the target's are among the source's by name, or were made of them by the mapping."""
+    """Groups are kept if those of the target are among those of the source by name, or the mapping derived them."""
     if source.groups is None:
         return
     given = draft.rights.groups
@@ -174,7 +175,7 @@ def _restrictions(source: Audience, draft: Draft, target: Audience, decided: Dec
 
 
 def told_groups(groups: frozenset[str] | None) -> str:
-    """The first of them, for people."""
+    """The first of them, for messages."""
     return "everybody" if groups is None else _some(groups)
 
 

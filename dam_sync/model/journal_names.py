@@ -1,10 +1,10 @@
-"""Names of journal entries that more than one module knows. They are stored, so their spelling does not change."""
+"""Names of journal entries that several modules use. They are stored, so their spelling must not change."""
 
 from __future__ import annotations
 
 CREATE = "create"
 HIDE = "hide"
-PARTIAL_CREATE = "note: half made"  # what a killed run began of an asset that will not be finished
+PARTIAL_CREATE = "note: half made"  # an asset begun by a killed run that will not be completed
 _SILENT = "note: "
 _INNER = "in "
 _REPAIR = "repair:"
@@ -31,7 +31,7 @@ def is_inner(name: str) -> bool:
 
 
 def version(key: str, run: int | None = None) -> str:
-    """A file version. run: the one that repairs, for it may write a file once more."""
+    """A file version. run: the repairing run, because it may write a file again."""
     return f"version:{_of_run(key, run)}"
 
 
@@ -46,12 +46,12 @@ def update(number: int) -> str:
 
 
 def repair(run: int) -> str:
-    """The update that sets an asset right in a run."""
+    """The update that repairs an asset in a run."""
     return f"{_REPAIR}{run}"
 
 
 def is_repair(name: str) -> bool:
-    """Whether the entry is an update that set an asset right."""
+    """Whether the entry is an update that repaired an asset."""
     return name.startswith(_REPAIR)
 
 

@@ -1,4 +1,4 @@
-"""Limits and lifetimes of a service: numbers, never code. None: the documents are silent; detect, never guess up."""
+"""Limits and lifetimes of a service: numbers, never code. None: not documented; detected, never guessed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPace:
-    """How fast a connection really calls, for estimates: the pace it keeps to, also where no limit is documented, and
+    """How fast a connection actually calls, for estimates: the pace it keeps, even if no limit is documented, and
     the mean seconds of an API call so far."""
 
     pace: Pace
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PartBounds:
-    """What parts a service takes: sizes in bytes (`least` not for the last), how many, how many at once."""
+    """The parts that a service accepts: sizes in bytes (`least` not for the last), how many, how many at once."""
 
     preferred: int
     least: int
@@ -51,7 +51,7 @@ class PartBounds:
     at_once: int = 1
 
     def split(self, size: int) -> tuple[Part, ...]:
-        """Cut `size` bytes into parts within the bounds. Raises ValueError when no cut fits."""
+        """Cut `size` bytes into parts within the bounds. Raises ValueError if that is impossible."""
         step = self.preferred
         if self.count is not None and size > step * self.count:
             step = -(-size // self.count)
@@ -74,8 +74,8 @@ class Lifetimes:
 class Limits:
     """One service's numbers.
 
-    page: rows a listing page; reach: hits a query can reach; single_bytes: largest upload in one request;
-    largest_bytes: largest file; precision: of its instants; lag: how long its index may run behind;
+    page: rows per listing page; reach: hits that a query can return; single_bytes: largest upload in one request;
+    largest_bytes: largest file; precision: of its timestamps; lag: how long its index may run behind;
     member_batch: assets per membership call; filename: characters in a file name; dedup_window: how long the service
     may still silently delete a new asset or file as a duplicate, index lag included; processing_time: expected wait
     until a small upload is usable, used in estimates.
@@ -94,16 +94,17 @@ class Limits:
     filename: int = 255
     dedup_window: timedelta = timedelta(0)
     processing_time: timedelta = timedelta(0)
-    undated: tuple[str, ...] = ()  # what changes without moving an asset's date, so that listings by date miss it
+    undated: tuple[str, ...] = ()  # what changes without updating an asset's date, so that listings by date miss it
     enumerates_all: bool = (
-        False  # a window lists every asset, most of them thinly, so that what is missing there is gone
+        False  # delta listings contain every asset, mostly as ids, so that a missing id means deletion
     )
-    members_after_crawl: bool = False  # `members()` costs less once this connection has listed everything
+    members_after_crawl: bool = False  # `members()` is cheaper once this connection has listed everything
 
 
 @dataclass(frozen=True, slots=True)
 class OrphanRetention:
-    """What a killed run may leave at a service where no call finds or ends it, and for how long; None: for good."""
+    """What a killed run may leave at a service because no call finds or ends it, and for how long; None:
+    permanently."""
 
     what: str
     lasts: timedelta | None

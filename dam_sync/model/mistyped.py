@@ -1,4 +1,4 @@
-"""Values of another JSON type than is documented: they never become text, and they are never dropped without a name."""
+"""Values of another JSON type than documented: they never become text, and are never dropped without a named loss."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def is_textual(raw: Json) -> bool:
 
 
 def unreadable(path: str, raw: Json, what: str = "") -> Loss:
-    """The loss of a value that cannot be read. what: its name in the answer."""
+    """The loss of a value that cannot be read. what: its name in the response."""
     shown = json.dumps(raw, ensure_ascii=False, default=str)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     return Loss(path, UNREADABLE, f"{what} is {_NAMES.get(type(raw), 'not text')}: {shown}".lstrip())
 
 
 def text_in(holder: Mapping[str, Json], key: str, path: str, losses: list[Loss]) -> str:
-    """A text; empty where there is none, and where there is something else, which is added to the losses."""
+    """Text; empty if there is none, or if there is a value of another type, which is added to the losses."""
     raw = holder.get(key)
     if raw is None or is_textual(raw):
         return "" if raw is None else str(raw)
@@ -38,7 +38,7 @@ def text_in(holder: Mapping[str, Json], key: str, path: str, losses: list[Loss])
 
 
 def flag_in(holder: Mapping[str, Json], key: str) -> bool:
-    """A flag; False where there is none. Raises TypeError for what is neither true nor false."""
+    """A flag; False if there is none. Raises TypeError for a value that is neither true nor false."""
     match holder.get(key):
         case None | False | 0 | "false":
             return False
@@ -49,7 +49,7 @@ def flag_in(holder: Mapping[str, Json], key: str) -> bool:
 
 
 def damage_named(asset: Asset) -> Asset:
-    """The asset with a loss for each part in which a character is a replacement."""
+    """The asset with a loss for each part that contains a replacement character."""
     parts = {
         "filename": asset.filename,
         "tags": asset.tags,

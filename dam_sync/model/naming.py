@@ -1,4 +1,4 @@
-"""Names of files and containers at a service that asks for some characters to be avoided. Pure functions."""
+"""Names of files and containers at a service that forbids some characters. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dam_sync.model.asset import Placement
 LONGEST_EXTENSION = 16
 DEVICES = frozenset({"CON", "PRN", "AUX", "NUL"} | {f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10)})
 _WIDE = 0xFEE0  # from a printable ASCII character to its full-width form
-_MARK = 8  # characters of a digest behind a name that was cut
+_MARK = 8  # characters of the digest after a truncated name
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """avoided: printable ASCII characters. longest: characters of a name, with its extension."""
+    """avoided: printable ASCII characters that are forbidden. longest: characters of a name, with its extension."""
 
     avoided: frozenset[str]
     longest: int
 
     def filename(self, name: str) -> str:
-        """The name with `_` for characters to be avoided, without whitespace or dots at the ends of its parts, no
-        device of a workstation, cut before the extension. Different names may become one."""
+        """The name with `_` for forbidden characters, without whitespace or dots at the ends of its parts, not a device
+        name, truncated before the extension. Different names may become equal."""
         stem, extension = parted("".join("_" if self._is_avoided(letter) else letter for letter in name))
         stem, extension = stem.strip(" .\t"), extension.strip(" .\t")
         stem = f"{stem}_" if stem.upper() in DEVICES or not stem else stem
@@ -30,8 +30,8 @@ class Naming:
         return stem[: max(1, self.longest - len(tail))].rstrip(" .") + tail
 
     def container(self, name: str) -> str:
-        """The name with characters to be avoided in full width, so that different names stay different and people can
-        read them; one that is cut ends with a digest."""
+        """The name with full-width forms of forbidden characters, so that different names stay different and readable;
+        a truncated one ends with a digest."""
         wide = "".join(chr(ord(letter) + _WIDE) if letter in self.avoided else letter for letter in name)
         wide = "".join(letter for letter in wide if letter.isprintable()).strip() or "_"
         if len(wide) <= self.longest:
@@ -40,11 +40,11 @@ class Naming:
         return f"{wide[: self.longest - _MARK - 1]}~{mark}"
 
     def path(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        """The same of each level."""
+        """The path with each level renamed."""
         return tuple(self.container(name) for name in path)
 
     def place(self, place: Placement) -> Placement:
-        """The same of a container."""
+        """The placement with each level renamed."""
         return Placement(place.kind, self.path(place.path), place.id)
 
     def _is_avoided(self, letter: str) -> bool:
@@ -52,6 +52,6 @@ class Naming:
 
 
 def parted(name: str) -> tuple[str, str]:
-    """A file name's stem and extension; no extension where what stands behind the last dot is too long for one."""
+    """A file name's stem and extension; no extension if the part after the last dot is too long."""
     stem, dot, extension = name.rpartition(".")
     return (stem, extension) if dot and stem and len(extension) <= LONGEST_EXTENSION else (name, "")

@@ -1,4 +1,4 @@
-"""The ports a service is given: bytes of files, durable steps, memory for bytes, and a place for rotating secrets."""
+"""The ports that a service receives: file contents, the journal, memory for bytes, and a store for rotating secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Call: TypeAlias = Callable[[], Awaitable[Json]]
 
 
 class Transport(Protocol):
-    """Carries HTTP requests instead of the network: an `httpx.AsyncBaseTransport`, which this layer cannot name."""
+    """Carries HTTP requests instead of the network: an `httpx.AsyncBaseTransport`, which this package cannot import."""
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -21,29 +21,29 @@ class Transport(Protocol):
 
 
 class Stream(Protocol):
-    """Bytes of a file from some offset on. `start` is where they really begin: 0 when the server ignored the offset."""
+    """Bytes of a file from an offset on. `start` is the actual first byte: 0 if the server ignored the offset."""
 
     @property
     def start(self) -> int:
-        """Offset of the first byte that comes."""
+        """Offset of the first byte."""
         ...
 
     @property
     def total(self) -> int | None:
-        """Length of the whole file, where the server said."""
+        """Length of the whole file, if the server states it."""
         ...
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Blocks in order. Raises Transient when the connection breaks."""
+        """Blocks in order. Raises Transient if the connection breaks."""
         ...
 
     async def aclose(self) -> None:
-        """Give the connection back; safe to repeat."""
+        """Release the connection; safe to repeat."""
         ...
 
 
 class Content(Protocol):
-    """Bytes to be uploaded: their length is known and any range can be read again, as often as a retry needs."""
+    """Bytes to be uploaded, of known length; any range can be read again for a retry."""
 
     @property
     def name(self) -> str:
@@ -52,7 +52,7 @@ class Content(Protocol):
 
     @property
     def media_type(self) -> str:
-        """MIME type, `application/octet-stream` when unknown."""
+        """MIME type, `application/octet-stream` if unknown."""
         ...
 
     @property
@@ -67,24 +67,25 @@ class Content(Protocol):
 
     @property
     def link(self) -> str:
-        """A public address of the bytes, or empty."""
+        """A public URL of the bytes, or empty."""
         ...
 
     async def read(self, start: int, stop: int) -> bytes:
-        """Exactly the bytes [start, stop), so keep ranges small. Raises IntegrityError when the source changed."""
+        """Exactly the bytes [start, stop); keep ranges small. Raises IntegrityError if the source changed."""
         ...
 
     def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        """The bytes [start, stop), however many, else the whole, in blocks of up to 1 MiB; may be called again."""
+        """The bytes [start, stop), by default all, in blocks of up to 1 MiB; may be called again."""
         ...
 
     async def check(self) -> None:
-        """Every byte seen: length and published digests agree, or IntegrityError. Call it before a finishing call."""
+        """Raises IntegrityError unless length and published digests agree. Call it before the call that finishes an
+        upload."""
         ...
 
 
 class Journal(Protocol):
-    """Durable memory of one piece of work."""
+    """Durable memory of the writes of one work item."""
 
     async def run(
         self,
@@ -95,19 +96,18 @@ class Journal(Protocol):
         ttl: timedelta | None = None,
         idempotent: bool = False,
     ) -> Json:
-        """The recorded result, or: record the intent, make the call, record its result.
+        """Return the recorded result, or record the intent, make the call and record its result.
 
-        reconcile: asked first after a crash between intent and result; a result that is not None is recorded instead of
-        making the call again. Pass it wherever a call that succeeded can be recognised at the service.
-        idempotent: the call may be repeated without looking, because a second one changes nothing; then no intent is
-        recorded. An open intent with neither raises Uncertain.
-        ttl: a recorded result older than this is ignored: how long an upload session or temporary file lives.
-        The result is JSON and holds no secret and no signed URL.
+        reconcile: called first after a crash between intent and result; a result that is not None is recorded instead
+        of making the call again. Pass it wherever a call that succeeded can be recognised at the service. idempotent:
+        the call may be repeated without looking, because a second one changes nothing; then no intent is recorded. An
+        open intent without either raises Uncertain. ttl: a recorded result older than this is ignored: how long an
+        upload session or temporary file lives. The result is JSON without secrets and signed URLs.
         """
         ...
 
     async def discard(self, *names: str) -> None:
-        """Start these over; a name ending in `*` is a prefix."""
+        """Forget these entries; a name ending in `*` is a prefix."""
         ...
 
     async def get(self, name: str) -> Json:
@@ -119,7 +119,7 @@ class Budget(Protocol):
     """Memory for file bytes, shared by all transfers of the process."""
 
     def hold(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Waits until `size` bytes are free; one request larger than the whole budget gets all of it."""
+        """Wait until `size` bytes are free; a request larger than the whole budget gets all of it."""
         ...
 
 
@@ -135,9 +135,9 @@ class CredentialStore(Protocol):
         ...
 
     async def names(self, prefix: str) -> Sequence[str]:
-        """Of the secrets that are kept under such names; one saved as empty is kept no more. Nothing is written."""
+        """Names of stored secrets with this prefix; a secret saved as empty is deleted. Read-only."""
         ...
 
 
 IsReferenced: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Whether the recorded steps of work that is not settled say this text anywhere."""
+"""Whether the journal of any unfinished work item contains this text."""

@@ -1,4 +1,4 @@
-"""Text of strangers as it is shown to people: nothing in it may steer a terminal, reorder a line or start a formula."""
+"""Untrusted text made safe to show: it cannot control a terminal, reorder a line or start a formula."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same, line feeds and tabs kept: for texts whose lines are our own."""
+    """Like `visible`, but keeps line feeds and tabs: for text with our own line breaks."""
     return _LINES.sub(_escaped, text)
 
 
 def visible_json(text: str) -> str:
-    """JSON text in which such characters are escaped; it says the same."""
+    """JSON text with such characters escaped; the data stays the same."""
     return _JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def csv_cell(value: object) -> str:
-    """A value as a cell of a table for people: one line, and no formula."""
+    """A value as a CSV cell: one line, not a formula."""
     return guarded(visible(str(value)))
 
 
 def guarded(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """A cell that no spreadsheet interprets as a formula."""
     return f"'{text}" if text.lstrip("'")[:1] in _FORMULA else text
 
 
@@ -50,6 +50,6 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def such_as(examples: Sequence[str], number: int) -> str:
-    """Some of so many names, in parentheses."""
+    """The first of many names, in parentheses."""
     more = "…" if number > len(examples) else ""
     return f" ({', '.join(examples)}{more})" if examples else ""

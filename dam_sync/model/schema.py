@@ -1,4 +1,4 @@
-"""What one instance of a service can hold."""
+"""What one instance of a service can store."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One metadata field; `key` is what never changes, `label` what people read.
+    """One metadata field; `key` never changes, `label` is what people read.
 
     types: names of the asset types (forms, metadata types) that have it, empty = all. coordinates: a place needs both
-    of them, an address alone is not taken. cells: names of the cells of its rows, empty where any will do. `derived`
-    fields follow from the bytes (width, duration) and need no mapping line. `system` fields are kept by the service and
-    cannot be written.
+    coordinates, an address alone is refused. cells: names of the cells of its rows, empty if any is accepted. `derived`
+    fields follow from the bytes (width, duration) and need no field rule. `system` fields are maintained by the service
+    and cannot be written.
     """
 
     key: str
@@ -60,7 +60,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """A list or tree of terms; `closed`: no term can be added; the terms are read by `Service.terms`."""
+    """A list or tree of terms; `closed`: no term can be added. The terms are read by `Service.terms`."""
 
     key: str
     label: str = ""
@@ -68,12 +68,12 @@ class Vocabulary:
     hierarchical: bool = False
     localized: bool = False
     max_length: int | None = None
-    synonyms: bool = False  # its terms may have some
+    synonyms: bool = False  # its terms may have synonyms
 
 
 @dataclass(frozen=True, slots=True)
 class AssetType:
-    """A form or metadata type; `profile` is the name to give as `Draft.profile` to create an asset of it."""
+    """A form or metadata type; `profile` is the name to use as `Draft.profile` to create an asset of it."""
 
     name: str
     profile: str = ""
@@ -91,12 +91,14 @@ class Schema:
     groups: frozenset[str] | None = None
     labels: frozenset[str] | None = None
     locales: tuple[str, ...] = ()
-    container_kinds: frozenset[str] = frozenset()  # placements it can hold: folder, category, collection, label, …
-    container_depth: Mapping[str, int] = field(default_factory=dict)  # most levels of a kind; absent: any number
-    container_most: Mapping[str, int] = field(default_factory=dict)  # most containers of a kind for one asset
-    container_default: frozenset[Placement] = frozenset()  # where an asset is put that names none of that kind
-    relation_kinds: frozenset[str] | None = None  # kinds of relation it can be given; None: any
+    container_kinds: frozenset[str] = (
+        frozenset()
+    )  # placements that it can store: folder, category, collection, label, …
+    container_depth: Mapping[str, int] = field(default_factory=dict)  # maximum levels of a kind; absent: any number
+    container_most: Mapping[str, int] = field(default_factory=dict)  # maximum containers of a kind for one asset
+    container_default: frozenset[Placement] = frozenset()  # where an asset without a container of that kind is put
+    relation_kinds: frozenset[str] | None = None  # kinds of relation that it can store; None: any
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # asset types that have a part; absent: all
-    needs: frozenset[str] = frozenset()  # what each asset must be given: any of profile, groups
-    naming: Naming | None = None  # what names of files and containers must not hold; None: any name is taken
-    capabilities: Capabilities = NOTHING  # those of the service when it gave this schema; of a target at least
+    needs: frozenset[str] = frozenset()  # what each asset must have: any of profile, groups
+    naming: Naming | None = None  # restrictions of file and container names; None: any name is accepted
+    capabilities: Capabilities = NOTHING  # those of the service when it returned this schema; required for a target

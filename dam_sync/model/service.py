@@ -1,7 +1,7 @@
-"""The contract that every service fulfils, and what it is given.
+"""The contract that every service implements, and the types it uses.
 
 Overriding an optional method declares the capability: `Service.capabilities` has what a class implements, and a
-connection can only remove from it. The engine asks `capabilities`; it never asks which service it is.
+connection can only remove from it. The engine uses `capabilities`; it never checks which service it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One piece of a library, read by one crawl: `params` are the service's own JSON, `expected` rows where counted."""
+    """One piece of a library, read by one crawl: `params` are JSON of the service, `expected` the number of rows if
+    counted."""
 
     id: str
     params: Mapping[str, Json] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of a shard and the cursor behind them; a None cursor says the shard is done."""
+    """Rows of a shard and the cursor after them; a None cursor ends the shard."""
 
     entries: tuple[Entry, ...]
     cursor: Cursor | None
@@ -66,7 +67,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What `probe()` proved. tenant: a stable name of the instance. total: assets this credential sees, where counted.
+    """What `probe()` proved. tenant: a stable name of the instance. total: assets this credential sees, if counted.
 
     notes: missing permissions and capabilities, as sentences for the operator.
     """
@@ -93,14 +94,14 @@ Attachment `attach` of `size` bytes, a Relation `relate`."""
 
 
 BUGS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
-"""What a bug raises; a response of an undocumented shape was made a ContractBroken where it was read."""
+"""What a bug raises; a response of an undocumented shape is turned into ContractBroken where it is read."""
 TRASH = "trash"  # the status of an asset in the trash
 ITERATORS = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that return one
 
 
 def _naming_service(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Makes every error of a method say which service it comes from: `DamSyncError` gets the name of the service, and a
-    bug (see `BUGS`) becomes an InternalError, so that it is not taken for a response of the service."""
+    """Wrap a method so that every error names its service: a `DamSyncError` gets the name of the service, and a
+    bug (see `BUGS`) becomes an InternalError, so that it is not mistaken for a fault of the service."""
 
     @functools.wraps(method)
     async def wrapper(self: Service, *args: Any, **kwargs: Any) -> Any:
@@ -116,7 +117,7 @@ def _naming_service(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awai
 
 
 def _naming_service_in_items(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
-    """The same for a method that returns an asynchronous iterator, which is closed at the end."""
+    """Like `_naming_service`, for a method that returns an asynchronous iterator; it is closed at the end."""
 
     @functools.wraps(method)
     async def wrapper(self: Service, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
@@ -149,7 +150,7 @@ class Service(ABC):
 
     kind: ClassVar[str] = ""
     declared: ClassVar[Capabilities] = Capabilities()
-    """What services of this class can do at most: features and limits as in its `facts.py`; the operations are added
+    """The most that services of this class can do: features and limits from its `facts.py`; operations are added
     from the methods that it overrides."""
     _capabilities: Capabilities = declared
 
@@ -165,16 +166,17 @@ class Service(ABC):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this connection can do; it may have lost some of it after `probe()` and again after `schema()`."""
+        """What this connection can do; `probe()` and `schema()` may remove some of them."""
         return self._capabilities
 
     def remove_capabilities(self, *operations: Operation, writes: Iterable[Feature] = ()) -> None:
-        """Removes operations, and the writing of features, from what this connection can do. Nothing adds any."""
+        """Removes operations, and the writing of features, from what this connection can do. Nothing adds
+        capabilities."""
         self._capabilities = self._capabilities.without(*operations, writes=writes)
 
     @property
     def limits(self) -> Limits:
-        """The limits of `capabilities`. A connection sets its own: what the job asks for, what `probe()` found."""
+        """The limits of `capabilities`. A connection sets its own, from the job and from `probe()`."""
         return self.capabilities.limits
 
     @limits.setter
@@ -201,7 +203,7 @@ class Service(ABC):
 
     async def adopt_schema(self, source: Schema) -> None:
         """Called with the source's schema before `schema()` of a target. A service that can take any field adds what it
-        lacks, at the latest with its first write; others ignore it. Does not write where the connection is read-only.
+        lacks, at the latest with its first write; others ignore it. Does not write if the connection is read-only.
         Safe to repeat."""
         return
 
@@ -211,11 +213,11 @@ class Service(ABC):
 
     @abstractmethod
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """The entries of a shard behind the cursor, in a stable order. Raises TruncatedListing if rows are missing."""
+        """The entries of a shard after the cursor, in a stable order. Raises TruncatedListing if rows are missing."""
 
     @abstractmethod
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """The bytes of a file from `offset` on; expired links are renewed. Safe to repeat."""
+        """The bytes of a file from `offset` ; expired links are renewed. Safe to repeat."""
 
     def estimate_open(self, file: FileRef) -> Calls:
         """API calls of `open` from the first byte, for a plan; none if links come with listings."""
@@ -335,11 +337,11 @@ class Service(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a service is given when it is connected: URLs, a resolved credential, tools and ports.
+    """What a service receives when it is connected: URLs, a resolved credential, tools and ports.
 
-    auth: an instance of one of `Connector.auth`, with secrets in clear, never logged; None where the connector needs
-    none. options: an instance of `Connector.options`. base_url is empty where a job may leave it out; folder: that of
-    the job file, against which paths in options are meant.
+    auth: an instance of one of `Connector.auth`, with plain secrets, never logged; None if the connector needs
+    none. options: an instance of `Connector.options`. base_url is empty if a job may leave it out; folder: that of
+    the job file, against which paths in options are resolved.
     """
 
     base_url: str
@@ -353,14 +355,14 @@ class Context:
     budget: Budget | None = None
     calls_per_second: float | None = None
     concurrency: int | None = None
-    bandwidth: float | None = None  # bytes a second over storage and API bodies together
+    bandwidth: float | None = None  # bytes per second of storage and API bodies together
     read_only: bool = False  # the source, and both sides of a dry run: write calls are refused before they are sent
     max_calls: int | None = None
-    attempts: int | None = None  # how often one call is sent at most; None: the client's own number
-    may_write: Callable[[], None] | None = None  # asked before a call that may write is sent; raises when it must not
+    attempts: int | None = None  # maximum attempts of one call; None: the default of the client
+    may_write: Callable[[], None] | None = None  # called before a call that may write; raises if it must not be sent
 
     def paced(self, pace: Pace) -> Pace:
-        """The pace with what the operator asks for instead, where he asks for anything."""
+        """The documented pace with the operator's overrides applied."""
         per_second, at_once = self.calls_per_second or pace.per_second, self.concurrency or pace.at_once
         return replace(pace, per_second=per_second, at_once=at_once)
 
@@ -376,8 +378,8 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class AssumedWrite:
-    """A form of request that writes and that no document shows. number: of its Assumption; form: the call and what is
-    assumed of it; verified_by: how its first use in a run is checked, and what is done where it has no effect."""
+    """A write request in an undocumented form. number: of its Assumption; form: the call and what is
+    assumed about it; verified_by: how its first use in a run is checked, and what happens if it has no effect."""
 
     number: int
     form: str
@@ -388,11 +390,11 @@ class AssumedWrite:
 class Connector:
     """What a service package exports as CONNECTOR, and an entry point of the group `dam_sync.services` refers to.
 
-    service: imports and returns the class that is connected; called when it is needed, so that a job file is checked
-    without HTTP libraries. options: a model derived from `dam_sync.config.options.Options`. auth: a model derived from
-    `AuthMethod` for each `auth.flow`; none where the service takes no credentials. schemes: those a `base_url` may
-    have; base_url_optional: whether a job may leave it out. leaves: what a killed run leaves there, once the next one
-    is through.
+    service: imports and returns the class that is connected; called when needed, so that a job file is checked without
+    HTTP libraries. options: a model derived from `dam_sync.config.options.Options`. auth: a model derived from
+    `AuthMethod` for each `auth.flow`; none if the service takes no credentials. schemes: those that a `base_url` may
+    have; base_url_optional: whether a job may leave it out. leaves: what a killed run leaves behind even after the next
+    one completed.
     """
 
     name: str
@@ -410,10 +412,10 @@ class Connector:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the service can do at most, as its reference documentation says."""
+        """The most that the service can do, as shown in its reference documentation."""
         return self.service().declared
 
     def connect(self, context: Context) -> Service:
-        """The service, connected; no call is made yet. Raises ConfigError."""
+        """Connect the service; no call is made yet. Raises ConfigError."""
         make: Callable[[Context], Service] = self.service()
         return make(context)

@@ -1,4 +1,4 @@
-"""Values an asset may hold, and their JSON form.
+"""Values that an asset may have, and their JSON form.
 
 `Value` is a scalar or a tuple of scalars. A multi-valued field always holds a tuple; an absent key means empty.
 JSON: text, numbers and flags as themselves; `{"date": …}`, `{"instant": …}`, `{"texts": {locale: text}}`,
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias, cast
 
-Json: TypeAlias = Any  # what `json.loads` gives
+Json: TypeAlias = Any  # what `json.loads` returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Localized:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a vocabulary; `id` is the service's own, empty where it has none; `path` are the labels from the root
+    """A term of a vocabulary; `id` is that of the service, empty if it has none; `path` are the labels from the root
     down to this term; `parent` is the parent's id."""
 
     label: str
@@ -38,7 +38,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody named in a field."""
+    """A person named in a field."""
 
     name: str
     id: str = ""
@@ -46,7 +46,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class GeoPoint:
-    """A point on the map, WGS 84 degrees, with an address where one is known."""
+    """A point on the map, WGS 84 degrees, with an address if known."""
 
     latitude: float | None = None
     longitude: float | None = None
@@ -65,14 +65,14 @@ Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 
 def instant_text(moment: datetime) -> str:
-    """RFC 3339 in UTC with a literal Z; milliseconds only where there are any."""
+    """RFC 3339 in UTC with a literal Z; milliseconds only if not zero."""
     utc = moment.astimezone(UTC)
     spec = "milliseconds" if utc.microsecond else "seconds"
     return utc.isoformat(timespec=spec).replace("+00:00", "Z")
 
 
 def parse_instant(text: str) -> datetime:
-    """An aware instant in UTC from RFC 3339; a missing offset is read as UTC. Raises ValueError."""
+    """An aware timestamp in UTC from RFC 3339; a missing offset is read as UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
@@ -99,7 +99,7 @@ def value_to_json(value: Value) -> Json:
 
 
 def value_from_json(data: Json) -> Value:
-    """The inverse of `value_to_json`. Raises ValueError on a shape that is none of ours."""
+    """The inverse of `value_to_json`. Raises ValueError for an unknown shape."""
     if isinstance(data, list):
         return tuple(_scalar_from_json(item) for item in data)
     return _scalar_from_json(data)

@@ -1,4 +1,4 @@
-"""What one write to a target did, collected while it is made, for its row in the ledger."""
+"""The record of one write to a target, collected while it is made, for its row in the ledger."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CURRENT: ContextVar[WriteRecord | None] = ContextVar("write_record", default=No
 
 @dataclass(slots=True)
 class WriteRecord:
-    """One write. The engine says what it changes, the store claims it for the step that makes the write, the HTTP layer
-    counts the calls, and a service may add the version that the target returned.
+    """One write. The engine adds what it changes, the store claims it for the journal entry of the write, the HTTP
+    layer counts the calls, and a service may add the version that the target returned.
 
-    target: the id at the target. changes: key -> [value before, value after]; null where there is none, or where it is
+    target: the id at the target. changes: key -> [value before, value after]; null if there is none, or if it is
     not known without another call. calls: API calls by endpoint. digest: `algorithm:value`. size: bytes sent.
     """
 
@@ -31,14 +31,14 @@ class WriteRecord:
     step: str = ""
 
     def claimed_by(self, step: str) -> bool:
-        """Whether this record belongs to a step: the first that asks, so that steps inside it have none."""
+        """Claim this record for a journal entry: the first one gets it, so that entries inside it have none."""
         self.step = self.step or step
         return self.step == step
 
 
 @contextmanager
 def recording(record: WriteRecord) -> Iterator[WriteRecord]:
-    """The calls made inside, also by tasks begun inside, belong to this write."""
+    """Calls made inside, including those of tasks started inside, belong to this write."""
     token = _CURRENT.set(record)
     try:
         yield record
@@ -47,26 +47,26 @@ def recording(record: WriteRecord) -> Iterator[WriteRecord]:
 
 
 def current_record() -> WriteRecord | None:
-    """The write that is being made here; None outside of one."""
+    """The write in progress; None outside of one."""
     return _CURRENT.get()
 
 
 def count_call(operation: str) -> None:
-    """One API call of the write that is being made here, if any."""
+    """Count an API call for the write in progress, if any."""
     record = _CURRENT.get()
     if record is not None:
         record.calls[operation] += 1
 
 
 def note_target(target: str) -> None:
-    """The id of what this write made, where the result of its step is more than an id."""
+    """Record the id that this write created, if the result of its journal entry is more than an id."""
     record = _CURRENT.get()
     if record is not None:
         record.target = target
 
 
 def note_version(version: str) -> None:
-    """The version, revision or change token that the target returned for the write that is being made here."""
+    """Record the version, revision or change token that the target returned for the write in progress."""
     record = _CURRENT.get()
     if record is not None and version:
         record.version = version

@@ -91,8 +91,8 @@ def sighted(job: Small) -> None:
 def test_a_key_that_sees_nothing_from_the_start(tmp_path: Path) -> None:
     with small(tmp_path, source_options={"lag": 0.0, "users": [BLIND]}) as job:
         blind(job)
-        job.ran("run", "--no-progress", code=6).says("the source", "shows no asset", "rights", "--accept-changes")
-        job.ran("check", code=6).says("FAULT", "shows no asset")
+        job.ran("run", "--no-progress", code=6).says("the source", "returns no assets", "rights", "--accept-changes")
+        job.ran("check", code=6).says("FAULT", "returns no assets")
         assert job.pair.target.writes == 0
         sighted(job)
         assert len(job.ends_complete()) == 4

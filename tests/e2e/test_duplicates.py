@@ -136,7 +136,7 @@ def test_a_verification_finds_it_first_and_the_run_after_leaves_it_parked(tmp_pa
         pass_by(job, 2 * WINDOW)
         verdict = job.ran("verify", "--json", "--no-progress", code=3).data["verdict"]
         assert verdict["missing"] == 1
-        assert "no twin of it is known here" in verdict["differences"][0][2]["found"]
+        assert "no asset with the same file is known" in verdict["differences"][0][2]["found"]
         assert job.run("--full", code=4).data["counts"]["parked"] == 1
         assert living(job.pair.target) == ["Picture 9"]
 

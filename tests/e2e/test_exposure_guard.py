@@ -107,7 +107,7 @@ def test_an_asset_that_is_archived_later_is_told_and_not_written_over(job: Small
     assert [row["examples"] for row in ran.data["exposure"]] == [[source_id(job, 1)]]
     (parked,) = job.parked()
     assert "it was moved before" in parked["message"]
-    assert "hide it in the target by hand" in parked["hint"]
+    assert "hide it at the target by hand" in parked["hint"]
 
 
 # -- assets that were moved before, in a target that can hide them ----------------------------------------------------

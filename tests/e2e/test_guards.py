@@ -108,7 +108,7 @@ def purged(job: Small, keep: Callable[[Mapping[str, Any]], bool] = lambda _: Fal
 
 def test_another_user_of_the_source(moved: Small) -> None:
     with edited(moved, ("login: dam-sync", "login: twin")), credential(moved, SOURCE, TWIN["password"]):
-        stopped(moved, "now read as twin, before it was read as dam-sync", "--accept-changes")
+        stopped(moved, "now read as twin, previously as dam-sync", "--accept-changes")
         moved.ran("run", "--no-progress", code=6).says("--full reads and maps everything this one sees")
         report = moved.run("--full").data
         assert any(
@@ -169,7 +169,7 @@ def test_a_changed_schema_of_the_target(moved: Small) -> None:
     with changed_field(fields, "spare", required=False, field_type="text_short"):
         moved.run()  # no line writes it
     with changed_field(fields, "inventory", required=True), changed_field(fields, "credit", field_type="text_short"):
-        told = ("target field inventory became required", "target field credit takes 255 characters, it took 1280")
+        told = ("target field inventory became required", "target field credit accepts 255 characters, previously 1280")
         stopped(moved, *told, "--accept-changes")
         moved.ran("run", "--no-progress", code=6).says("--full reads and maps every asset again")
         moved.run("--accept-changes")
@@ -209,7 +209,7 @@ def test_changed_tables_of_the_mapping(tmp_path: Path) -> None:
         job.run()
         for path, text in ((pins, "source,target\nFrance,Spain\n"), (codes, "key,value\nMU.00001,FIRST\n")):
             path.write_text(text, encoding="utf-8")
-            stopped(job, "the mapping changed since assets were written by it", "--accept-changes")
+            stopped(job, "the mapping changed since assets were written with it", "--accept-changes")
             job.run("--full")
             job.run()
         assert {asset["fields"]["inventory"] for asset in job.pair.target.assets} == {"FIRST", "MU.00002"}
@@ -235,7 +235,7 @@ def test_a_mapping_that_changes_in_the_middle_of_a_run(tmp_path: Path) -> None:
 
 
 def test_assets_removed_from_the_source(tmp_path: Path) -> None:
-    """A few are told, many stop a delta, most stop it before anything is listed; nothing is removed in the target."""
+    """A few are told, many stop a delta, most stop it before anything is listed; nothing is removed at the target."""
     with small(tmp_path, photos(ASSETS)) as job:
         job.run()
         thrown_away(job, (1, 2))
@@ -244,13 +244,13 @@ def test_assets_removed_from_the_source(tmp_path: Path) -> None:
         assert not [note for note in job.run().data["notes"] if "gone from the source" in note]
         thrown_away(job, range(3, 14))
         words = ("11 of 22 assets moved from the source before are gone from it or in its trash", "--accept-changes")
-        stopped(job, *words, "nothing is removed in the target")
+        stopped(job, *words, "nothing is removed at the target")
         job.ran("run", "--no-progress", "--full", code=6).says(*words)
         job.run("--accept-changes")
         job.run()
         job.ran("verify", "--no-progress", code=0)
         thrown_away(job, range(14, 21))
-        stopped(job, "the source shows 4 assets, 24 were moved from it before", "--accept-changes")
+        stopped(job, "the source has 4 assets, but 24 were moved from it before", "--accept-changes")
         job.ran("verify", "--accept-changes", "--no-progress", code=0)
         job.run("--accept-changes")
         job.run("--full")
@@ -263,7 +263,7 @@ def test_assets_that_vanish_while_a_run_reads_them(tmp_path: Path) -> None:
         job.faulty({"match": "GET /api/dam/medias/88*", "do": "status:404"})
         for verb in ("plan", "run"):
             told = job.ran(verb, "--no-progress", code=6)
-            told.says("11 of 11 assets looked for were listed by the source and are not there", "--accept-changes")
+            told.says("11 of 11 assets that the source listed cannot be found there", "--accept-changes")
         assert job.parked() == []
         job.mend()
         assert len(job.ends_complete()) == ASSETS
@@ -313,7 +313,7 @@ def test_an_emptied_target(tmp_path: Path) -> None:
         assert job.run("--accept-changes", code=4).data["counts"]["parked"] == 1
         (row,) = job.parked()
         assert row["cause"] == "gone"
-        assert "is not in the target any more" in row["message"]
+        assert "is no longer at the target" in row["message"]
         assert job.ran("verify", "--accept-changes", "--json", code=3).data["verdict"]["missing"] == 12
 
 
@@ -336,6 +336,6 @@ def test_an_emptied_target_that_still_counts(tmp_path: Path, bin: bool) -> None:
         assert [row["cause"] for row in job.parked()] == ["gone"]
         purged(job, lambda asset: asset["id"] not in ours.values() or asset["id"] == ours["MU.00001"], bin=bin)
         renamed(job, 2, 3)
-        words = ("the assets moved into the target before are gone from it", "--accept-changes")
+        words = ("the assets moved to the target before are gone from it", "--accept-changes")
         stopped(job, *words, verbs=("run", "plan"))
         job.run("--accept-changes", code=4)

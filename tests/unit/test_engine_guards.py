@@ -167,10 +167,10 @@ def test_how_many_may_go_at_once(known: int, gone: int, before: int | None, mass
 @pytest.mark.parametrize(
     ("total", "links", "gone", "words"),
     [
-        (0, 0, 0, "shows no asset"),
+        (0, 0, 0, "returns no assets"),
         (1, 0, 0, ""),
         (5, 10, 0, ""),
-        (4, 10, 0, "the source shows 4 assets, 10 were moved"),
+        (4, 10, 0, "the source has 4 assets, but 10 were moved"),
         (4, 10, 6, ""),
     ],
 )
@@ -230,7 +230,7 @@ async def test_some_assets_vanish_and_then_too_many(desk: Desk) -> None:
     for number in range(FEW):
         assert missing.from_source(AssetId(str(number))).cause == "gone"
     assert not missing.tripped
-    with pytest.raises(SafetyStop, match=f"{FEW + 1} of {FEW + 1} assets looked for"):
+    with pytest.raises(SafetyStop, match=f"{FEW + 1} of {FEW + 1} assets that the source listed"):
         missing.from_source(AssetId("one more"))
     assert missing.tripped
 
@@ -258,7 +258,7 @@ async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:
     desk.target.there = {f"t{each:03}" for each in range(9)} - {"t003"}
     missing, error = MissingMonitor(desk.session), NotFound("no such folder")
     told = await missing.while_writing(error, AssetId("s003"), link)
-    assert "t003 is not in the target any more" in told.message
+    assert "t003 is no longer at the target" in told.message
     desk.target.there.add("t003")
     told = await missing.while_writing(error, AssetId("s003"), link)
     assert told.message == "gone between listing and reading"
@@ -267,7 +267,7 @@ async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:
     desk.target.there.clear()
     for _ in range(FEW - 2):  # others are not looked at each time
         await missing.while_writing(error, AssetId("s003"), link)
-    with pytest.raises(SafetyStop, match="the assets moved into the target before are gone from it"):
+    with pytest.raises(SafetyStop, match="the assets moved to the target before are gone from it"):
         await missing.while_writing(error, AssetId("s003"), link)
 
 
@@ -303,7 +303,7 @@ CHANGES: Mapping[str, tuple[Schema, Schema, list[str]]] = {
     "languages of a source field": (
         with_field(SOURCE, "title", localized=False),
         TARGET,
-        ["source field title has one language, it had several"],
+        ["source field title has one language, previously several"],
     ),
     "a language that is read": (replace(SOURCE, locales=("en",)), TARGET, ["the source lost languages: fr"]),
     "a language that nobody reads": (replace(SOURCE, locales=("fr",)), TARGET, []),
@@ -312,13 +312,13 @@ CHANGES: Mapping[str, tuple[Schema, Schema, list[str]]] = {
     "shorter": (
         SOURCE,
         with_field(TARGET, "note", max_length=19),
-        ["target field note takes 19 characters, it took 20"],
+        ["target field note accepts 19 characters, previously 20"],
     ),
     "longer": (SOURCE, with_field(TARGET, "note", max_length=21), []),
     "a length where there was none": (
         SOURCE,
         with_vocabulary(TARGET, "country", max_length=9),
-        ["target vocabulary country takes 9 characters, it took any number"],
+        ["target vocabulary country accepts 9 characters, previously any number"],
     ),
     "types that have a field": (
         SOURCE,

@@ -97,7 +97,7 @@ async def test_one_that_is_gone_is_parked_with_its_twin_and_counted_in_the_run(o
     session, target = session_of(store, clock, "t-a2")
     (removal,) = await watch_probation(session, run=run)
     assert (removal.source, removal.file) == ("a2", "k1")
-    assert "a1 has the same file, and is there as t-a1" in removal.message
+    assert "a1 has the same file, and exists as t-a1" in removal.message
     assert target.probed == 1, "what a credential does not see any more is not gone"
     (parked,) = await store.parked(limit=9)
     assert (parked.asset, parked.cause) == ("a2", CAUSE)

@@ -1,1 +1,1 @@
-"""When to stop rather than go on, by subject: what changed since the last run, what a side shows, what goes missing."""
+"""Guards that stop a run, by subject: what changed since the last run, what a service returns, what goes missing."""

@@ -1,4 +1,4 @@
-"""What assets mean: a mapping, or a part of a schema it uses, that changed since assets were written by it."""
+"""Guards against a mapping, or a schema that it uses, that changed since assets were written."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from dam_sync.model.values import Json
 MAPPING, SCHEMA, TERMS = "mapping", "schema", "terms"
 MAPPING_HINT = "--full reads and maps every asset again; --accept-changes uses it for new changes only"
 SCHEMA_HINT = (
-    "see that the mapping still means what it should; --full reads and maps every asset again; --accept-changes goes "
-    "on with new changes only"
+    "check that the mapping is still right; --full reads and maps every asset again; --accept-changes continues "
+    "with new changes only"
 )
 MOST_TOLD = 8
 
 
 async def changed_mapping(context: RunContext) -> AsyncIterator[GuardFinding]:
-    """The mapping file, or a table it looks things up in, is not the one that linked assets were written by."""
+    """The mapping file, or one of its tables, is not the one with which linked assets were written."""
     known = await context.store.get_meta(MAPPING)
     if known not in (None, context.crosswalk.digest) and await context.store.link_count():
-        yield GuardFinding("the mapping changed since assets were written by it", MAPPING_HINT, full=True)
+        yield GuardFinding("the mapping changed since assets were written with it", MAPPING_HINT, full=True)
 
 
 async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
-    """A part of either schema that the mapping uses is gone, has another type, or takes less than it did."""
+    """A part of either schema that the mapping uses is gone, has another type, or accepts less than before."""
     known = await context.store.get_meta(SCHEMA)
     if not isinstance(known, dict) or not await context.store.link_count():
         return
-    same = await context.store.get_meta(MAPPING) == context.crosswalk.digest  # else lists differ by what lines refer to
+    same = (
+        await context.store.get_meta(MAPPING) == context.crosswalk.digest
+    )  # otherwise lists differ by what the rules refer to
     changes = tuple(changes_between(known, schema_facts(context), lists=same))
     if changes:
         more = f"; and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
@@ -41,13 +43,13 @@ async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
 
 
 def schema_facts(context: RunContext) -> Json:
-    """The parts of both schemas that the mapping uses, to be noted."""
+    """The parts of both schemas that the mapping uses, to be stored."""
     return used_of(context.crosswalk, context.source_schema, context.target_schema)
 
 
 async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex]) -> None:
-    """Raises SafetyStop when a closed list of the target lost terms it had when assets were written; else remembers
-    the lists as they are. terms: of the target, just read."""
+    """Raises SafetyStop if a closed list of the target lost terms since assets were written; otherwise stores
+    the current lists. terms: of the target, just read."""
     now = {key: sorted(terms[key].names()) for key in terms if _is_closed(context, key)}
     known = await context.store.get_meta(TERMS) or {}
     if now == known:

@@ -1,7 +1,7 @@
-"""Nobody sees more than before: who would see a draft at the target is compared with who sees its asset.
+"""Guards against exposure: compares who would see a draft at the target with who sees its asset at the source.
 
-A rule that the job does not accept sets a new asset aside before anything of it is written. An asset that is at the
-target already is hidden there, where the target can do that.
+A rule that the job does not accept sets a new asset aside before anything is written for it. An asset that is already
+at the target is hidden there if the target can do that.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from dam_sync.model.safe_text import such_as
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.rows import LinkRow, Outcome
 
-POLICY = "exposure policy"  # note: by which policy and mapping assets were set aside
-DUE = "exposure due"  # note: when the first of the release dates comes for which assets were set aside
+POLICY = "exposure policy"  # meta key: policy and mapping by which assets were set aside
+DUE = "exposure due"  # meta key: the first release date for which assets were set aside
 ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 
 
 @dataclass(frozen=True, slots=True)
 class ExposureJudgement:
     """What was decided for one asset. `losses` name what the operator accepted, and why it is written closed; `parked`
-    is set when it must not be written. status: that of the draft, or that of the asset at the target where the draft
-    leaves it as it is."""
+    is set if it must not be written. status: that of the draft, or that of the asset at the target if the draft
+    does not change it."""
 
     losses: tuple[Loss, ...] = ()
     closed: bool = False
@@ -55,7 +55,7 @@ class ExposureJudgement:
 
 
 def judge(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> ExposureJudgement:
-    """Whether the asset may be written as drafted. known: the target's containers; others will be made."""
+    """Whether the asset may be written as drafted. known: the target's containers; others will be created."""
     placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
     status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
     draft = replace(drafted.draft, placements=placements, status=status)
@@ -72,7 +72,7 @@ def judge(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | N
 
 
 def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
-    """For a verification: what the target should hold of an asset that was moved, and what shows more than it may."""
+    """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
     known = {(p.kind, p.path): p.id for p in placements_from_json(link.draft["placements"])}
     exposure = judge(context, asset, drafted, link, known)
     if exposure.parked is not None:
@@ -81,7 +81,7 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
 
 
 def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list[Difference]:
-    """What shows that an asset of the target, which was to be hidden, can be seen by ordinary users."""
+    """Differences that show that ordinary users can see an asset that should be hidden."""
     if not draft.closed:
         return []
     allowed, there = context.target.audience(draft).groups, audience_of(actual)
@@ -93,18 +93,18 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
 
 
 def can_close(context: RunContext) -> bool:
-    """Whether the target can hide an asset, also one that it has."""
+    """Whether the target can hide an asset, including an existing one."""
     target = context.target.capabilities
     return target.writes(Feature.CLOSED) and Operation.UPDATE in target
 
 
 def job_line(rules: Sequence[ExposureRule]) -> str:
-    """What to write into the job file."""
+    """The line to add to the job file."""
     return f"policy: {{exposure: {{{', '.join(f'{rule.value}: accept' for rule in rules)}}}}}"
 
 
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
-    """Keep the first of the release dates for which assets are set aside, so that they come round by themselves."""
+    """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
     if release is None or release <= context.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
         return
@@ -114,7 +114,8 @@ async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -
 
 
 async def retry_exposed(context: RunContext) -> None:
-    """Put back what was set aside by another policy or mapping, or for a release date that has come; safe to repeat."""
+    """Requeue what was set aside by another policy or mapping, or until a release date that has passed; safe to
+    repeat."""
     if context.control.only:
         return
     store = context.store
@@ -133,7 +134,7 @@ async def retry_exposed(context: RunContext) -> None:
 
 async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """For the report: by rule, what was set aside, by this run or an earlier one, and what of `losses` (the run's, by
-    path and rule) is written by the operator's word, or hidden."""
+    path and rule) was written because the operator accepted it, or hidden."""
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
     rows = []
     for told, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
@@ -147,14 +148,14 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
 
 
 def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
-    """What a run ends with where assets were set aside: which, by which rule, and what to write into the job file."""
+    """The stop at the end of a run that set assets aside: which, by which rule, and the line for the job file."""
     refused = [row for row in rows if row["fate"] == REFUSED]
     if not refused:
         return None
     told = "; ".join(f"{row['rule']} {row['assets']:,}{such_as(row['examples'], row['assets'])}" for row in refused)
     line = job_line([ExposureRule(row["rule"]) for row in refused])
     return SafetyStop(
-        f"more people would see these assets in the target than in the source, so they are not written: {told}",
+        f"more people would see these assets at the target than at the source, so they are not written: {told}",
         hint=f"to accept it, write `{line}` into the job file (only the rules that you accept) and run again",
     )
 
@@ -175,10 +176,10 @@ def _parked(refused: Sequence[Widening], link: LinkRow | None, closes: bool) -> 
     hint = f"accept it in the job file, `{job_line(rules)}`, or change the mapping"
     if closes:
         hint = f"{hint}; `close` instead of `accept` writes it hidden"
-    message = f"more people would see it in the target: {told}"
+    message = f"more people would see it at the target: {told}"
     if link is not None:
         message = f"{message}; it was moved before as {link.target} and stays visible there"
-        hint = f"hide it in the target by hand, or {hint}"
+        hint = f"hide it at the target by hand, or {hint}"
     return Outcome(
         action="parked",
         cause=f"{EXPOSURE}: {', '.join(rule.value for rule in rules)}",

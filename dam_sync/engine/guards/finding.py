@@ -1,4 +1,4 @@
-"""What a guard found, and the one way in which it stops a run: every reason at once, with the flag that goes on."""
+"""What a guard found, and how it stops a run: all reasons at once, with the flag that continues."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class GuardFinding:
-    """Why going on may be a mistake, and what to do. `--accept-changes` always goes on; `full`: `--full` does as well,
-    for it reads and maps every asset again."""
+    """Why continuing may be a mistake, and what to do. `--accept-changes` always continues; `full`: `--full` does too,
+    because it reads and maps every asset again."""
 
     message: str
     hint: str
@@ -22,8 +22,8 @@ class GuardFinding:
 
 
 def refuse(findings: Sequence[GuardFinding], control: RunControl) -> tuple[str, ...]:
-    """What the operator accepted, in words. Raises SafetyStop with everything that was not accepted, so that nobody
-    accepts what he was not told."""
+    """The accepted findings as sentences. Raises SafetyStop with everything that was not accepted, so that nobody
+    accepts an unreported finding."""
     if not (control.accept_changes or all(finding.full and control.full for finding in findings)):
         message = "; ".join(finding.message for finding in findings)
         raise SafetyStop(message, hint="; ".join(dict.fromkeys(finding.hint for finding in findings)))

@@ -1,4 +1,4 @@
-"""Whose library it is, and as whom it is seen: a state belongs to one source, one target, and what a user may see."""
+"""Guards the identity of tenants and users: a state belongs to one source, one target and one user of each."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import replace
 from dam_sync.engine.guards.finding import GuardFinding
 from dam_sync.engine.run_context import RunContext
 
-ORIGIN = "origin"  # the source's name by which our marks are made; it stays when the source gets another name
+ORIGIN = "origin"  # the source name used in our markers; it stays if the source is renamed
 
 
 def tenant_key(side: str) -> str:
-    """Under which the name of a side's tenant is noted."""
+    """Meta key of the tenant name of a side."""
     return f"tenant:{side}"
 
 
 def user_key(side: str) -> str:
-    """Under which the login of a side is noted."""
+    """Meta key of the login of a side."""
     return f"user:{side}"
 
 
 async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
-    """Another tenant or another login than those this state was made with; none for a state that holds nothing yet.
+    """Another tenant or login than those of this state; None for an empty state.
     A new secret for the same login is not another login."""
     if await context.store.is_blank():
         return
@@ -30,7 +30,7 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
         tenant = await context.store.get_meta(tenant_key(side))
         if tenant not in (None, account.tenant):
             yield GuardFinding(
-                f"the state belongs to a {side} called {tenant}, the job file now leads to {account.tenant}",
+                f"the state belongs to a {side} called {tenant}, but the job file now leads to {account.tenant}",
                 "give the job another `state:` file; if it is the same library under another name, continue with "
                 "--accept-changes",
             )
@@ -42,16 +42,16 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
 def _other_user(side: str, before: str, now: str) -> GuardFinding:
     if side == "source":
         hint = (
-            "another user may see other assets: --full reads and maps everything this one sees; where both see the "
+            "another user may see other assets: --full reads and maps everything this one sees; if both see the "
             "same, continue with --accept-changes"
         )
-        return GuardFinding(f"the source is now read as {now}, before it was read as {before}", hint, full=True)
-    hint = "see that this user has the same rights, then continue with --accept-changes"
-    return GuardFinding(f"the target is now written as {now}, before it was written as {before}", hint)
+        return GuardFinding(f"the source is now read as {now}, previously as {before}", hint, full=True)
+    hint = "check that this user has the same rights, then continue with --accept-changes"
+    return GuardFinding(f"the target is now written as {now}, previously as {before}", hint)
 
 
 async def use_origin(context: RunContext) -> str:
-    """Let our marks be made by the name the source had when the state was begun; gives that name."""
+    """Use the name that the source had when the state was created for our markers, and return it."""
     origin = context.source_account.tenant
     if not await context.store.is_blank():
         noted = await context.store.get_meta(ORIGIN) or await context.store.get_meta(tenant_key("source"))

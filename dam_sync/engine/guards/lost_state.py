@@ -12,16 +12,16 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
 from dam_sync.store.store import SqlStore
 
-LOOKED = "marks"  # note: the target was searched for our markers before this state wrote anything
-IMPORTED = "imported"  # note: the state was restored from an export, which may be older than the last write
+LOOKED = "marks"  # meta key: the target was searched for our markers before this state wrote anything
+IMPORTED = "imported"  # meta key: the state was restored from an export, which may be older than the last write
 LOST_HINT = (
     "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
-    "`adopt JOB`; if another job made them, continue with --accept-changes"
+    "`adopt JOB`; if another job created them, continue with --accept-changes"
 )
 
 
 async def refuse_lost_state(context: RunContext) -> None:
-    """Raises SafetyStop when the target has assets with our markers that the state has no links to. Looks once before
+    """Raises SafetyStop if the target has assets with our markers that the state has no links to. Looks once before
     the first write of a state without links, and once after a state was restored from an export."""
     store = context.store
     if not await store.get_meta(IMPORTED) and (await store.get_meta(LOOKED) or await store.link_count()):
@@ -31,7 +31,7 @@ async def refuse_lost_state(context: RunContext) -> None:
 
 
 async def known_marks(store: SqlStore) -> None:
-    """Remember that the marked assets of the target are linked, or were accepted."""
+    """Record that the marked assets of the target are linked or were accepted."""
     await store.set_meta(LOOKED, True)
     if await store.get_meta(IMPORTED):
         await store.set_meta(IMPORTED, False)
@@ -49,13 +49,13 @@ async def _unlinked_marks(context: RunContext) -> int:
 
 
 def refuse_marks(context: RunContext, marked: int) -> None:
-    """Raises SafetyStop when there are `marked` assets of ours that this state does not know."""
+    """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
         context.accept(refuse([lost_state(marked)], context.control))
 
 
 def lost_state(marked: int) -> GuardFinding:
-    """What is wrong, and the ways forward."""
+    """The finding, with the ways to recover."""
     assets = "1 asset" if marked == 1 else f"{marked:,} assets"
     return GuardFinding(
         f"the target has {assets} with the markers of this source, and the state has no links to them: a run would "
@@ -65,7 +65,7 @@ def lost_state(marked: int) -> GuardFinding:
 
 
 async def everything_in(service: Service) -> AsyncIterator[Asset]:
-    """Every living asset of a service, whole; one that a listing gives without its record is fetched."""
+    """Every existing asset of a service, complete; one listed by id only is fetched."""
     async for shard in service.shards(Window()):
         async for batch in service.crawl(shard, None):
             for entry in batch.entries:
@@ -75,7 +75,7 @@ async def everything_in(service: Service) -> AsyncIterator[Asset]:
 
 
 async def whole(service: Service, entry: Entry) -> Asset | None:
-    """The record behind a row of a listing; None for one that is in the trash or gone."""
+    """The asset of an entry; None if it is in the trash or gone."""
     if entry.deleted or entry.asset is not None:
         return None if entry.deleted else entry.asset
     try:

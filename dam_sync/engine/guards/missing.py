@@ -1,4 +1,4 @@
-"""What turns out not to be there while a run is at work: one asset is set aside, many at once stop the run."""
+"""Guards against assets that disappear during a run: one is set aside, many at once stop the run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.store.rows import LinkRow
 
 CAUSE = "gone"  # groups the assets that were parked for it
-READ_HINT = "it was deleted or hidden after it was listed; the next run will tell"
+READ_HINT = "it was deleted or hidden after it was listed; the next run will show which"
 TARGET_HINT = "restore it there, or leave it; then `errors JOB --retry` and run again"
 
 
 @dataclass(slots=True)
 class MissingMonitor:
-    """One run's count of what was not there. Once it stopped the run, `tripped` says so: what was parked before for
+    """Counts missing assets of one run. Once it has stopped the run, `tripped` is set: what was parked before for
     this reason is then tried again by the next run."""
 
     context: RunContext
@@ -31,35 +31,33 @@ class MissingMonitor:
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def was_read(self) -> None:
-        """One asset was there."""
+        """One asset exists."""
         self.read += 1
 
     def from_source(self, asset: AssetId) -> NotFound:
-        """The error for one asset that vanished after it was listed. Raises SafetyStop when too many of those looked
+        """The error for one asset that vanished after it was listed. Raises SafetyStop if too many of those looked
         for did."""
         self.read += 1
         self.gone_at_source += 1
         if self.gone_at_source > max(FEW, self.read * MOST_GONE):
-            message = (
-                f"{self.gone_at_source} of {self.read} assets looked for were listed by the source and are not there"
-            )
+            message = f"{self.gone_at_source} of {self.read} assets that the source listed cannot be found there"
             self._stop(GuardFinding(message, RIGHTS_HINT))
         return NotFound("gone between listing and reading", asset=asset, code=CAUSE, hint=READ_HINT)
 
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
-        """The error with its reason, where an asset itself is what was not found: gone from the target, or from the
-        source. Costs a look at each. Raises SafetyStop when the target is empty, or too many vanished."""
+        """The error with its reason if the asset itself was not found: gone from the target, or from the
+        source. Costs a call to each. Raises SafetyStop if the target is empty, or too many disappeared."""
         source, target = self.context.source, self.context.target
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self._from_target()
-            told = f"it was moved before, and {link.target} is not in the target any more"
+            told = f"it was moved before, and {link.target} is no longer at the target"
             return NotFound(told, asset=asset, code=CAUSE, hint=TARGET_HINT)
         if await is_gone(source, asset):
             return self.from_source(asset)
         return error
 
     async def _from_target(self) -> None:
-        """At the first one and then ever more rarely, look at others: one asset may be gone, not all of them."""
+        """After the first one, and then ever more rarely, check others: one asset may be gone, but not all."""
         async with self._gate:
             self.gone_at_target += 1
             if self.gone_at_target < self._next_look:
@@ -67,7 +65,7 @@ class MissingMonitor:
             self._next_look *= FEW
             if await target_is_empty(self.context):
                 self._next_look = 1
-                self._stop(GuardFinding("the assets moved into the target before are gone from it", EMPTIED_HINT))
+                self._stop(GuardFinding("the assets moved to the target before are gone from it", EMPTIED_HINT))
 
     def _stop(self, finding: GuardFinding) -> None:
         try:

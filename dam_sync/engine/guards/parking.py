@@ -1,4 +1,4 @@
-"""Many assets in a row that are parked for one cause: it is not the assets, so the run stops."""
+"""Guards against a systematic failure: stops the run if the first assets are all parked for the same cause."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.store.rows import Outcome, Work
 
-FIRST = 25  # assets that a run had something to do for
-HINT = "mend the cause, then run the same command again; `--continue-parked` parks them one by one and continues"
+FIRST = 25  # the first assets that a run has to write
+HINT = "correct the cause, then run the same command again; `--continue-parked` parks the assets and continues"
 
 
 @dataclass(slots=True)
 class ParkingMonitor:
     """Watches the first assets of one process. tripped: the cause that stopped the run; what was parked for it is put
-    back. What is set aside by the exposure guard, and what an earlier run parked, says nothing about the job."""
+    back. Assets set aside by the exposure guard or parked by an earlier run do not count."""
 
     context: RunContext
     parked: int = 0
     cause: str = ""
-    over: bool = False  # an asset got through, or was parked for another cause
+    over: bool = False  # an asset succeeded, or was parked for another cause
     tripped: str = ""
 
     def watch(self, work: Work, outcome: Outcome, in_hand: Iterable[Work]) -> None:
-        """One asset was completed, others are in hand. Raises SafetyStop when all of the first ones were parked for the
-        same cause, and none that was listed before them can still get through."""
+        """One asset was completed, others are in progress. Raises SafetyStop if all of the first ones were parked for
+        the same cause, and none that was listed before them can still get through."""
         if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
             return
         if outcome.cause.startswith(EXPOSURE):
@@ -39,6 +39,6 @@ class ParkingMonitor:
             return
         if not any(each.seq < work.seq for each in in_hand):
             self.tripped = outcome.cause
-            message = f"the first {self.parked} assets were all parked for one cause: {outcome.cause}; "
+            message = f"the first {self.parked} assets were all parked for the same cause: {outcome.cause}; "
             hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
             raise SafetyStop(message + outcome.message, asset=work.asset, hint=hint)

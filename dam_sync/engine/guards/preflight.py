@@ -1,4 +1,4 @@
-"""The guards that stand before a run, a plan or a verification: nothing was listed yet, and one stop tells all."""
+"""The guards before a run, a plan or a verification: nothing is listed yet, and one stop reports everything."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as 
 
 
 async def refuse_before_run(context: RunContext) -> None:
-    """Raises SafetyStop where going on would be a mistake; else keeps what the operator continues with."""
+    """Raises SafetyStop if continuing may be a mistake; otherwise stores what the operator accepted."""
     facts = await _facts(context)
     context.accept(refuse([finding async for finding in _findings(context)], context.control))
     facts[ORIGIN] = await use_origin(context)
     known = {key: await context.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
-    if context.control.only:  # some assets alone went by it
+    if context.control.only:  # only some assets were written with it
         fresh = {key: value for key, value in fresh.items() if known[key] is None}
     async with asyncio.TaskGroup() as group:  # one commit
         for key, value in fresh.items():
@@ -36,7 +36,7 @@ async def refuse_before_run(context: RunContext) -> None:
 
 
 async def refuse_before_verify(context: RunContext) -> None:
-    """The same for a verification, which leaves what is remembered as it is."""
+    """Like `refuse_before_run` for a verification, which stores nothing."""
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
     context.accept(refuse(found, context.control))
@@ -44,12 +44,12 @@ async def refuse_before_verify(context: RunContext) -> None:
 
 
 async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
-    """Raises SafetyStop when single assets are asked for while a whole run is unfinished."""
+    """Raises SafetyStop if single assets are requested while a whole run is unfinished."""
     unfinished = [row for row in await store.runs() if row.command == "run" and row.state != "done"]
     if only and unfinished:
         raise SafetyStop(
-            f"run {unfinished[0].number} is not finished; --only would get in between",
-            hint="run the job without --only first, to its end",
+            f"run {unfinished[0].number} is not finished, so --only cannot be used",
+            hint="first finish that run: run the job without --only",
         )
 
 

@@ -1,4 +1,4 @@
-"""The parts of two schemas that a mapping uses, as plain data, and what in them became less than it was. Pure."""
+"""The parts of two schemas that a mapping uses, as plain data, and where they became narrower. Pure."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def used_of(crosswalk: Crosswalk, source: Schema, target: Schema) -> Json:
 
 
 def changes_between(known: Mapping[str, Json], now: Mapping[str, Json], *, lists: bool = True) -> Iterator[str]:
-    """In words, what is gone, means something else, or takes less. A field that only one of both uses is the mapping's
-    change, and what became wider is none. lists: compare them as well, both being of one mapping."""
+    """Sentences about what is gone, changed its meaning, or accepts less. A field that only one of both uses is a
+    mapping change; what became wider is not reported. lists: compare them too, because both are of the same mapping."""
     for side in ("source", "target"):
         before, after = known.get(side, {}), now[side]
         for kind, part, compare in KINDS:
@@ -107,12 +107,12 @@ def _target_lists(crosswalk: Crosswalk, target: Schema) -> dict[str, list[str]]:
 
 def _field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
     if before["kind"] != after["kind"]:
-        yield f" is {after['kind']}, it was {before['kind']}"
+        yield f" is {after['kind']}, previously {before['kind']}"
     if before["vocabulary"] != after["vocabulary"]:
         now, was = after["vocabulary"] or "no vocabulary", before["vocabulary"] or "none"
-        yield f" takes terms of {now}, it took those of {was}"
+        yield f" accepts terms of {now}, previously of {was}"
     if before["localized"] and not after["localized"]:
-        yield " has one language, it had several"
+        yield " has one language, previously several"
     if after.get("required") and not before.get("required"):
         yield " became required"
     yield from _shorter(before, after)
@@ -123,9 +123,9 @@ def _field_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> Ite
 
 def _vocabulary_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
     if after["closed"] and not before["closed"]:
-        yield " takes no new terms any more"
+        yield " no longer accepts new terms"
     if before["hierarchical"] and not after["hierarchical"]:
-        yield " is flat, it was a tree"
+        yield " is flat, previously a tree"
     yield from _shorter(before, after)
 
 
@@ -139,7 +139,7 @@ def _list_changes(side: str, before: Mapping[str, Json], after: Mapping[str, Jso
 def _shorter(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
     most, was = after.get("max_length"), before.get("max_length")
     if most is not None and (was is None or most < was):
-        yield f" takes {most} characters, it took {was if was is not None else 'any number'}"
+        yield f" accepts {most} characters, previously {was if was is not None else 'any number'}"
 
 
 KINDS = (("field", "fields", _field_changes), ("vocabulary", "vocabularies", _vocabulary_changes))
