@@ -15,6 +15,7 @@ Ts = TypeVarTuple("Ts")
 async def run_sync(call: Callable[[*Ts], T], *arguments: *Ts) -> T:
     """Its result. The call runs to its end even if the caller is cancelled, so that a descriptor is never closed while
     a thread writes to it. Not `anyio.to_thread`: its threads are out of reach of the virtual clock."""
+    future = asyncio.get_running_loop().run_in_executor(None, call, *arguments)
     with CancelScope(shield=True):
-        result = await asyncio.get_running_loop().run_in_executor(None, call, *arguments)
-    return result
+        await asyncio.wait((future,))
+    return future.result()
