@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -74,8 +75,9 @@ class Lifetimes:
 class Limits:
     """One service's numbers.
 
-    page: rows per listing page; reach: hits that a query can return; single_bytes: largest upload in one request;
-    largest_bytes: largest file; precision: of its timestamps; lag: how long its index may run behind;
+    page: rows per listing page; reach: hits that a query can return; split: rows above which a library is read in
+    several shards; single_bytes: largest upload in one request; largest_bytes: largest file; precision: of its
+    timestamps; lag: how long its index may run behind;
     member_batch: assets per membership call; filename: characters in a file name; dedup_window: how long the service
     may still silently delete a new asset or file as a duplicate, index lag included; processing_time: expected wait
     until a small upload is usable, used in estimates.
@@ -84,6 +86,7 @@ class Limits:
     page: int = 100
     pace: Pace = Pace()
     reach: int | None = None
+    split: int | None = None
     single_bytes: int | None = None
     parts: PartBounds | None = None
     largest_bytes: int | None = None
@@ -99,6 +102,15 @@ class Limits:
         False  # delta listings contain every asset, mostly as ids, so that a missing id means deletion
     )
     members_after_crawl: bool = False  # `members()` is cheaper once this connection has listed everything
+
+    @property
+    def hits(self) -> int:
+        """Hits a query can reach; where there is no end, more than any library has."""
+        return sys.maxsize if self.reach is None else self.reach
+
+    def parts_for(self, size: int) -> PartBounds | None:
+        """How a file of `size` bytes is cut; None: it is sent in one request."""
+        return None if size <= (self.single_bytes or 0) else self.parts
 
 
 @dataclass(frozen=True, slots=True)

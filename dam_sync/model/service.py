@@ -360,6 +360,7 @@ class Context:
     max_calls: int | None = None
     attempts: int | None = None  # maximum attempts of one call; None: the default of the client
     may_write: Callable[[], None] | None = None  # called before a call that may write; raises if it must not be sent
+    limits: Limits | None = None  # of this instance, if they differ from those of the connector
 
     def paced(self, pace: Pace) -> Pace:
         """The documented pace with the operator's overrides applied."""

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-import httpx
-
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
@@ -38,7 +36,6 @@ from tests.support.connected import Emulated, HastyClock, alike
 from tests.support.folders import InFolder
 from tests.support.profiles import FOLDER
 from tests.support.source import Source, generated
-from tests.support.typed import connected
 from tests.support.vault import MemoryVault
 
 BUDGET = 64 << 20
@@ -53,7 +50,6 @@ class Tenant(Emulated):
     wired: Wired
     spool: Path
     variant: str = ""
-    transport: httpx.AsyncBaseTransport | None = None
 
     def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
         """A new connection; `options` are added to those of the table, the rest goes into the Context."""
@@ -65,13 +61,11 @@ class Tenant(Emulated):
             {**self.wired.options, **second, **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),
-            transport=self.transport,
             vault=more.pop("vault", None) or MemoryVault(),
             budget=MemoryBudget(BUDGET),
             **more,
         )
-        self.connected.append(connected(self.kind, context))
-        return self.connected[-1]
+        return self.open(self.kind, context)
 
     @property
     def absent(self) -> frozenset[str]:

@@ -49,8 +49,10 @@ WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPL
 @pytest.fixture
 def parted(which: tuple[str, str], start: Start) -> Iterator[Tenant]:
     """A new tenant whose files go in parts from a few bytes on: what is in it is looked at again and again."""
-    with arrivals_noted(), small_parts(which[0]):
-        yield start(SCHEMA, **WIRED[which[0]].parted_emulated)
+    with arrivals_noted():
+        tenant = start(SCHEMA, **WIRED[which[0]].parted_emulated)
+        tenant.limits = small_parts(which[0])
+        yield tenant
 
 
 @dataclass

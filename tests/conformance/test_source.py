@@ -17,7 +17,9 @@ from dam_sync.model.service import Service, Shard, Window
 from tests.conformance.abilities import every_ability
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, crowd
 from tests.conformance.tenant import Tenant
+from tests.conformance.wiring import WIRED
 from tests.support.connected import EVERYTHING, entries
+from tests.support.parts import changed
 
 Fresh = Callable[..., Tenant]
 
@@ -264,12 +266,10 @@ async def test_shards_tell_how_many_rows_they_hold(fresh: Fresh) -> None:
 
 
 @pytest.mark.parametrize("apart", [timedelta(hours=7), timedelta(0)], ids=["spread", "at-once"])
-async def test_nothing_lies_beyond_the_reach(fresh: Fresh, monkeypatch: pytest.MonkeyPatch, apart: timedelta) -> None:
-    first = fresh(SCHEMA)
-    kind = first.wired
-    for name, number in kind.facts.items():
-        monkeypatch.setattr(f"dam_sync.services.{first.kind.name}.facts.{name}", number)
+async def test_nothing_lies_beyond_the_reach(fresh: Fresh, which: tuple[str, str], apart: timedelta) -> None:
+    kind = WIRED[which[0]]
     tenant = fresh(crowd(160, apart=apart), **kind.narrow_emulated)
+    tenant.limits = changed(which[0], **kind.limits)
     service = tenant.connect(read_only=True, options={**kind.lean, **kind.narrow})
     found = await by_shard(service)
     check_whole(tenant, found, crowded=not apart)

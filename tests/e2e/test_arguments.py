@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.services.a_hypermedia import facts
+from tests.support.parts import changed
 from tests.support.small import Small, hurry, photo, photos, small
 
 ASSETS = 3
@@ -73,9 +73,8 @@ def test_a_refused_command_leaves_no_run_that_bars_the_next(tmp_path: Path) -> N
         assert len(job.ends_complete()) == 4
 
 
-def test_a_run_that_listed_something_stays_and_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "PAGE", 2)
-    with small(tmp_path, photos(8)) as job:
+def test_a_run_that_listed_something_stays_and_is_resumed(tmp_path: Path) -> None:
+    with small(tmp_path, photos(8), limits={"a_hypermedia": changed("a_hypermedia", page=2)}) as job:
         job.ran("run", "--no-progress", "--limit", "1", code=8)
         job.credential("a_hypermedia", "wrong-word-of-mine")
         job.ran("run", "--no-progress", code=7)

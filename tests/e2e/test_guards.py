@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.services.a_hypermedia import facts
+from tests.support.parts import changed
 from tests.support.small import SOURCE, TARGET, TOKEN, Ran, Small, hurry, photo, photos, small
 from tests.support.tenants import CREDENTIALS
 
@@ -286,10 +286,9 @@ def deleting(job: Small, at: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize("deleted", [1, 2])
-def test_a_listing_that_lacks_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deleted: int) -> None:
+def test_a_listing_that_lacks_rows(tmp_path: Path, deleted: int) -> None:
     """It is read once more; when it lacks rows again the run stops, and the next one begins the listing anew."""
-    monkeypatch.setattr(facts, "PAGE", 5)
-    with small(tmp_path, photos(16)) as job:
+    with small(tmp_path, photos(16), limits={"a_hypermedia": changed("a_hypermedia", page=5)}) as job:
         job.edit("target:\n", '  options: {keyset: "off"}\ntarget:\n')
         deleting(job, (6, 9)[:deleted])
         if deleted == 2:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dam_sync.engine.retrying import MOST_RUNS
-from dam_sync.services.e_profiles import facts
+from tests.support.parts import changed
 from tests.support.small import hurry, photo, photos, small
 
 FILES = "GET /medias/domain1/media8/*"
@@ -42,12 +42,10 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("more", UNFIT.values(), ids=UNFIT)
-def test_no_term_and_no_container_is_made_for_what_is_parked(
-    tmp_path: Path, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(facts, "FORM_BYTES", 5_000)
+def test_no_term_and_no_container_is_made_for_what_is_parked(tmp_path: Path, more: dict[str, Any]) -> None:
+    limits = {"e_profiles": changed("e_profiles", largest_bytes=5_000)}
     options = "version_policy: file_only, index_lag: 1, chunked: 'off'"
-    with small(tmp_path, [apart(1, **more), photo(2)], source=[term(1)], options=options) as job:
+    with small(tmp_path, [apart(1, **more), photo(2)], source=[term(1)], limits=limits, options=options) as job:
         plan = job.ran("plan", "--json", "--no-progress", code=0).data
         report = job.run(code=4).data
         assert (report["counts"]["created"], report["counts"]["parked"]) == (1, 1)

@@ -23,7 +23,7 @@ from dam_sync.services import discover
 from tests.support import small
 from tests.support.exposure import ACCEPTED
 from tests.support.folders import FolderTenant, Side, side_of
-from tests.support.parts import small_parts
+from tests.support.parts import limited, small_parts
 from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.tenants import Pair, Tenant, emulated
 
@@ -47,9 +47,11 @@ def any_pair(
 ) -> Iterator[Pair]:
     """Both tenants for as long as the block runs, with a job between them; files of `large_for(target)` bytes go to the
     target in parts."""
-    with hurried(), small_parts(target), tenant_of(source, library) as first, receiver_of(target, empty) as second:
+    with hurried(), tenant_of(source, library) as first, receiver_of(target, empty) as second:
         into = side_of(target, second, profile_of(target).parted)
-        yield joined(folder, side_of(source, first, asked_of(source)), into, (first, second), marker, **more)
+        pair = joined(folder, side_of(source, first, asked_of(source)), into, (first, second), marker, **more)
+        pair.connectors = limited({target: small_parts(target)})
+        yield pair
 
 
 def asked_of(source: str) -> dict[str, str]:
@@ -124,17 +126,18 @@ def name_relations(pair: Pair, kinds: Mapping[str, str]) -> None:
 
 def planned(pair: Pair) -> dict[str, Any]:
     """The report of a plan, made in this process."""
-    return asyncio.run(plan_job(pair.job, small.options())).as_json()
+    return asyncio.run(plan_job(pair.job, small.options(connectors=pair.connectors))).as_json()
 
 
 def ran(pair: Pair) -> dict[str, Any]:
     """The report of a run, made in this process."""
-    return asyncio.run(run_job(pair.job, small.options())).as_json()
+    return asyncio.run(run_job(pair.job, small.options(connectors=pair.connectors))).as_json()
 
 
 def verified(pair: Pair) -> dict[str, Any]:
     """The verdict of a verification, made in this process."""
-    return asyncio.run(verify_job(pair.job, small.options(), "fields", "100%")).as_json()["verdict"]
+    options = small.options(connectors=pair.connectors)
+    return asyncio.run(verify_job(pair.job, options, "fields", "100%")).as_json()["verdict"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
+
+import httpx
 
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import catalogue_of
@@ -19,8 +21,11 @@ from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.asset import AssetId, Entry, FileRef
-from dam_sync.model.service import Service, Window
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Connector, Context, Service, Window
 from dam_sync.model.values import Json
+from tests.support.altered import AlteredTransport
+from tests.support.typed import connected
 
 EVERYTHING = Window()
 
@@ -86,6 +91,18 @@ class Emulated:
     world: Environment
     faults: Faults
     connected: list[Service] = field(default_factory=list, kw_only=True)
+    limits: Limits | None = field(default=None, kw_only=True)
+    service: type[Service] | None = field(default=None, kw_only=True)
+    transport: httpx.AsyncBaseTransport | None = field(default=None, kw_only=True)
+
+    def open(self, connector: Connector, context: Context) -> Service:
+        """A new connection, with the limits, the class of the service and the transport of this test, where it has any
+        of its own."""
+        own = self.service
+        connector = connector if own is None else replace(connector, service=lambda: own)
+        given = replace(context, limits=self.limits, transport=self.transport)
+        self.connected.append(connected(connector, given))
+        return self.connected[-1]
 
     def truth(self) -> dict[AssetId, Json]:
         """Every asset there is, by id."""
@@ -107,6 +124,8 @@ class Emulated:
         for service in self.connected:
             await service.close()
         self.connected.clear()
+        if isinstance(self.transport, AlteredTransport):
+            await self.transport.aclose()
 
     async def stop(self) -> None:
         """Disconnect, and serve no longer."""

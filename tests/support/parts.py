@@ -1,31 +1,46 @@
-"""A service whose files go in parts from a few bytes on, so that a test can look at every part."""
+"""Services with limits of a test's own: files that go in parts from a few bytes on, short pages, a small reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from importlib import import_module
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
-import pytest
-
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Connector, Context, Service
+from dam_sync.services import discover
 from tests.support.profiles import profile_of
 
 
-@contextmanager
-def small_parts(kind: str) -> Iterator[None]:
-    """The numbers of the adapter's `facts` that say how large parts are, as small as its Trial says."""
-    facts, part = import_module(f"dam_sync.services.{kind}.facts"), profile_of(kind).part
-    if facts.LIMITS.parts is None:
-        yield
-        return
-    bounds = replace(facts.LIMITS.parts, preferred=part, least=part, most=part)
-    small = {
-        **dict.fromkeys(("SINGLE_BYTES", "CHUNK_BYTES", "PART_BYTES"), part),
-        "BOUNDS": bounds,
-        "LIMITS": replace(facts.LIMITS, single_bytes=part, parts=bounds),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name in small.keys() & vars(facts).keys():
-            patch.setattr(facts, name, small[name])
-        yield
+@dataclass(frozen=True, slots=True)
+class LimitedConnector(Connector):
+    """A connector whose connections have other limits than it says itself."""
+
+    limits: Limits | None = None
+
+    def connect(self, context: Context) -> Service:
+        """The service, connected."""
+        return Connector.connect(self, replace(context, limits=self.limits))
+
+
+def limited(
+    limits: Mapping[str, Limits | None], connectors: Mapping[str, Connector] | None = None
+) -> dict[str, Connector]:
+    """All connectors; those of these kinds with these limits."""
+    found = dict(connectors or discover())
+    for kind, given in limits.items():
+        same = {each.name: getattr(found[kind], each.name) for each in fields(Connector)}
+        found[kind] = LimitedConnector(**same, limits=given)
+    return found
+
+
+def small_parts(kind: str) -> Limits | None:
+    """The limits of a service that takes parts, as small as its profile says; None for one that takes none."""
+    limits, part = discover()[kind].capabilities.limits, profile_of(kind).part
+    if limits.parts is None:
+        return None
+    return replace(limits, single_bytes=part, parts=replace(limits.parts, preferred=part, least=part, most=part))
+
+
+def changed(kind: str, **numbers: int) -> Limits:
+    """The limits of a service, but for these numbers."""
+    return replace(discover()[kind].capabilities.limits, **numbers)

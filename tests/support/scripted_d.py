@@ -13,10 +13,12 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from dam_sync.model.asset import Draft, Marker
+from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context, Service
 from dam_sync.services.d_templates import CONNECTOR
 from tests.support.raw_server import RawServer, Said, Seen, said
@@ -441,11 +443,15 @@ class Opened:
     def __init__(self, script: ScriptedD) -> None:
         self.script = script
         self.connected: list[Service] = []
+        self.limits: Limits | None = None
+        self.service: type[Service] | None = None
 
     def connect(self, auth: Mapping[str, str] = AUTH, *, vault: Any = None, **options: Any) -> Service:
         """A new connection."""
         context = Context(self.script.url, auth, options, clock=self.script.clock, vault=vault)
-        self.connected.append(connected(CONNECTOR, context))
+        context, own = replace(context, limits=self.limits), self.service
+        connector = CONNECTOR if own is None else replace(CONNECTOR, service=lambda: own)
+        self.connected.append(connected(connector, context))
         return self.connected[-1]
 
 

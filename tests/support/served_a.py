@@ -13,7 +13,6 @@ from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services.a_hypermedia import CONNECTOR
 from tests.support.connected import Emulated, serving_of
-from tests.support.typed import connected
 
 PASSWORD = {"flow": "basic", "login": "dam-sync", "password": "secret-a"}
 
@@ -126,8 +125,7 @@ class Tenant(Emulated):
         context = Context(
             self.served.url, auth, given, clock=clock or QuickClock(), read_only=read_only, max_calls=max_calls
         )
-        self.connected.append(connected(CONNECTOR, context))
-        return self.connected[-1]
+        return self.open(CONNECTOR, context)
 
 
 Open = Callable[..., Tenant]

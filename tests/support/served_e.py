@@ -21,7 +21,6 @@ from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, Emulated, HastyClock, serving_of
 from tests.support.journal import MemoryJournal
-from tests.support.typed import connected
 from tests.support.vault import MemoryVault
 
 TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
@@ -96,8 +95,7 @@ class Tenant(Emulated):
             vault=self.vault,
             read_only=read_only,
         )
-        self.connected.append(connected(CONNECTOR, context))
-        return self.connected[-1]
+        return self.open(CONNECTOR, context)
 
 
 Open = Callable[..., Tenant]

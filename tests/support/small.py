@@ -24,7 +24,10 @@ from dam_sync.cli import cli
 from dam_sync.emulators.kit.faults import Fault
 from dam_sync.emulators.kit.library import schema_records, target_records
 from dam_sync.model.clock import Clock, SystemClock
+from dam_sync.model.limits import Limits
+from dam_sync.model.service import Connector
 from dam_sync.store import runs
+from tests.support.parts import limited
 from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
@@ -146,11 +149,13 @@ class Small:
 
     pair: Pair
     secrets: tuple[str, ...] = SECRETS
+    connectors: Mapping[str, Connector] | None = None
 
     def ran(self, verb: str, *options: str, code: int) -> Ran:
         """A command in this process, whose exit code must be `code`."""
         set_right()
-        result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options], obj={"clock": CLOCK})
+        given = {"clock": CLOCK, "connectors": self.connectors}
+        result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options], obj=given)
         structlog.reset_defaults()
         return self.looked_through(Ran(result.exit_code, result.stdout, result.stderr), code)
 
@@ -270,10 +275,11 @@ def small(
     mapping: Sequence[tuple[str, str]] = (),
     source: Sequence[Record] = (),
     target: Sequence[Record] = (),
+    limits: Mapping[str, Limits | None] | None = None,
     **options: Any,
 ) -> Iterator[Small]:
     """Two tenants with the made-up museum's schemas. `mapping`: what to replace in the demonstration's mapping;
-    `source` and `target`: more records of their catalogues; the options are those of `pair`."""
+    `source` and `target`: more records of their catalogues; limits: of services; the options are those of `pair`."""
     text = MAPPING.read_text(encoding="utf-8")
     for old, new in mapping:
         assert old in text, old
@@ -284,4 +290,4 @@ def small(
     rows = [*schema_records(), *source, *(photos() if assets is None else assets)]
     options = {"source_options": {"lag": 0.0}, "target_options": {"lag": 0.0}, **options}
     with pair(folder, rows, [*target_records(), *target], path, **options) as joined:
-        yield Small(joined)
+        yield Small(joined, connectors=limited(limits) if limits else None)

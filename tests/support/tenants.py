@@ -19,6 +19,7 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
+from dam_sync.model.service import Connector
 
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
@@ -99,13 +100,15 @@ def alone(*arguments: str) -> Completed:
 
 @dataclass
 class Pair:
-    """A source, a target, and the job file that joins them. command: how a command is run."""
+    """A source, a target, and the job file that joins them. command: how a command is run; connectors: of the
+    commands in this process, where they are not the installed ones."""
 
     source: Tenant
     target: Tenant
     job: Path
     folder: Path
     command: Command = alone
+    connectors: Mapping[str, Connector] | None = None
 
     def cli(self, *arguments: str, check: int | None = 0) -> Completed:
         done = self.command(*arguments)

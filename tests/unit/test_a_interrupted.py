@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft
 from dam_sync.model.errors import DamSyncError, Disposition, Rejected, SessionGone, Transient
+from dam_sync.model.limits import PartBounds
 from dam_sync.model.service import Service
+from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from tests.support.connected import Bytes, HastyClock
 from tests.support.interrupted import Breaking
@@ -23,11 +26,16 @@ SCRIPT = "PUT /api/dam/files/*"
 
 
 @pytest.fixture
-async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Open]:
-    monkeypatch.setattr(facts, "SINGLE_BYTES", CHUNK)
-    monkeypatch.setattr(facts, "CHUNK_BYTES", CHUNK)
+async def opened() -> AsyncIterator[Open]:
+    limits = replace(facts.LIMITS, single_bytes=CHUNK, parts=PartBounds(CHUNK, CHUNK))
     async with serving() as start:
-        yield start
+
+        def begin(*records: Json, **options: Json) -> Tenant:
+            tenant = start(*records, **options)
+            tenant.limits = limits
+            return tenant
+
+        yield begin
 
 
 def connect(tenant: Tenant, auth: Any = PASSWORD) -> Service:

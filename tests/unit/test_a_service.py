@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
@@ -16,12 +17,13 @@ from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Window
 from dam_sync.model.values import GeoPoint, Localized, Person
-from dam_sync.services.a_hypermedia import CONNECTOR, facts
+from dam_sync.services.a_hypermedia import CONNECTOR
 from dam_sync.services.a_hypermedia.api.client import authenticator_of
 from dam_sync.services.a_hypermedia.api.hal import embedded
-from dam_sync.services.a_hypermedia.api.search import MediaSearch, Query, SearchPage
+from tests.support.altered import AlteredTransport
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
+from tests.support.parts import changed
 from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving
 from tests.support.typed import typed
 
@@ -173,10 +175,8 @@ async def test_without_a_keyset_pages_are_read(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("dated", [True, False])
-async def test_a_library_beyond_the_reach_is_cut(opened: Open, monkeypatch: pytest.MonkeyPatch, dated: bool) -> None:
+async def test_a_library_beyond_the_reach_is_cut(opened: Open, dated: bool) -> None:
     """By date where the dates differ, by folder within a second that holds too many."""
-    monkeypatch.setattr(facts, "PAGE", 10)
-    monkeypatch.setattr(facts, "REACH", 40)
     records = []
     for number in range(1, 121):
         when = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=7 * number if dated else 0)
@@ -185,6 +185,7 @@ async def test_a_library_beyond_the_reach_is_cut(opened: Open, monkeypatch: pyte
         records.append(asset(number, imported_at=when.isoformat(), placements=places))
     boxes = [{"record": "container", "kind": "folder", "path": [f"Box {number}"]} for number in (1, 2, 3)]
     tenant = opened(*boxes, *records, window=40)
+    tenant.limits = changed("a_hypermedia", page=10, reach=40)
     service = tenant.connect(keyset="off")
     shards = [shard async for shard in service.shards(Window())]
     assert len(shards) >= 4
@@ -215,19 +216,19 @@ async def test_a_rich_search_saves_the_single_reads(opened: Open) -> None:
     assert [tenant.truth()[identity]["catalogue_id"] for identity in thin] == ["1"]  # has versions and links
 
 
-async def test_a_row_that_one_language_lacks_is_read_by_itself(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+class LosingTransport(AlteredTransport):
+    """Searches in French lack their first row."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        is_french = request.headers.get("accept-language") == "fr" and "/search/" in request.url.path
+        if is_french and (rows := embedded(body, "media")):
+            body["_embedded"]["media"] = rows[1:]
+        return body
+
+
+async def test_a_row_that_one_language_lacks_is_read_by_itself(opened: Open) -> None:
     tenant = opened(asset(2), asset(3), rich_search=True)
-    search = MediaSearch.search
-
-    async def losing(
-        self: MediaSearch, query: Query, road: str = "media-search", language: str = "", **more: Any
-    ) -> SearchPage:
-        found = await search(self, query, road, language, **more)
-        if language == "fr" and embedded(found.body, "media"):
-            found.body["_embedded"]["media"].pop(0)
-        return found
-
-    monkeypatch.setattr(MediaSearch, "search", losing)
+    tenant.transport = LosingTransport()
     service = tenant.connect()
     gone, kept = await entries(service)
     assert gone.asset is None

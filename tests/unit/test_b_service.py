@@ -16,6 +16,7 @@ from dam_sync.model.errors import Conflict, ContractBroken, Denied, InvalidValue
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.service import DocumentsService
 from dam_sync.services.b_documents.target import create_once
 from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import SCHEMA, asset
@@ -214,14 +215,21 @@ async def test_a_folder_and_a_collection_of_one_name_are_two(tenant: Tenant) -> 
     assert collection in (await service.fetch(tenant.of_catalogue(2))).placements
 
 
+SMALL = replace(facts.LIMITS, single_bytes=1000, parts=replace(facts.BOUNDS, preferred=1000, at_once=1))
+
+
+class QuickServlet(DocumentsService):
+    """Asks the servlet for small files too."""
+
+    most_by_blob = 100
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(tenant: Tenant) -> None:
     """The service answers 500 to a chunk it has."""
-    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
-    bounds = replace(facts.BOUNDS, preferred=1000, at_once=1)
-    monkeypatch.setattr(facts, "BOUNDS", bounds)
+    tenant.limits = SMALL
     service = tenant.connect()
     await service.schema()
     tenant.fail({"match": "POST /api/v1/upload/*/0", "nth": 2, "do": "reset_after"})
@@ -234,10 +242,9 @@ async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(tenant: Tenant, m
 
 
 @pytest.mark.parametrize("blow_at", range(4, 16))
-async def test_chunks_go_on_in_another_process(tenant: Tenant, monkeypatch: pytest.MonkeyPatch, blow_at: int) -> None:
+async def test_chunks_go_on_in_another_process(tenant: Tenant, blow_at: int) -> None:
     """What the server holds is not sent again, whether or not we could note it."""
-    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
-    monkeypatch.setattr(facts, "BOUNDS", replace(facts.BOUNDS, preferred=1000, at_once=1))
+    tenant.limits = SMALL
     wanted, journal = draft(f"resumed-{blow_at}"), MemoryJournal(blow_at)
     await tenant.connect().schema()
     with tenant.costs() as spent:
@@ -262,9 +269,9 @@ async def test_behind_the_last_byte_nothing_is_asked(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("variant", ["", "login_redirect"])
-async def test_large_files_come_from_the_servlet(start: Start, monkeypatch: pytest.MonkeyPatch, variant: str) -> None:
-    monkeypatch.setattr(facts, "SERVLET_BYTES", 100)
+async def test_large_files_come_from_the_servlet(start: Start, variant: str) -> None:
     tenant = start(variant=variant)
+    tenant.service = QuickServlet
     service = tenant.connect(read_only=True)
     file = (await service.fetch(tenant.of_catalogue(1))).versions[0]
     assert len(await body(service, file)) == file.size

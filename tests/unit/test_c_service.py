@@ -32,6 +32,7 @@ from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
+from tests.support.parts import changed
 from tests.support.vault import MemoryVault
 
 LATER = {"readiness": "later"}
@@ -287,14 +288,14 @@ async def test_a_deletion_while_listing_hides_no_other_asset(start: Start) -> No
     assert set(found.values()) == {1}
 
 
-async def test_a_section_beyond_reach_is_cut_by_day_and_second(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "REACH", 10)
+async def test_a_section_beyond_reach_is_cut_by_day_and_second(start: Start) -> None:
     at = datetime(2024, 3, 1, 12, tzinfo=UTC)
     rows = []
     for number in range(1, 31):
         moment = (at + timedelta(minutes=number if number < 20 else number * 1000)).isoformat().replace("+00:00", "Z")
         rows.append(asset(number, versions=[], created_at=moment, imported_at=moment, changed_at=moment))
     tenant = start([*SCHEMA, *rows], result_window=10)
+    tenant.limits = changed(tenant.kind.name, reach=10)
     tenant.advance(60)
     service = tenant.connect(read_only=True, options={"page": 10})
     shards = [shard async for shard in service.shards(Window())]
@@ -304,14 +305,14 @@ async def test_a_section_beyond_reach_is_cut_by_day_and_second(start: Start, mon
     assert set(found.values()) == {1}
 
 
-async def test_a_delta_beyond_reach_is_read_by_sections(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_delta_beyond_reach_is_read_by_sections(start: Start) -> None:
     tenant = start()
     service = tenant.connect(read_only=True)
     since = datetime(2024, 3, 1, 14, 30, tzinfo=UTC)
     few = {entry.id for entry in await entries(service, Window(since=since + facts.OVERLAP))}
     assert 0 < len(few) < len(tenant.shown())
-    monkeypatch.setattr(facts, "REACH", 3)
-    many = {entry.id for entry in await entries(service, Window(since=since + facts.OVERLAP))}
+    tenant.limits = changed(tenant.kind.name, reach=3)
+    many = {entry.id for entry in await entries(tenant.connect(read_only=True), Window(since=since + facts.OVERLAP))}
     assert many == few
 
 

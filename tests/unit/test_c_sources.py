@@ -13,8 +13,10 @@ from dam_sync.model.asset import AssetId, Entry, Patch
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Service, Window
 from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
+from tests.support.parts import changed
 
 Start = Callable[..., Tenant]
 ON = {"public_links": "on"}
@@ -88,14 +90,24 @@ async def test_an_account_without_a_cdn_has_no_links(start: Start) -> None:
 # -- relations that lists keep to themselves -------------------------------------------------------------------------
 
 
+class Unclear(BrandLibraryService):
+    """Believes no count of a moment ago."""
+
+    clearly = 0.0
+
+
+class ShortPages(BrandLibraryService):
+    """Lists ids by two, and asks for one asset at most by its id."""
+
+    long_page = 2
+    asked_singly = 1
+
+
 @pytest.mark.parametrize("variant", ["", "section_files", "messy", "no_empties"])
-async def test_relations_that_a_list_leaves_out_are_read_singly(
-    start: Start, monkeypatch: pytest.MonkeyPatch, variant: str
-) -> None:
+async def test_relations_that_a_list_leaves_out_are_read_singly(start: Start, variant: str) -> None:
     """A list may honour some includes alone, or name rows that it does not include: nothing of them is lost."""
-    monkeypatch.setattr(facts, "REACH", 6)
-    monkeypatch.setattr(facts, "CLEARLY", 0.0)
     tenant = start(variant=variant)
+    tenant.limits, tenant.service = changed(tenant.kind.name, reach=6), Unclear
     service = tenant.connect(read_only=True)
     await service.probe()
     found = await listed_by(service)
@@ -129,13 +141,9 @@ async def test_what_is_gone_is_told_by_few_calls(start: Start) -> None:
     assert await gone(service, ids[:2]) == {ids[0]}, "few are asked for one by one"
 
 
-async def test_what_lies_behind_the_reach_is_found_by_its_section(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(facts, "LONG_PAGE", 2)
-    monkeypatch.setattr(facts, "REACH", 4)
-    monkeypatch.setattr(facts, "ASKED_SINGLY", 1)
+async def test_what_lies_behind_the_reach_is_found_by_its_section(start: Start) -> None:
     tenant = start()
+    tenant.limits, tenant.service = changed(tenant.kind.name, reach=4), ShortPages
     ids = published(tenant)
     service = tenant.connect(read_only=True)
     await service.probe()

@@ -18,6 +18,7 @@ from dam_sync.emulators.d_templates.options import Options
 from dam_sync.model.asset import Draft, Marker, Rights
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.service import TemplatesService
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, started
 from tests.support.emulated_d import Api, library, schema_rows, served
@@ -118,15 +119,19 @@ def test_upload_links_live_a_day_and_download_links_20_seconds() -> None:
     assert timedelta(seconds=86_400) > facts.UPLOAD_LIFE
 
 
+class SmallCollections(TemplatesService):
+    """Takes collections of two."""
+
+    collection_most = 2
+
+
 @pytest.mark.parametrize("variant", ["", "older"])
-async def test_a_collection_has_at_most_4999_members(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
-) -> None:
+async def test_a_collection_has_at_most_4999_members(tmp_path: Path, variant: str) -> None:
     """The service refuses what is too much; where the whole list is written, it is refused before."""
     assert Options().members == facts.COLLECTION_MOST == 4_999
-    monkeypatch.setattr(facts, "COLLECTION_MOST", 2)
     tenant = started("d_templates", [*SCHEMA, *(asset(n) for n in (1, 2, 3))], tmp_path, members=2, variant=variant)
     try:
+        tenant.service = SmallCollections
         service = tenant.connect()
         collection = await service.ensure_container("collection", ("Full",))
         every = [tenant.of_catalogue(number) for number in (1, 2, 3)]

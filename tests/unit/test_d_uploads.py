@@ -18,6 +18,8 @@ from tests.support.raw_server import Said, Seen
 from tests.support.scripted_d import Opened, draft, scripted
 from tests.support.vault import MemoryVault
 
+SMALL = replace(facts.LIMITS, single_bytes=1000, parts=PartBounds(1000, 1000, 1000, 10, 1))
+
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Opened]:
@@ -121,11 +123,10 @@ async def test_links_that_end_as_soon_as_they_are_made_are_a_refusal(opened: Ope
 
 
 async def test_parts_that_the_store_refuses_leave_one_record_in_the_bin(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: Opened,
 ) -> None:
     opened.script.part, opened.script.refusal = 1000, (400, "InvalidArgument")
-    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
-    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    opened.limits = SMALL
     content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     with pytest.raises(Rejected) as caught:
         await opened.connect(vault=MemoryVault()).create(draft(), content, MemoryJournal())
@@ -137,8 +138,7 @@ async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened.script.part = 1000
-    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
-    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    opened.limits = SMALL
     monkeypatch.setattr(opened.script, "_complete", lambda body: d.said({"status": "error", "message": "Nope"}, 400))
     content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     with pytest.raises(Rejected, match="Nope"):
@@ -148,12 +148,9 @@ async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
 
 @pytest.mark.parametrize("kept", [True, False], ids=["links kept", "links lost"])
 @pytest.mark.parametrize("blow_at", range(4, 16, 2))
-async def test_a_large_upload_goes_on_where_its_links_were_kept(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, kept: bool, blow_at: int
-) -> None:
+async def test_a_large_upload_goes_on_where_its_links_were_kept(opened: Opened, kept: bool, blow_at: int) -> None:
     opened.script.part = 1000
-    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
-    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+    opened.limits = SMALL
     vault, journal, content = (
         MemoryVault(),
         MemoryJournal(blow_at),

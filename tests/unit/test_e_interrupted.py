@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulators.e_profiles.options import Options
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, SessionGone, Transient
 from dam_sync.model.limits import PartBounds
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Service
+from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import content_of
@@ -30,13 +30,16 @@ START = "POST /v2/uploads/chunks/start"
 
 
 @pytest.fixture(params=[1, 4], ids=["in-sequence", "four-at-once"])
-async def opened(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> AsyncIterator[Open]:
+async def opened(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     bounds = PartBounds(preferred=CHUNK, least=CHUNK, most=CHUNK, count=10_000, at_once=request.param)
-    monkeypatch.setattr(facts, "SINGLE_BYTES", CHUNK)
-    monkeypatch.setattr(facts, "LIMITS", replace(facts.LIMITS, single_bytes=CHUNK, parts=bounds))
-    monkeypatch.setattr(Options, "chunk_least", property(lambda _: CHUNK))
     async with serving() as start:
-        yield start
+
+        def begin(*records: Json, **options: Json) -> Tenant:
+            tenant = start(*records, **{"megabyte": CHUNK // 5, **options})  # chunks have five at least
+            tenant.limits = replace(facts.LIMITS, single_bytes=CHUNK, parts=bounds)
+            return tenant
+
+        yield begin
 
 
 async def create(tenant: Tenant, content: Breaking, journal: MemoryJournal, auth: dict[str, str] = TOKEN) -> AssetId:

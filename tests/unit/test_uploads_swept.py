@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,11 @@ async def nowhere(text: str) -> bool:
 
 @pytest.fixture
 async def tenant(tmp_path: Path) -> AsyncIterator[Tenant]:
-    with small_parts(C):
-        one = started(C, SCHEMA, tmp_path)
-        yield one
-        await one.disconnect()
-        one.served.stop()
+    one = started(C, SCHEMA, tmp_path)
+    one.limits = small_parts(C)
+    yield one
+    await one.disconnect()
+    one.served.stop()
 
 
 def connected(tenant: Tenant, vault: MemoryVault) -> Service:
@@ -90,10 +91,9 @@ async def test_a_session_that_work_goes_on_with_is_left_open(tenant: Tenant) -> 
 
 
 @pytest.fixture
-async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opened]:
-    monkeypatch.setattr(facts, "SINGLE_BYTES", 1000)
-    monkeypatch.setattr(facts, "BOUNDS", PartBounds(1000, 1000, 1000, 10, 1))
+async def opened() -> AsyncIterator[Opened]:
     async with scripted() as one:
+        one.limits = replace(facts.LIMITS, single_bytes=1000, parts=PartBounds(1000, 1000, 1000, 10, 1))
         one.script.part = 1000
         yield one
 

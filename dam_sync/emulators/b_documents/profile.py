@@ -56,7 +56,7 @@ TRIAL = Profile(
     ),
     opening=1,
     lean={"relations": ""},
-    facts={"PAGE": 20, "SPLIT": 50},
+    limits={"page": 20, "split": 50},
     plays={
         "P* /api/v1/id/{id}": ("play:conflict", "play:rollback", "play:crash", "play:restart", "play:dropped"),
         "POST /api/v1/automation/Document.*": ("play:conflict", "play:rollback", "play:slow:31"),

@@ -29,8 +29,8 @@ class Profile:
     relation: a kind of relation it has, where not any will do. opening: API calls that opening a file costs. second:
     options of the adapter under the second reading. readings: variants of the emulator that are not part of `second`
     and that the adapter must pass as well. fitting: options of the adapter that fit the emulator whatever it holds.
-    lean: options that leave out calls for each row. facts: numbers of the adapter's `facts` made small, so that a
-    listing's reach can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the
+    lean: options that leave out calls for each row. limits: those of a connection made small, so that a listing's
+    reach can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the
     adapter and of the emulator (`demo_emulated`) for `make demo`. part: bytes of a part, where tests upload a file in
     parts that are made small; parted, parted_emulated: options that go with it. uses_up: the step that records which
     uploaded file a create may have used up, so that another sends it anew. plays: what the emulator plays of its own
@@ -55,7 +55,7 @@ class Profile:
     readings: Sequence[str] = ()
     fitting: Mapping[str, Any] = field(default_factory=dict)
     lean: Mapping[str, Any] = field(default_factory=dict)
-    facts: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
     narrow: Mapping[str, Any] = field(default_factory=dict)
     narrow_emulated: Mapping[str, Any] = field(default_factory=dict)
     demo: Mapping[str, Any] = field(default_factory=dict)

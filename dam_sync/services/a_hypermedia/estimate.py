@@ -180,8 +180,9 @@ class HypermediaEstimate(MediaFinder):
         chunks = entry is None or entry.has(facts.CHUNKS)
         if size > largest(chunks):
             raise TooLarge(f"the service does not take {size} bytes")
-        parts = -(-size // facts.CHUNK_BYTES) if chunks and size > facts.SINGLE_BYTES else 0
-        return one("POST", "files") + one("PUT", "files", "/{fileId}", parts)
+        bounds = self._api.limits.parts_for(size) if chunks else None
+        parts = bounds.split(size) if bounds else ()
+        return one("POST", "files") + one("PUT", "files", "/{fileId}", len(parts))
 
     def _term_calls(self, term: Term) -> Calls:
         locales = self._tenant.locales.now or ("en",)

@@ -23,7 +23,6 @@ from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
 TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms read back when they are first used
-_AT_ONCE = facts.LIMITS.pace.at_once
 
 
 class HypermediaTaxonomy(HypermediaBase):
@@ -40,10 +39,10 @@ class HypermediaTaxonomy(HypermediaBase):
             for item in await self._tenant.lookup(root):
                 yield Term(member_text(item, "title"), wanted_id(item), (member_text(item, "title"),))
             return
-        waiting = [Term("", root)]
+        waiting, at_once = [Term("", root)], self.limits.pace.at_once
         seen = {root}
         while waiting:
-            chunk, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+            chunk, waiting = waiting[:at_once], waiting[at_once:]
             for family in await self._families(chunk):
                 for term in family:
                     if term.id not in seen:

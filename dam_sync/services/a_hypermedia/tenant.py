@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from typing import ClassVar
 
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
@@ -15,14 +14,13 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.client import client_of
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
-from dam_sync.services.a_hypermedia.api.hal import Rels, embedded, link, tail, wanted_id
+from dam_sync.services.a_hypermedia.api.hal import embedded, link, tail, wanted_id
 from dam_sync.services.a_hypermedia.api.search import MediaSearch
 from dam_sync.services.a_hypermedia.codec.fields import Offer, status_names
 from dam_sync.services.a_hypermedia.codec.forms import MediaForms, bare_lists, field_of, forms_of, with_choices
 from dam_sync.services.a_hypermedia.codec.wire import MediaDecodeContext, Status, folder_ids, status_of
-from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
+from dam_sync.services.a_hypermedia.options import HypermediaOptions
 from dam_sync.services.a_hypermedia.target.proofs import Proofs
 from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
@@ -124,9 +122,9 @@ class HypermediaTenant:
         """The whole tree, one call per folder with children (wire A 5.4); parents before children."""
         found: dict[str, tuple[str, ...]] = {}
         fresh, self._walked = self._walked, True
-        waiting = [""]
+        waiting, at_once = [""], self._api.limits.pace.at_once
         while waiting:
-            chunk, waiting = waiting[: facts.LIMITS.pace.at_once], waiting[facts.LIMITS.pace.at_once :]
+            chunk, waiting = waiting[:at_once], waiting[at_once:]
             nodes = await gather_or_raise([self._node(parent, fresh) for parent in chunk])
             for parent, node in zip(chunk, nodes, strict=True):
                 for child in embedded(node, "child"):
@@ -195,13 +193,10 @@ class HypermediaBase(HttpService):
 
     def __init__(self, context: Context) -> None:
         """No call is made yet. Raises ConfigError."""
-        self._client = client_of(context)
         options: HypermediaOptions = context.options
         self._options = options
-        self.limits = replace(facts.LIMITS, lag=timedelta(seconds=options.index_lag))
-        rels = Rels(options.relation_prefix, options.header_prefix)
-        signed = isinstance(context.auth, HypermediaSignedToken)
-        self._api = api = HypermediaApi(self._client, context.base_url, rels, context.clock, signed=signed)
+        self._api = api = HypermediaApi(context)
+        self.limits = api.limits
         self._tenant = HypermediaTenant(api, options)
         self._media_search = MediaSearch(api)
         self._uploads = HypermediaUploads(api, context.budget)
@@ -210,7 +205,7 @@ class HypermediaBase(HttpService):
     @property
     def client(self) -> Client:
         """What sends the requests."""
-        return self._client
+        return self._api.client
 
 
 def served_language(headers: Mapping[str, str]) -> str:

@@ -33,11 +33,11 @@ class HypermediaUploads:
         Raises TooLarge, SessionGone when the descriptor ended meanwhile.
         """
         await self.check(content)
-        if content.size <= facts.SINGLE_BYTES or not await self._takes_chunks():
-            handle = await send_single(content, self._single, journal, name, ttl=facts.UPLOAD_LIFE)
+        bounds, keep = self._api.limits.parts_for(content.size), facts.UPLOAD_LIFE
+        if bounds is None or not await self._takes_chunks():
+            handle = await send_single(content, self._single, journal, name, ttl=keep)
         else:
-            wire = Ranges(self._api, content)
-            step, keep = facts.CHUNK_BYTES, facts.UPLOAD_LIFE
+            wire, step = Ranges(self._api, content), bounds.preferred
             handle = await send_ranges(content, wire, step, journal, name, budget=self._budget, ttl=keep)
         return str(handle["path"])
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
+from dam_sync.model.limits import Limits
 from dam_sync.model.service import Attachment, Calls, Change, Membership
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
@@ -39,6 +40,7 @@ class Known:
     server: ServerSchema
     options: DocumentsOptions
     administrator: bool = True
+    limits: Limits = facts.LIMITS
 
 
 class DocumentsEstimate(DocumentsContainers):
@@ -47,7 +49,8 @@ class DocumentsEstimate(DocumentsContainers):
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """Calls of one write, with those for folders that it is the first to need."""
         user = self.tenant.user.now
-        known = Known(self.tenant.server.now or ServerSchema(), self.api.options, user is None or user.administrator)
+        server, keeps = self.tenant.server.now or ServerSchema(), user is None or user.administrator
+        known = Known(server, self.api.options, keeps, self.api.limits)
         folders = self.estimate_folders(home=needs_home(change), closed=needs_closed(change))
         return +(calls_of(change, size, known) + folders)
 
@@ -77,13 +80,13 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
         case Draft():
             return draft_calls(change, size, known)
         case FileRef():
-            return version_calls(size or change.size or 0)
+            return version_calls(size or change.size or 0, known.limits)
         case Patch():
             return patch_calls(change, known)
         case Membership():
             return place_calls(change)
         case Attachment():
-            return attach_calls(size)
+            return attach_calls(size, known.limits)
         case Relation():
             return Counter({LINKED: 1, LINK: 1})
         case Term():
@@ -92,18 +95,18 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
             return Counter({facts.POST_ID: 1})
 
 
-def upload_calls(size: int) -> Counter[str]:
+def upload_calls(size: int, limits: Limits) -> Counter[str]:
     """A batch, the file or its chunks, and dropping the batch."""
     calls = Counter({facts.NEW_BATCH: 1, facts.UPLOAD: 1, facts.DROP_BATCH: 1})
-    if size > facts.SINGLE_BYTES:
-        calls[facts.UPLOAD] = len(facts.BOUNDS.split(size))
+    if bounds := limits.parts_for(size):
+        calls[facts.UPLOAD] = len(bounds.split(size))
         calls[facts.UPLOADED] = 1
     return calls
 
 
 def draft_calls(draft: Draft, size: int, known: Known) -> Counter[str]:
     """`create`, but for folders that are made before."""
-    calls = upload_calls(size) if size else Counter[str]()
+    calls = upload_calls(size, known.limits) if size else Counter[str]()
     calls[facts.POST_ID] = 1
     calls[facts.PUT_ID] = int(any(key in LATE for key in draft.fields))
     by_operation = bool(draft.tags) and not tags_by_property(known.server, draft.profile or known.options.type)
@@ -118,14 +121,14 @@ def _given(groups: frozenset[str], known: Known) -> int:
     return 0 if not groups else 1 if known.administrator else 2
 
 
-def version_calls(size: int) -> Counter[str]:
+def version_calls(size: int, limits: Limits) -> Counter[str]:
     """`replace` of a document that was changed since its last version."""
-    return upload_calls(size) + Counter({facts.GET_ID: 1, CHECK_IN: 1, facts.PUT_ID: 1})
+    return upload_calls(size, limits) + Counter({facts.GET_ID: 1, CHECK_IN: 1, facts.PUT_ID: 1})
 
 
-def attach_calls(size: int) -> Counter[str]:
+def attach_calls(size: int, limits: Limits) -> Counter[str]:
     """`attach`."""
-    return upload_calls(size) + Counter({facts.EXECUTE: 1, facts.GET_ID: 1})
+    return upload_calls(size, limits) + Counter({facts.EXECUTE: 1, facts.GET_ID: 1})
 
 
 def patch_calls(patch: Patch, known: Known) -> Counter[str]:

@@ -99,6 +99,7 @@ EXECUTE = f"POST {API}/upload/{{batchId}}/{{fileIdx}}/execute/{{operationId}}"
 BOUNDS = PartBounds(preferred=CHUNK_BYTES, least=LEAST_CHUNK, at_once=CHUNKS_AT_ONCE)
 LIMITS = Limits(
     page=SWEEP,
+    split=SPLIT,
     pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=4),
     single_bytes=SINGLE_BYTES,
     parts=BOUNDS,

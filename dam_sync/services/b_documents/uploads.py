@@ -30,10 +30,11 @@ class DocumentsUploads:
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> Json:
         """`{"batch", "index"}`. Safe to repeat. Raises SessionGone when the batch ended, IntegrityError."""
-        if content.size <= facts.SINGLE_BYTES:
+        bounds = self.api.limits.parts_for(content.size)
+        if bounds is None:
             return await send_single(content, self._whole, journal, name, ttl=facts.BATCH_KEPT)
         wire = DocumentsChunks(self.api, content)
-        return await send_parts(content, wire, facts.BOUNDS, journal, self.budget, name, ttl=facts.BATCH_KEPT)
+        return await send_parts(content, wire, bounds, journal, self.budget, name, ttl=facts.BATCH_KEPT)
 
     async def drop(self, handle: Json) -> None:
         """Best effort: a batch nobody drops ends by itself."""

@@ -88,17 +88,15 @@ AUTH = {"token": TokenAuth}
 def limits_of(context: Context, options: BrandLibraryOptions) -> Limits:
     """The documented limits, and what the job asks for; calls a second are not documented, so the job's count."""
     at_once = max(1, context.concurrency or facts.AT_ONCE)
-    pace = replace(
-        facts.LIMITS.pace, per_second=context.calls_per_second, at_once=at_once, storage_at_once=max(1, at_once)
-    )
+    limits = context.limits or facts.LIMITS
+    pace = replace(limits.pace, per_second=context.calls_per_second, at_once=at_once, storage_at_once=max(1, at_once))
     return replace(
-        facts.LIMITS,
+        limits,
         page=options.page,
-        reach=facts.REACH,
         pace=pace,
         single_bytes=options.resumable_above,
         lag=timedelta(seconds=options.index_lag),
         dedup_window=timedelta(seconds=options.duplicate_window),
         enumerates_all=options.delta == "sweep",
-        undated=() if options.delta == "sweep" else facts.LIMITS.undated,
+        undated=() if options.delta == "sweep" else limits.undated,
     )

@@ -54,11 +54,12 @@ class BrandLibraryUploads:
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
         """The URL by which the object is given to an asset; recorded, good for six days, safe to repeat."""
-        if content.size <= self.api.options.resumable_above:
+        bounds = self.api.limits.parts_for(content.size)
+        if bounds is None:
             return str(await send_single(content, self._single, journal, name, ttl=facts.OBJECT_LIFE))
         wire = SessionWire(self, content)
         handle = await send_ranges(
-            content, wire, facts.CHUNK_BYTES, journal, name, budget=self.budget, ttl=facts.UPLOAD_LIFE
+            content, wire, bounds.preferred, journal, name, budget=self.budget, ttl=facts.UPLOAD_LIFE
         )
         await self.done(handle)  # not before the end is recorded: till then the session is needed to go on
         return str(handle["object"])

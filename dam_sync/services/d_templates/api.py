@@ -60,12 +60,13 @@ class TemplatesApi:
         options: TemplatesOptions = context.options
         at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
-        pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
+        limits = context.limits or facts.LIMITS
+        pace = replace(limits.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
         wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)
         headers = {"X-API-Key": context.auth.api_key, "Accept": "application/json"}
         wiring = replace(wiring, headers=headers)
-        limits = replace(facts.LIMITS, pace=pace, lag=timedelta(seconds=options.index_lag))
+        limits = replace(limits, pace=pace, lag=timedelta(seconds=options.index_lag))
         host = urlsplit(context.base_url).netloc
         return cls(Client(wiring), context.clock, options, limits, host, context.vault)
 

@@ -51,7 +51,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
 
     def _upload_calls(self, size: int) -> Counter[str]:
         """The record; for an upload session also its completion and one read of the processed record."""
-        completes = size > facts.SINGLE_BYTES or (size > 0 and self.uploader.completes)
+        completes = self.limits.parts_for(size) is not None or (size > 0 and self.uploader.completes)
         return Counter({facts.CREATE: 1, facts.COMPLETE: int(completes), facts.ASSET: int(completes)})
 
     def _tag_calls(self, tags: frozenset[str]) -> Counter[str]:

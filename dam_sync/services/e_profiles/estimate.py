@@ -43,8 +43,8 @@ class ProfilesEstimate(ProfilesTarget):
 def upload_calls(limits: Limits, size: int) -> Counter[str]:
     """One form, or a chunk session and its form."""
     calls = Counter({facts.UPLOAD: 1})
-    if limits.parts is not None and size > facts.SINGLE_BYTES:
-        chunks = len(limits.parts.split(size))
+    if bounds := limits.parts_for(size):
+        chunks = len(bounds.split(size))
         calls.update({facts.CHUNK_START: 1, facts.CHUNK_PUT: chunks, facts.CHUNK_COMPLETE: 1})
     return calls
 

@@ -103,9 +103,11 @@ AUTH = {"token": ProfilesToken, "oauth": ProfilesOAuth}
 
 def limits_of(context: Context, options: ProfilesOptions) -> Limits:
     """The documented limits, slowed down or, as far as documented, sped up by what the job asks for."""
+    limits = context.limits or facts.LIMITS
     rate = min(facts.RATE, context.calls_per_second or facts.SELF_THROTTLE)
     at_once = min(facts.CHUNKS_MOST, max(1, context.concurrency or facts.AT_ONCE))
-    pace = replace(facts.LIMITS.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
+    pace = replace(limits.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
     if options.chunked:
-        return replace(facts.LIMITS, pace=pace)
-    return replace(facts.LIMITS, pace=pace, single_bytes=facts.FORM_BYTES, parts=None, largest_bytes=facts.FORM_BYTES)
+        return replace(limits, pace=pace)
+    most = min(facts.FORM_BYTES, limits.largest_bytes or facts.FORM_BYTES)
+    return replace(limits, pace=pace, single_bytes=most, parts=None, largest_bytes=most)

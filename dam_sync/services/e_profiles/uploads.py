@@ -93,8 +93,8 @@ class ProfilesUploads:
 
     async def _in_chunks(self, content: Content, journal: Journal) -> SentChunks | None:
         """A large file that was sent, and checked; None for one that travels inside the form."""
-        bounds = self.api.limits.parts
-        if bounds is None or content.size <= facts.SINGLE_BYTES or self.without_chunks:
+        bounds = self.api.limits.parts_for(content.size)
+        if bounds is None or self.without_chunks:
             return None
         try:
             chunks = ProfilesChunks(self.api)
@@ -108,7 +108,7 @@ class ProfilesUploads:
             return None
 
     async def _for_form(self, content: Content) -> CheckedContent:
-        refuse_larger(content, facts.FORM_BYTES)
+        refuse_larger(content, min(facts.FORM_BYTES, self.api.limits.largest_bytes or facts.FORM_BYTES))
         return await CheckedContent.of(content)
 
     async def _post(self, form: UploadForm, file: SentChunks | CheckedContent) -> AssetId:
@@ -130,7 +130,7 @@ def refuse_larger(content: Content, most: int) -> None:
         raise TooLarge(
             f"{content.name} has {content.size:,} bytes, and at most {most:,} can be sent",
             operation=facts.UPLOAD,
-            hint=facts.CHUNKS_NEEDED if most == facts.FORM_BYTES else "",
+            hint=facts.CHUNKS_NEEDED if most <= facts.FORM_BYTES else "",
         )
 
 

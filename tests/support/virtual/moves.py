@@ -200,8 +200,7 @@ class Simulation:
     def _universe(self, seed: int) -> Iterator[tuple[Universe, list[Tenant]]]:
         with ExitStack() as stack:
             universe = stack.enter_context(Universe(seed))
-            for kind in dict.fromkeys(self.kinds):
-                stack.enter_context(small_parts(kind))
+            universe.limits = {kind: small_parts(kind) for kind in self.kinds}
             source, target = self.kinds
             filled = library(max(profile_of(kind).part for kind in self.kinds))
             empty = [] if target == FOLDER else receiving()

@@ -23,8 +23,10 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.http import dispatch
+from dam_sync.model.limits import Limits
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
+from tests.support.parts import limited
 from tests.support.profiles import FOLDER
 from tests.support.virtual.clock import VirtualClock
 from tests.support.virtual.folders import FolderState, connectors
@@ -65,6 +67,7 @@ class Universe:
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, seed)
         self.network = Network(self.clock, seed)
+        self.limits: Mapping[str, Limits | None] = {}
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
@@ -106,8 +109,12 @@ class Universe:
 
     def options(self, fuse: Fuse = _WHOLE, **options: Any) -> RunOptions:
         """The options of a process of this world."""
-        transport = VirtualTransport(self.network, fuse)
-        return RunOptions(**options, clock=self.clock, transport=transport, connectors=connectors(fuse))
+        return RunOptions(
+            **options,
+            clock=self.clock,
+            transport=VirtualTransport(self.network, fuse),
+            connectors=limited(self.limits, connectors(fuse)),
+        )
 
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
         """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""

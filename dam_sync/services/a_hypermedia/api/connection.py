@@ -9,13 +9,15 @@ from datetime import timedelta
 from urllib.parse import quote
 
 from dam_sync.aio.single_flight import SingleFlight
-from dam_sync.http.client import Client, Request, Response
+from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.api.client import client_of
 from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, either, link, oddity, tail, total_of
+from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
 
 # wire A 1.1: paths of the current layout, for relations the instance does not show
 ENDPOINTS: Mapping[str, str] = {
@@ -80,13 +82,15 @@ class EntryPoints:
 class HypermediaApi:
     """One instance behind one client."""
 
-    def __init__(self, client: Client, base_url: str, rels: Rels, clock: Clock, *, signed: bool = False) -> None:
-        """signed: whether the credential is a token that we sign ourselves."""
-        self.client = client
-        self.base_url = base_url.rstrip("/")
-        self.rels = rels
-        self.clock = clock
-        self._signed = signed
+    def __init__(self, context: Context) -> None:
+        """No call is made yet. Raises ConfigError."""
+        options: HypermediaOptions = context.options
+        self.client = client_of(context)
+        self.base_url = context.base_url.rstrip("/")
+        self.rels = Rels(options.relation_prefix, options.header_prefix)
+        self.clock = context.clock
+        self.limits = replace(context.limits or facts.LIMITS, lag=timedelta(seconds=options.index_lag))
+        self._signed = isinstance(context.auth, HypermediaSignedToken)
         self.entry = SingleFlight(self._enter)
 
     async def call(self, request: HalRequest) -> Response:
@@ -134,7 +138,7 @@ class HypermediaApi:
         rows: list[Json] = []
         before: list[Json] = []
         for number in range(1, _PAGES_AT_MOST):
-            paged = [*request.params, ("page", str(number)), ("size", str(facts.PAGE)), *await self.arrays()]
+            paged = [*request.params, ("page", str(number)), ("size", str(self.limits.page)), *await self.arrays()]
             page = await self.json(replace(request, params=paged))
             found, total = either(page, key), total_of(page)
             if found and found == before:

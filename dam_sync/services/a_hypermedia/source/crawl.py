@@ -12,6 +12,7 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, Entry, Placement
+from dam_sync.model.limits import Limits
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -47,7 +48,7 @@ class MediaCrawler(MediaReader):
         if await self._ids_work(total):
             yield Shard("all by id", {"scan": "keyset"}, total)
             return
-        if total <= facts.REACH:
+        if total <= self.limits.hits:
             yield Shard("all", {"scan": "pages"}, total)
             return
         dated = await self._media_search.count([between("importDate", Window())])
@@ -74,7 +75,7 @@ class MediaCrawler(MediaReader):
         """One call more than the count: ranges on id count all of the library, and rows ascend (wire A 2.4)."""
         if not self._options.keyset:
             return False
-        query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(facts.PAGE))]
+        query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(self.limits.page))]
         found = await self._media_search.search(query, accept=frozenset({400, 404}))
         ids = [whole(row.get("id")) for row in embedded(found.body, "media")]
         numbers = [number for number in ids if number is not None]
@@ -83,14 +84,14 @@ class MediaCrawler(MediaReader):
     async def _by_date(self, by: str, window: Window) -> AsyncGenerator[Shard, None]:
         counter = WindowCounter(self._media_search, by)
         until = self._api.clock.now() + facts.AHEAD
-        then = ByContainer(self._top_folders, counter, facts.REACH)
-        cut = ByDate(_EPOCH, until, facts.LIMITS.precision, facts.REACH, then)
+        then = ByContainer(self._top_folders, counter, self.limits.reach)
+        cut = ByDate(_EPOCH, until, self.limits.precision, self.limits.hits, then)
         async for shard in cut.shards(window, counter):
             yield replace(shard, params={**shard.params, "scan": "pages", "by": by})
 
     async def _by_folder(self) -> AsyncGenerator[Shard, None]:
         counter = WindowCounter(self._media_search, "")
-        async for shard in ByContainer(self._top_folders, counter, facts.REACH).shards(Window(), counter):
+        async for shard in ByContainer(self._top_folders, counter, self.limits.reach).shards(Window(), counter):
             yield replace(shard, params={**shard.params, "scan": "pages"})
 
     async def _top_folders(self) -> AsyncIterator[Placement]:
@@ -100,7 +101,7 @@ class MediaCrawler(MediaReader):
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Rows as entries, whole ones where the search gives whole media."""
-        scan = _Scan(self._media_search, self._bulk_reader, shard)
+        scan = _Scan(self._media_search, self._bulk_reader, shard, self.limits)
         async with aclosing(paginate(scan.fetch, scan.pager(), cursor)) as pages:
             async for page, behind in pages:
                 yield Batch(tuple(scan.entry(row) for row in page.rows), behind)
@@ -109,7 +110,8 @@ class MediaCrawler(MediaReader):
 class _Scan:
     """One shard being read; `whole` are the assets of the page at hand."""
 
-    def __init__(self, media_search: MediaSearch, bulk: BulkReader, shard: Shard) -> None:
+    def __init__(self, media_search: MediaSearch, bulk: BulkReader, shard: Shard, limits: Limits) -> None:
+        self._limits = limits
         self._media_search = media_search
         self._bulk_reader = bulk
         self._keyset = shard.params["scan"] == "keyset"
@@ -128,8 +130,8 @@ class _Scan:
     def pager(self) -> Pager:
         """Ids are immutable and grow, so a keyset misses nothing; pages stay within the reach."""
         if self._keyset:
-            return Keyset(facts.PAGE, lambda row: whole(row.get("id")))
-        return PageNumber(facts.PAGE, facts.REACH, shifting=not self.trash)
+            return Keyset(self._limits.page, lambda row: whole(row.get("id")))
+        return PageNumber(self._limits.page, self._limits.reach, shifting=not self.trash)
 
     async def fetch(self, params: Params) -> Page:
         """One page."""
@@ -143,7 +145,7 @@ class _Scan:
             self._whole = await self._bulk_reader.assets(query, self._endpoint, served_language(found.headers), rows)
         total = total_of(found.body)
         if self.trash and total is not None:
-            total = min(total, facts.REACH)  # the rest of a huge trash is found missing by the next whole scan
+            total = min(total, self._limits.hits)  # the rest of a huge trash is found missing by the next whole scan
         return Page(rows, total)
 
     def _query(self, params: Params) -> Query:

@@ -59,13 +59,13 @@ class DocumentsApi:
     def open(cls, context: Context) -> DocumentsApi:
         """Raises ConfigError for a URL, options or a credential that cannot be used."""
         options: DocumentsOptions = context.options
-        pace = context.paced(facts.LIMITS.pace)
+        limits = context.limits or facts.LIMITS
+        pace = context.paced(limits.pace)
         wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, pace)
         wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named
-        limits = replace(facts.LIMITS, pace=pace)
         base = context.base_url.rstrip("/")
         grant = context.auth.kind if isinstance(context.auth, DocumentsOAuth) else ""
-        return cls(Client(wiring), context.clock, options, limits, base, context.read_only, grant)
+        return cls(Client(wiring), context.clock, options, replace(limits, pace=pace), base, context.read_only, grant)
 
     async def get(
         self,

@@ -43,7 +43,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
             yield Shard("all", {"thin": thin, "from": "", "to": ""})
             return
         total = await self.search.count(select(await self.tenant.assets()))
-        if total is not None and total <= facts.SPLIT:
+        if total is not None and total <= (self.limits.split or 0):
             yield Shard("all", {"thin": thin, "from": "", "to": ""}, total)
             return
         borders = ["", *facts.RANGES, ""]
@@ -57,7 +57,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         since = f"ecm:uuid >= {quoted(low)}" if low else ""
         until = f"ecm:uuid < {quoted(high)}" if high else ""
         thin = shard.params.get("thin") is True
-        size, headers = (facts.SWEEP, None) if thin else (facts.PAGE, WHOLE)
+        size, headers = (self.limits.page, None) if thin else (min(facts.PAGE, self.limits.page), WHOLE)
         pages = self.search.listing(lambda after: select(assets, since, until, after), size, headers, cursor)
         async with aclosing(pages):
             async for rows, behind in pages:

@@ -39,6 +39,8 @@ class Nothing:
 class DocumentsFiles(DocumentsPart):
     """Opens files by document and path inside it."""
 
+    most_by_blob = facts.SERVLET_BYTES
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._without_servlet = False
@@ -50,7 +52,7 @@ class DocumentsFiles(DocumentsPart):
             raise NotFound("the file has no place in its document", asset=uid, operation=facts.BLOB)
         if offset and file.size is not None and offset >= file.size:
             return Nothing(offset, file.size)
-        if not self._without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES:
+        if not self._without_servlet and file.size is not None and file.size > self.most_by_blob:
             stream = await self._from_servlet(file, uid, xpath, offset)
             if stream is not None:
                 return stream
@@ -59,7 +61,7 @@ class DocumentsFiles(DocumentsPart):
 
     def estimate_open(self, file: FileRef) -> Calls:
         """Each file is a call (wire B 3)."""
-        large = not self._without_servlet and file.size is not None and file.size > facts.SERVLET_BYTES
+        large = not self._without_servlet and file.size is not None and file.size > self.most_by_blob
         return {facts.SERVLET if large else facts.BLOB: 1}
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:

@@ -132,7 +132,7 @@ class DocumentsCreate(DocumentsUpdate):
 
     async def _with_file(self, row: Json, content: Content, handle: Json, journal: Journal) -> Json:
         """The document may have been made without its file, in silence: then the file is sent again (wire B 6.4)."""
-        if await holds((row.get("properties") or {}).get(wire.CONTENT), content):
+        if await holds((row.get("properties") or {}).get(wire.CONTENT), content, self.api.limits):
             return row
         asset = wire.uid_of(row)
         await journal.discard("file*")

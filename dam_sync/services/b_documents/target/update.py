@@ -9,7 +9,7 @@ from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
-from dam_sync.model.limits import MIB
+from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -206,7 +206,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             return True
 
         async def is_written() -> Json:
-            return True if await holds(_blob(await self.api.document(asset)), content) else None
+            return True if await holds(_blob(await self.api.document(asset)), content, self.api.limits) else None
 
         try:
             await journal.run(name, write, reconcile=is_written)
@@ -219,7 +219,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         """The main file. Raises SessionGone when the service kept the old one in silence (wire B 6.4)."""
         seconds = facts.ANSWER_SECONDS if content.size > LARGE else None
         reply = await self.put(asset, lambda _: {wire.CONTENT: reference(handle)}, row, seconds)
-        if not await holds(_blob(reply), content):
+        if not await holds(_blob(reply), content, self.api.limits):
             raise SessionGone("the service did not take the uploaded file", asset=asset, operation=facts.PUT_ID)
         return reply
 
@@ -264,7 +264,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         rows = ((await self.api.document(asset)).get("properties") or {}).get(wire.ATTACHED) or ()
         blobs = [item.get("file") for item in rows if isinstance(item, dict)]
         named = [blob for blob in blobs if isinstance(blob, dict) and blob.get("name") == tidy(content.name)]
-        return any([await holds(blob, content) for blob in named])
+        return any([await holds(blob, content, self.api.limits) for blob in named])
 
     # -- relations and the trash -----------------------------------------------------------------------------------
 
@@ -325,21 +325,21 @@ def _blob(row: Json) -> Json:
     return blob
 
 
-async def holds(blob: Json, content: Content) -> bool:
+async def holds(blob: Json, content: Content, limits: Limits) -> bool:
     """Whether a stored file is this content, by length and by the digest that the service publishes."""
     if not isinstance(blob, dict) or wire.size_of(blob) not in (None, content.size):
         return False
     for algorithm, digest in wire.digests_of(blob).items():
-        if (ours := await digest_in(content, algorithm)) and ours != digest:
+        if (ours := await digest_in(content, algorithm, limits)) and ours != digest:
             return False
     return True
 
 
-async def digest_in(content: Content, algorithm: str) -> str:
+async def digest_in(content: Content, algorithm: str, limits: Limits) -> str:
     """Known already, or made from one more reading of a file that is at hand; empty for a large one."""
     if known := content.digests.get(algorithm):
         return known
-    if content.size > facts.SINGLE_BYTES:
+    if limits.parts_for(content.size):
         return ""
     digest = hashlib.new(algorithm, usedforsecurity=False)
     async for block in content.blocks():

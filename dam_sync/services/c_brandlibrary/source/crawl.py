@@ -32,6 +32,8 @@ FAR = datetime(9000, 1, 1, tzinfo=UTC)  # behind every asset
 class BrandLibraryReader(BrandLibraryOpener):
     """Lists and reads assets."""
 
+    clearly = facts.CLEARLY
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._dated = SingleFlight(self._search_dated)
@@ -63,26 +65,26 @@ class BrandLibraryReader(BrandLibraryOpener):
     @property
     def _clearly_within_reach(self) -> bool:
         reported = self._tenant.counted
-        return reported is not None and reported < facts.REACH * facts.CLEARLY
+        return reported is not None and reported < self.limits.hits * self.clearly
 
     async def _within_reach(self, library: str) -> bool:
         """Whether all assets can be listed as one, which the library's own count decides where it is clear."""
         if self._clearly_within_reach:
             return True
-        return await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= facts.REACH
+        return await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= self.limits.hits
 
     async def _few(self, since: datetime) -> bool:
         """Whether what changed since then lies within reach: the row at the reach is older, or there is none."""
         if self._clearly_within_reach:
             return True
         asked = (
-            *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(facts.REACH)), ("per", "1")),
+            *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(self.limits.hits)), ("per", "1")),
             ("fields", "updated_at"),
         )
         document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
         last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
         changed = parse_timestamp(last)
-        return (document.total or 0) <= facts.REACH or (changed is not None and changed < since)
+        return (document.total or 0) <= self.limits.hits or (changed is not None and changed < since)
 
     async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
         found = 0
@@ -96,7 +98,7 @@ class BrandLibraryReader(BrandLibraryOpener):
                 "payload": is_fileless(section),
                 "changed": _ends(changed.since, changed.until),
             }
-            if total <= facts.REACH:
+            if total <= self.limits.hits:
                 if total:
                     yield Shard(f"section {section['id']}", {**more, **_ends(None, None)}, _expected(total, changed))
                 continue
@@ -127,8 +129,8 @@ class BrandLibraryReader(BrandLibraryOpener):
 
         finest: Partitioner = Whole(counted=True)
         until = self._api.clock.now() + facts.AHEAD
-        seconds = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=finest)
-        return ByDate(facts.EPOCH, until, facts.DAY, facts.REACH, then=seconds).shards(Window(), count)
+        seconds = ByDate(facts.EPOCH, until, facts.TICK, self.limits.hits, then=finest)
+        return ByDate(facts.EPOCH, until, facts.DAY, self.limits.hits, then=seconds).shards(Window(), count)
 
     async def _refuse_fewer(self, library: str, found: int) -> None:
         """The sections together must have as many assets as the library's own list, which is counted last."""
@@ -239,7 +241,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         some = replace(whole, search="(expires_at:*) OR (published_at:*)")
         none = replace(whole, search="(NOT expires_at:*) AND (NOT published_at:*)")
         total, lacking = [await self._listing.count(each) for each in (whole, none)]
-        if total - lacking > facts.REACH:
+        if total - lacking > self.limits.hits:
             return None
         found: set[str] = set()
         async with aclosing(self._listing.rows(some)) as pages:

@@ -19,34 +19,37 @@ from dam_sync.services.c_brandlibrary.source.listing import ids_of
 class ExistenceCheck(BrandLibraryReader):
     """Listings of ids in long pages; what they do not show is asked for by its id, which alone says that it is gone."""
 
+    long_page = facts.LONG_PAGE
+    asked_singly = facts.ASKED_SINGLY
+
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """Which of these are gone: listings of ids alone, and one call for each asset that these do not show."""
         unseen = set(assets)
-        if len(unseen) > facts.ASKED_SINGLY and not await self._see_newest(unseen, since - facts.EARLIER):
+        if len(unseen) > self.asked_singly and not await self._see_newest(unseen, since - facts.EARLIER):
             await self._see_all(unseen)
         return frozenset([asset for asset in assets if asset in unseen and await self._is_gone(asset)])
 
     async def _see_newest(self, unseen: set[AssetId], since: datetime) -> bool:
         """Take out those that the newest assets show; whether these lie within reach."""
         library = await self._tenant.id()
-        for number in range(1, facts.REACH // facts.LONG_PAGE + 1):
+        for number in range(1, self.limits.hits // self.long_page + 1):
             asked = (
-                *(("page", str(number)), ("per", str(facts.LONG_PAGE))),
+                *(("page", str(number)), ("per", str(self.long_page))),
                 *(("sort_by", "created_at"), ("order", "DESC"), ("fields", "created_at")),
             )
             document = await self._api.listed(facts.LIBRARY_ASSETS, (library,), asked)
             unseen.difference_update(map(AssetId, ids_of(document.rows)))
             made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
-            if made is None or made < since or len(unseen) <= facts.ASKED_SINGLY or document.more is False:
+            if made is None or made < since or len(unseen) <= self.asked_singly or document.more is False:
                 return True
-            if number * facts.LONG_PAGE >= (document.total or 0):
+            if number * self.long_page >= (document.total or 0):
                 return True
         return False
 
     async def _see_all(self, unseen: set[AssetId]) -> None:
         """Take out those that any listing shows."""
         async for shard in self.shards(Window()):
-            wanted = replace(self._listing_of(shard), thin=True, size=facts.LONG_PAGE)
+            wanted = replace(self._listing_of(shard), thin=True, size=self.long_page)
             async with aclosing(self._listing.rows(wanted)) as pages:
                 async for rows, _ in pages:
                     unseen.difference_update(map(AssetId, ids_of(rows)))

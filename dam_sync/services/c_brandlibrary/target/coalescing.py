@@ -30,6 +30,7 @@ class RequestCoalescer(Generic[T, R]):
     send: Callable[[Sequence[T]], Awaitable[Sequence[R]]]
     most: int
     linger: float = facts.SHARED_TICK
+    patience: float = facts.SHARED_SECONDS
     _seats: set[CoalescedCall] = field(default_factory=set)
     _waiting: list[tuple[T, asyncio.Future[R], CoalescedCall]] = field(default_factory=list)
     _moved: float = 0.0
@@ -70,7 +71,7 @@ class RequestCoalescer(Generic[T, R]):
     def _is_due(self) -> bool:
         quiet = self.clock.monotonic() - self._moved
         all_ask = self._seats <= {seat for _, _, seat in self._waiting}
-        return len(self._waiting) >= self.most or quiet >= facts.SHARED_SECONDS or (all_ask and quiet >= self.linger)
+        return len(self._waiting) >= self.most or quiet >= self.patience or (all_ask and quiet >= self.linger)
 
     async def _sent(self) -> None:
         some, self._waiting = self._waiting, []

@@ -87,7 +87,7 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
         """Count all records with a scan of their own, if nothing reports a total (wire D 15)."""
         scan = Scan(self.api, Shard("count", {"scan": BIN}))
         number = 0
-        async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
+        async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page))) as pages:
             async for page, _ in pages:
                 number += len(page.rows)
         return number
@@ -95,7 +95,7 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         scan = Scan(self.api, shard)
         telling = _ListingState(self, shard)
-        async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE), cursor)) as pages:
+        async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page), cursor)) as pages:
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 behind = None if telling.ends(records) else behind
@@ -129,7 +129,7 @@ class Scan:
 
     def _body(self) -> dict[str, Any]:
         scan = self.shard.params["scan"]
-        body = scan_body(facts.PAGE, _BOTH)
+        body = scan_body(self.api.limits.page, _BOTH)
         if scan == CHANGED:
             body["sortBy"] = [{"metadataDefinitionSearchField": "lastUpdatedEpoch", "order": "desc"}]
         if scan == BIN:

@@ -36,6 +36,8 @@ KIND = "collection"
 class TemplatesCollections(TemplatesPart):
     """Caches collections; the cache is dropped after a failed write."""
 
+    collection_most = facts.COLLECTION_MOST
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._fills_by_changes = False  # the newer call was seen to work
@@ -73,12 +75,12 @@ class TemplatesCollections(TemplatesPart):
         missing = files - found.keys()
         if len(missing) > facts.LOOKED_UP:
             total = await self.tenant.counted()
-            if total is not None and total < len(missing) * facts.PAGE:
+            if total is not None and total < len(missing) * self.limits.page:
                 found |= await self._scanned(missing)
                 missing -= found.keys()
         ordered = sorted(missing)
-        for start in range(0, len(ordered), facts.PAGE):
-            some = ordered[start : start + facts.PAGE]
+        for start in range(0, len(ordered), self.limits.page):
+            some = ordered[start : start + self.limits.page]
             owners = await gather_or_raise([self._owner(file) for file in some])
             found |= {file: owner for file, owner in zip(some, owners, strict=True) if owner}
         return found
@@ -86,7 +88,7 @@ class TemplatesCollections(TemplatesPart):
     async def _scanned(self, wanted: set[str]) -> dict[str, AssetId]:
         found: dict[str, AssetId] = {}
         scan = Scan(self.api, Shard("members", {"scan": BIN}))
-        async with aclosing(paginate(scan.fetch, ByCursor(facts.PAGE))) as pages:
+        async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page))) as pages:
             async for page, _ in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 found |= {record.file: AssetId(record.family) for record in records if record.file in wanted}
@@ -233,8 +235,8 @@ class TemplatesCollections(TemplatesPart):
             members = _files_of(row)
             kept = [*members, *files] if operation == "add" else [one for one in members if one not in set(files)]
             wanted = list(dict.fromkeys(kept))
-            if len(wanted) > facts.COLLECTION_MOST:
-                raise TooLarge(f"a collection takes {facts.COLLECTION_MOST} assets, not {len(wanted)}")
+            if len(wanted) > self.collection_most:
+                raise TooLarge(f"a collection takes {self.collection_most} assets, not {len(wanted)}")
             body = {"name": row.get("name"), "collectionType": row.get("collectionType"), "collectionDocument": wanted}
             reply = (await self.api.write(facts.FILL_WHOLE, collection, body)).json()
             if failed(reply):

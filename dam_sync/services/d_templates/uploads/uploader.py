@@ -91,7 +91,7 @@ class TemplatesUploader:
             upload=member_text(reply, "uploadId"),
             parts=len(links),
         )
-        if 0 < size <= facts.SINGLE_BYTES:
+        if size and not self.api.limits.parts_for(size):
             self.completes = bool(made.upload)
         if content is not None:
             await self.urls.keep(made, links)
@@ -100,7 +100,7 @@ class TemplatesUploader:
     async def _created(self, body: Json, size: int, asset: str) -> Json:
         """The response to the create. `filesize` requests an upload session; if a small file is refused with it, it is
         sent without, now and from then on (wire D 6.1)."""
-        large = size > facts.SINGLE_BYTES
+        large = self.api.limits.parts_for(size) is not None
         sized = {**body, "filesize": size}
         if not (large or (size and self.sized)):
             return (await self.api.write(facts.CREATE, "", body, asset=asset, again=False)).object()
@@ -120,7 +120,7 @@ class TemplatesUploader:
         Raises SessionGone if the upload URLs expired or are lost, StoreRefused if they are valid and the storage
         refuses them, IntegrityError if the service has other bytes.
         """
-        large = content.size > facts.SINGLE_BYTES
+        large = self.api.limits.parts_for(content.size) is not None
         if await journal.get("processed") is None and not await self._has_file(made, journal):
             try:
                 if made.upload and content.size:
@@ -182,7 +182,7 @@ class TemplatesUploader:
 
     async def _in_parts(self, made: CreatedRecord, content: Content, journal: Journal) -> None:
         wire = PartWire(self, made, content.size)
-        bounds = replace(facts.BOUNDS, least=1)
+        bounds = replace(self.api.limits.parts or facts.BOUNDS, least=1)
         await send_streamed_parts(content, wire, bounds, journal, ttl=facts.UPLOAD_LIFE)
 
     async def _processed(self, made: CreatedRecord, content: Content) -> Json:

@@ -41,7 +41,7 @@ class ProfilesCrawl(ProfilesFiles):
             return (await self.search.page(_query(changed, piece), limit=1)).total
 
         until = self.api.clock.now() + facts.AHEAD
-        cut = ByDate(facts.EPOCH, until, facts.TICK, facts.REACH, then=Whole(counted=True), overlap=facts.TICK)
+        cut = ByDate(facts.EPOCH, until, facts.TICK, self.limits.hits, then=Whole(counted=True), overlap=facts.TICK)
         covered = 0
         async for shard in cut.shards(Window(), count):
             covered += shard.expected or 0

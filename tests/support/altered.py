@@ -1,0 +1,43 @@
+"""The network, but for responses that a test alters or gives itself."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+
+from dam_sync.http.transport import NetworkTransport
+from dam_sync.model.values import Json
+
+
+class AlteredTransport(httpx.AsyncBaseTransport):
+    """Derived from by a test; whoever connects with it closes it."""
+
+    def __init__(self) -> None:
+        self._network = NetworkTransport()
+
+    def instead(self, request: httpx.Request) -> Json:
+        """The body of a response without the network; None where the network responds."""
+        return None
+
+    def altered(self, request: httpx.Request, body: Json) -> Json:
+        """The body of a response of the network, as JSON."""
+        return body
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The response of the network, with another body where the test gives one."""
+        if (own := self.instead(request)) is not None:
+            return httpx.Response(200, json=own)
+        response = await self._network.handle_async_request(request)
+        if "json" not in response.headers.get("content-type", ""):
+            return response
+        raw = await response.aread()
+        await response.aclose()
+        dropped = ("content-length", "content-encoding", "transfer-encoding")
+        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in dropped]
+        body = json.dumps(self.altered(request, json.loads(raw))).encode() if raw.strip() else raw
+        return httpx.Response(response.status_code, headers=headers, content=body)
+
+    async def aclose(self) -> None:
+        """Close the connections to the network."""
+        await self._network.aclose()
