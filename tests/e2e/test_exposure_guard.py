@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from dam_sync.model.asset import Patch
+from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.values import Localized
+from dam_sync.services import discover
 from dam_sync.services.e_profiles.service import ProfilesService
 from tests.support.edits import change_source
 from tests.support.outsiders import Seen
@@ -25,15 +27,20 @@ JOB_LINE = f"policy: {{exposure: {{{ACCEPT}}}}}"
 ELSEWHERE = [{"kind": "folder", "path": ["Library", "Archive"]}]
 
 
-@pytest.fixture
-def visible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The target shows everybody what it is given."""
-    monkeypatch.setattr(ProfilesService, "audience", lambda self, draft: Audience())
+class Visible(ProfilesService):
+    """Shows everybody what it is given."""
+
+    def audience(self, draft: Draft) -> Audience:
+        return Audience()
+
+
+VISIBLE = {**discover(), "e_profiles": replace(discover()["e_profiles"], service=lambda: Visible)}
 
 
 @pytest.fixture
-def job(tmp_path: Path, visible: None) -> Iterator[Small]:
+def job(tmp_path: Path) -> Iterator[Small]:
     with small(tmp_path, [*photos(2), archived(3)]) as made:
+        made.connectors = VISIBLE
         yield made
 
 

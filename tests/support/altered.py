@@ -1,4 +1,4 @@
-"""The network, but for responses that a test alters or gives itself."""
+"""The network, but for requests and responses that a test alters or gives itself."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ class AlteredTransport(httpx.AsyncBaseTransport):
     def __init__(self) -> None:
         self._network = NetworkTransport()
 
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        """A request, before it is sent."""
+        return request
+
     def instead(self, request: httpx.Request) -> Json:
         """The body of a response without the network; None where the network responds."""
         return None
@@ -24,11 +28,16 @@ class AlteredTransport(httpx.AsyncBaseTransport):
         """The body of a response of the network, as JSON."""
         return body
 
+    def received(self, request: httpx.Request, response: httpx.Response) -> None:
+        """A response of the network; its headers may be changed."""
+
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The response of the network, with another body where the test gives one."""
+        """The response of the network, altered where the test alters it."""
+        request = self.sent(request)
         if (own := self.instead(request)) is not None:
             return httpx.Response(200, json=own)
         response = await self._network.handle_async_request(request)
+        self.received(request, response)
         if "json" not in response.headers.get("content-type", ""):
             return response
         raw = await response.aread()

@@ -17,10 +17,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from dam_sync.model.asset import Draft, Marker
+from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context, Service
 from dam_sync.services.d_templates import CONNECTOR
+from dam_sync.services.d_templates.service import TemplatesService
+from dam_sync.services.d_templates.source.versions import VersionGroup, VersionGroups
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
 from tests.support.typed import connected
@@ -435,6 +438,23 @@ def _text(row: Mapping[str, Any], attribute: str) -> str:
 def draft(key: str = "src-1", **fields: Any) -> Draft:
     given = {"title": "New", **fields, "source_key": key}
     return Draft(Marker("source_key", key), f"{key}.jpg", "Photo", fields=given)
+
+
+def refusing_versions(refused: AssetId, error: type[DamSyncError]) -> type[TemplatesService]:
+    """A service that may not read the versions of one asset."""
+
+    class Refusing(VersionGroups):
+        async def load(self, asset: str) -> VersionGroup:
+            if asset == refused:
+                raise error("not this one", asset=asset)
+            return await VersionGroups.load(self, asset)
+
+    class RefusingService(TemplatesService):
+        def __init__(self, context: Context) -> None:
+            super().__init__(context)
+            self.version_groups = Refusing(self.api)
+
+    return RefusingService
 
 
 class Opened:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 
 from dam_sync.model.asset import Loss, Patch, Relation
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, TruncatedListing, Unsupported
 from dam_sync.model.values import Json
-from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest, HypermediaApi
+from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest
 from dam_sync.services.a_hypermedia.source.fetch import given
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
+from tests.support.altered import AlteredTransport
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import FULL, Open, asset, draft_for, serving
@@ -124,19 +126,18 @@ async def test_rows_of_a_rich_search_come_in_every_language_whatever_the_user_pr
         assert entry.asset == await service.fetch(entry.id)
 
 
-async def test_a_folder_that_counts_more_than_it_shows_stops_no_recovery(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class CountingTransport(AlteredTransport):
+    """Folders count three members more than they have, and show none."""
+
+    def altered(self, request: httpx.Request, body: Json) -> Json:
+        is_members = request.method == "GET" and "/dam/folders/" in request.url.path
+        return {"_links": body["_links"], "totalCount": body["totalCount"] + 3} if is_members else body
+
+
+async def test_a_folder_that_counts_more_than_it_shows_stops_no_recovery(opened: Open) -> None:
     tenant = opened()
+    tenant.transport = CountingTransport()
     service = tenant.connect()
-    read = HypermediaApi.json
-
-    async def counting(self: HypermediaApi, ask: HalRequest) -> Any:
-        page: Json = await read(self, ask)
-        is_members = ask.endpoint == "folders" and ask.method == "GET"
-        return {"_links": page["_links"], "totalCount": page["totalCount"] + 3} if is_members else page
-
-    monkeypatch.setattr(HypermediaApi, "json", counting)
     draft, content, journal = await draft_for(service), Bytes("new.jpg", b"x" * 50), MemoryJournal()
     tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_after"}])
     with pytest.raises(Transient):
@@ -149,7 +150,7 @@ async def test_a_folder_that_counts_more_than_it_shows_stops_no_recovery(
     ("importer", "own", "ours"), [("2", "2", True), ("3", "2", False), ("", "2", True), ("3", "", True)]
 )
 async def test_an_older_release_adopts_no_media_of_another_user(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, importer: str, own: str, ours: bool
+    opened: Open, importer: str, own: str, ours: bool
 ) -> None:
     tenant = opened(release="4.15.9")
     service: Any = tenant.connect()
@@ -160,24 +161,31 @@ async def test_an_older_release_adopts_no_media_of_another_user(
     assert await finder._is_ours(media) is ours
 
 
-@pytest.mark.parametrize("total", [1_000_000, None])
-async def test_a_listing_that_repeats_its_page_ends_at_the_second(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, total: int | None
-) -> None:
-    """As some proxy or a fault may answer: always the same page, and always another one to come."""
-    service: Any = opened(asset(1)).connect()
-    asked: list[HalRequest] = []
+class RepeatingTransport(AlteredTransport):
+    """Every page of the labels is the first, of `total` labels."""
 
-    async def repeating(self: HypermediaApi, ask: HalRequest) -> Any:
-        asked.append(ask)
+    def __init__(self, total: int | None) -> None:
+        super().__init__()
+        self.total, self.asked = total, 0
+
+    def instead(self, request: httpx.Request) -> Json:
+        if not request.url.path.endswith("/labels"):
+            return None
+        self.asked += 1
         page = {"_links": {"next": {"href": "http://x/again"}}, "_embedded": {"label": [{"id": 1, "title": "x"}]}}
-        return page if total is None else {**page, "totalCount": total}
+        return page if self.total is None else {**page, "totalCount": self.total}
 
-    monkeypatch.setattr(HypermediaApi, "json", repeating)
+
+@pytest.mark.parametrize("total", [1_000_000, None])
+async def test_a_listing_that_repeats_its_page_ends_at_the_second(opened: Open, total: int | None) -> None:
+    """As some proxy or a fault may answer: always the same page, and always another one to come."""
+    tenant, transport = opened(asset(1)), RepeatingTransport(total)
+    tenant.transport = transport
+    service: Any = tenant.connect()
     reading = service._api.listed(HalRequest("GET", "labels"), "label")
     if total is None:
         assert await reading == [{"id": 1, "title": "x"}]
     else:
         with pytest.raises(TruncatedListing, match="1 of 1000000"):
             await reading
-    assert len(asked) == 2
+    assert transport.asked == 2

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 
-from dam_sync.http.client import Response
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json, Localized, Term
-from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest, HypermediaApi
+from dam_sync.services.a_hypermedia.api.connection import EntryPoints
 from dam_sync.services.a_hypermedia.taxonomy import completed
+from tests.support.altered import AlteredTransport
 from tests.support.connected import alike
 from tests.support.served_a import FULL, Open, asset, serving
 
@@ -85,21 +86,18 @@ async def test_without_a_known_user_many_fields_are_written_one_by_one(opened: O
     await is_written(service, first)
 
 
-async def test_a_bulk_that_updated_no_media_is_done_field_by_field(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class IdleTransport(AlteredTransport):
+    """Bulk updates update nothing."""
+
+    def instead(self, request: httpx.Request) -> Json:
+        is_bulk = request.method == "POST" and request.url.path.endswith("/bulks")
+        return {"type": "UPDATE", "mediaCount": 1, "updatedCount": 0} if is_bulk else None
+
+
+async def test_a_bulk_that_updated_no_media_is_done_field_by_field(opened: Open) -> None:
     tenant = opened(FULL, asset(2))
+    tenant.transport = IdleTransport()
     service = tenant.connect()
-    call = HypermediaApi.call
-
-    async def idle(self: HypermediaApi, ask: HalRequest) -> Response:
-        if not ask.template.endswith("/bulks"):
-            return await call(self, ask)
-        reply = await call(self, HalRequest("GET", "medias", "/{mediaId}", (ask.asset,), asset=ask.asset))
-        object.__setattr__(reply, "body", b'{"type": "UPDATE", "mediaCount": 1, "updatedCount": 0}')
-        return reply
-
-    monkeypatch.setattr(HypermediaApi, "call", idle)
     first = tenant.of_catalogue(1)
     await service.update(first, MANY)
     await is_written(service, first)

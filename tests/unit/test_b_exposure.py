@@ -15,9 +15,9 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import Service
-from dam_sync.services.b_documents.target import permissions
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.support.altered import AlteredTransport
 from tests.support.journal import Crash, MemoryJournal
 
 STAFF = Rights(groups=frozenset({"staff"}))
@@ -141,13 +141,22 @@ async def test_a_closed_folder_that_somebody_opened_is_closed_again(tenant: Tena
     assert opened(tenant, identity) == {"group:staff"}
 
 
-async def test_a_document_that_stays_open_to_others_is_told_and_goes_nowhere(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class OpenTransport(AlteredTransport):
+    """Whoever is given a right, somebody else has it too."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        if request.url.path.endswith("/Document.AddPermission"):
+            for acl in body["contextParameters"]["acls"]:
+                acl["aces"] = [{**ace, "username": "public"} for ace in acl["aces"][:1]] + acl["aces"]
+        return body
+
+
+async def test_a_document_that_stays_open_to_others_is_told_and_goes_nowhere(tenant: Tenant) -> None:
     """The answer shows somebody whom the block should have shut out."""
     service = tenant.connect()
     await made(tenant, service, draft("one", rights=STAFF))
-    monkeypatch.setattr(permissions, "strangers", lambda row, known: frozenset({"public"}))
+    tenant.transport = OpenTransport()
+    service = tenant.connect()
     with pytest.raises(Rejected, match="may still read the document: public"):
         await made(tenant, service, draft("two", rights=STAFF, placements=await press(service)))
     (row,) = tenant.marked("two")

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import Placement
-from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.taxonomy.containers import container_name
 from tests.conformance.tenant import Start, Tenant, starting
+from tests.support.altered import AlteredTransport
 
 COMPOSED = unicodedata.normalize("NFC", "Été à Brest")
 APART = unicodedata.normalize("NFD", COMPOSED)
@@ -104,11 +104,18 @@ def test_names_follow_from_the_title_however_it_is_written() -> None:
     assert container_name("folder", APART) == container_name("folder", COMPOSED)
 
 
-async def test_whatever_has_the_facet_of_collections_is_one(
-    tenant: Tenant, raw: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class FoldersAreCollections(AlteredTransport):
+    """Folders have the facet of collections."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        if request.url.path.endswith("/config/types"):
+            body["doctypes"]["Folder"]["facets"] = [*body["doctypes"]["Folder"].get("facets", ()), "Collection"]
+        return body
+
+
+async def test_whatever_has_the_facet_of_collections_is_one(tenant: Tenant, raw: httpx.AsyncClient) -> None:
     """Also where its type descends from none that we know (wire B 2.5)."""
-    monkeypatch.setattr(ServerSchema, "collection_types", frozenset({"Collection", "Favorites", "Folder"}))
+    tenant.transport = FoldersAreCollections()
     lightbox = await added(raw, "Folder", "Lightbox")
     found = {place.id: place.path async for place in tenant.connect().containers() if place.kind == "collection"}
     assert found[lightbox] == ("Lightbox",)

@@ -17,11 +17,11 @@ from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
-from dam_sync.services.b_documents.target import create_once
 from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import worked
 from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.support.altered import AlteredTransport
 from tests.support.connected import body, entries
 from tests.support.journal import Crash, MemoryJournal
 
@@ -78,10 +78,16 @@ async def test_a_create_that_was_rolled_back_keeps_its_upload(tenant: Tenant) ->
     assert spent["POST /api/v1/upload/{}/{}"] == 1
 
 
-async def test_without_the_header_the_upload_is_lost_and_sent_again(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(create_once, "NO_DROP", {})
+class DroppingTransport(AlteredTransport):
+    """Batches go with the call that names them."""
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        request.headers.pop("X-Batch-No-Drop", None)
+        return request
+
+
+async def test_without_the_header_the_upload_is_lost_and_sent_again(tenant: Tenant) -> None:
+    tenant.transport = DroppingTransport()
     service = tenant.connect()
     await service.schema()
     tenant.fail({"match": CREATE, "nth": 1, "do": "play:rollback"})

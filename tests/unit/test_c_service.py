@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -30,6 +31,7 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
 from tests.support.parts import changed
@@ -384,11 +386,17 @@ async def test_the_way_of_uploading_is_found_out_once(start: Start, variant: str
     assert service.calls[facts.UPLOAD_REQUEST] == 3
 
 
-async def test_bytes_that_arrive_changed_are_seen(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+class OtherDigest(AlteredTransport):
+    """The storage says that it got other bytes."""
+
+    def received(self, request: httpx.Request, response: httpx.Response) -> None:
+        if request.method == "PUT":
+            response.headers["x-goog-hash"] = f"md5={base64.b64encode(bytes(16)).decode()}"
+
+
+async def test_bytes_that_arrive_changed_are_seen(start: Start) -> None:
     tenant = start()
-    monkeypatch.setattr(
-        "dam_sync.services.c_brandlibrary.uploads._reported_md5", lambda headers: bytes.fromhex("00" * 16)
-    )
+    tenant.transport = OtherDigest()
     with pytest.raises(IntegrityError):
         await made(tenant, tenant.connect(), draft("md5-1"))
     assert not tenant.marked("md5-1")

@@ -11,10 +11,8 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
 from dam_sync.model.service import Window
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.wire import VersionGroup
-from dam_sync.services.d_templates.source.versions import VersionGroups
 from tests.support.connected import entries
-from tests.support.scripted_d import DAY, Opened, scripted
+from tests.support.scripted_d import DAY, Opened, refusing_versions, scripted
 
 EVERYTHING = Window()
 
@@ -42,23 +40,15 @@ async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) ->
 
 
 @pytest.mark.parametrize("error", [Rejected, NotFound])
-async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, error: type[DamSyncError]
-) -> None:
-    script, load = opened.script, VersionGroups.load
+async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(opened: Opened, error: type[DamSyncError]) -> None:
+    script = opened.script
     since = script.clock.now()
     ids = [AssetId(script.records[script.add()]["fileId"]) for _ in range(2)]
     service = opened.connect(relations="off")
     for one in ids:
         await service.remove(one)
-
-    async def refused(self: VersionGroups, asset: str) -> VersionGroup:
-        if asset == ids[0]:
-            raise error("not this one", asset=asset)
-        return await load(self, asset)
-
-    monkeypatch.setattr(VersionGroups, "load", refused)
-    found = {entry.id: entry for entry in await entries(service, Window(since=since))}
+    opened.service = refusing_versions(ids[0], error)
+    found = {entry.id: entry for entry in await entries(opened.connect(relations="off"), Window(since=since))}
     assert [found[one].deleted for one in ids] == [error is NotFound, True]
     assert found[ids[0]].asset is None
 

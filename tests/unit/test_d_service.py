@@ -14,12 +14,10 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
-from dam_sync.services.d_templates.codec.wire import VersionGroup
-from dam_sync.services.d_templates.source.versions import VersionGroups
 from tests.support import scripted_d as d
 from tests.support.connected import body, entries
 from tests.support.journal import MemoryJournal
-from tests.support.scripted_d import Opened, draft, scripted
+from tests.support.scripted_d import Opened, draft, refusing_versions, scripted
 
 EVERYTHING = Window()
 
@@ -153,9 +151,9 @@ async def test_a_family_is_one_asset_however_far_apart_its_versions_lie(opened: 
 @pytest.mark.parametrize("error", [Denied, NotFound])
 @pytest.mark.parametrize("apart", [0, 120])
 async def test_a_family_that_may_not_be_read_keeps_no_other_back(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, error: type[DamSyncError], apart: int
+    opened: Opened, error: type[DamSyncError], apart: int
 ) -> None:
-    script, load = opened.script, VersionGroups.load
+    script = opened.script
     family = AssetId(script.records[script.add(b"one")]["fileId"])
     for _ in range(apart):
         script.add()
@@ -165,13 +163,7 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
     since = script.clock.now()
     for one in (family, other):
         await opened.connect().update(one, Patch(fields={"title": "Changed"}))
-
-    async def refused(self: VersionGroups, asset: str) -> VersionGroup:
-        if asset == family:
-            raise error("not this one", asset=asset)
-        return await load(self, asset)
-
-    monkeypatch.setattr(VersionGroups, "load", refused)
+    opened.service = refusing_versions(family, error)
     for window, number in ((EVERYTHING, 2 + apart), (Window(since=since), 2)):
         service = opened.connect(relations="off")
         told = await entries(service, window)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
-from typing import Any
 
 import httpx
 import pytest
@@ -14,8 +14,8 @@ import pytest
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Batch, Service, Shard, Window
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles.api import search
-from dam_sync.services.e_profiles.codec import wire
+from dam_sync.services.e_profiles.api.search import PATH
+from tests.support.altered import AlteredTransport
 from tests.support.connected import EVERYTHING
 from tests.support.served_e import START, TOKEN, Open, Tenant, asset, serving
 
@@ -123,37 +123,46 @@ def purge(tenant: Tenant, identity: str) -> None:
     tenant.world.advance(60)
 
 
-async def test_an_emptier_page_than_was_promised_is_not_believed(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+class ChangedRows(AlteredTransport):
+    """Rows of searches are changed before they are read."""
+
+    def __init__(self, change: Callable[[list[Json]], list[Json]]) -> None:
+        super().__init__()
+        self.change = change
+
+    def altered(self, request: httpx.Request, body: Json) -> Json:
+        return {**body, "items": self.change(body["items"])} if request.url.path.startswith(PATH) else body
+
+
+class OtherQueries(AlteredTransport):
+    """The service knows no upload date."""
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        changed = re.sub(r"DateAdded:\[[^]]*\]", "Nonsense:({x})", request.url.params.get("query", ""))
+        if not changed or not request.url.path.startswith(PATH):
+            return request
+        return httpx.Request(request.method, request.url.copy_set_param("query", changed), headers=request.headers)
+
+
+async def test_an_emptier_page_than_was_promised_is_not_believed(opened: Open) -> None:
     tenant = opened(*spread(250))
-    shorten(monkeypatch, lambda rows: rows[:-1])
+    tenant.transport = ChangedRows(lambda rows: rows[:-1])
     with pytest.raises(TruncatedListing):
         await batches(tenant.connect(read_only=True))
 
 
-async def test_rows_in_another_order_are_not_believed(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_in_another_order_are_not_believed(opened: Open) -> None:
     tenant = opened(*spread(250))
-    shorten(monkeypatch, lambda rows: rows[::-1])
+    tenant.transport = ChangedRows(lambda rows: rows[::-1])
     with pytest.raises((ContractBroken, TruncatedListing)):
         await batches(tenant.connect(read_only=True))
 
 
-async def test_a_service_that_does_not_know_the_upload_date_is_found_out(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_service_that_does_not_know_the_upload_date_is_found_out(opened: Open) -> None:
     tenant = opened(*spread(250))
-    monkeypatch.setattr("dam_sync.services.e_profiles.api.query.added_in", lambda *_: "Nonsense:({x})")
+    tenant.transport = OtherQueries()
     with pytest.raises(TruncatedListing):
         await batches(tenant.connect(read_only=True))
-
-
-def shorten(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-    """The service's answers, changed before they are read."""
-
-    def told(reply: Json) -> wire.ProfilesHits:
-        hits = wire.hits_of(reply)
-        return wire.ProfilesHits(tuple(change(hits.rows)), hits.total, hits.scroll)
-
-    monkeypatch.setattr(search, "hits_of", told)
 
 
 async def test_archived_assets_cost_one_more_call_for_each_page(opened: Open) -> None:

@@ -13,7 +13,7 @@ from dam_sync.model.asset import AssetId, Patch, Placement, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
-from dam_sync.services.e_profiles.target import ProfilesTarget
+from dam_sync.services.e_profiles.service import ProfilesService
 from tests.support.journal import MemoryJournal
 from tests.support.served_e import Open, asset, created, draft, serving
 
@@ -171,31 +171,31 @@ async def test_the_first_tags_of_a_run_are_read_back(opened: Open) -> None:
         assert told.get("GET /v2/assets/{id}", 0) == (number == 1)
 
 
+class Unheeding(ProfilesService):
+    """What it writes of tags and rights never arrives, as at a service that does not understand the body."""
+
+    async def _send_tags(self, asset: str, operation: str, tags: frozenset[str]) -> None:
+        return
+
+    async def _send_security(self, asset: str, body: Any) -> None:
+        return
+
+
 @pytest.mark.parametrize("patch", [Patch(tags_add=frozenset({"b"})), Patch(tags_remove=frozenset({"a"}))])
-async def test_tags_that_have_no_effect_are_refused(
-    opened: Open, patch: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_tags_that_have_no_effect_are_refused(opened: Open, patch: Patch) -> None:
     """The service answers 2xx to a body that it does not understand."""
     tenant = opened()
     service = tenant.connect()
     made = await created(service, draft(tags=frozenset({"a"})))
-
-    async def unheeded(self: Any, asset: str, operation: str, tags: frozenset[str]) -> None:
-        return None
-
-    monkeypatch.setattr(ProfilesTarget, "_send_tags", unheeded)
+    tenant.service = Unheeding
     with pytest.raises(Rejected, match="has no effect"):
         await tenant.connect().update(made, patch)
 
 
-async def test_hiding_that_has_no_effect_is_refused(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hiding_that_has_no_effect_is_refused(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     made = await created(service, draft())
-
-    async def unheeded(self: Any, asset: str, body: Any) -> None:
-        return None
-
-    monkeypatch.setattr(ProfilesTarget, "_send_security", unheeded)
+    tenant.service = Unheeding
     with pytest.raises(Rejected, match="still has a release date"):
-        await service.update(made, Patch(closed=True))
+        await tenant.connect().update(made, Patch(closed=True))
