@@ -90,7 +90,7 @@ class Client:
             raise self._told(problem, request) from None
         reply = self._reply(request, response)
         if reply.is_html and reply.body.strip() and 200 <= reply.status < 300:
-            reply.json()  # a page for people says nothing of what was asked, least of all that a write was done
+            reply.json()  # a web page says nothing about the request, least of all that a write succeeded
         return reply
 
     async def stream(self, request: Request, offset: int = 0) -> HttpStream:
@@ -220,7 +220,7 @@ class Client:
     def _log_retry(self, problem: Transient, seconds: float) -> None:
         _log.info("call.repeated", service=self._config.service, problem=str(problem), wait=round(seconds, 3))
         until = self._config.clock.monotonic() + seconds
-        if seconds >= _LONG and until > self._announced + _LONG:  # calls beside this one wait for the same
+        if seconds >= _LONG and until > self._announced + _LONG:  # concurrent calls wait for the same
             self._announced = until
             _log.error(
                 "call.waits",

@@ -25,8 +25,8 @@ class ClientConfig:
 
     bases: base URLs of the API by name, "" is the default. pace: see `Pace`. bandwidth: bytes per second over all
     bodies. max_calls: API calls this client may send in total. may_write: see `Context`. retry_after: reads a pause in
-    seconds from response headers (lower case) and the current time. attempts: how often one request is sent at most.
-    headers: sent with every API call. transport: used instead of the network; whoever passes it closes it.
+    seconds from response headers (lower case) and the current time. attempts: maximum attempts of one request.
+    headers: sent with every API call. transport: used instead of the network; the caller closes it.
     """
 
     service: str

@@ -1,4 +1,4 @@
-"""What every service that has a `Client` says of it."""
+"""What services with a `Client` have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HttpService(Service):
     @property
     @abstractmethod
     def client(self) -> Client:
-        """What sends the requests."""
+        """The client that sends the requests."""
 
     @property
     def calls(self) -> Calls:

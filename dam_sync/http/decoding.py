@@ -35,7 +35,7 @@ class _Decoder:
 
     def __init__(self, coding: str) -> None:
         if coding not in _CODINGS:
-            raise Undecodable(f"the coding {coding[:20]!r} was not asked for")
+            raise Undecodable(f"the coding {coding[:20]!r} was not requested")
         self._window = _CODINGS[coding]
         self._inner = zlib.decompressobj(self._window)
         self._begun = False
@@ -65,10 +65,10 @@ class _Decoder:
     def _bare(self, data: bytes) -> bytes:
         """Some servers send `deflate` without a zlib header (RFC 9110, 8.4.1.2)."""
         if self._window != zlib.MAX_WBITS or self._begun:
-            raise Undecodable("the body is not compressed as its header says")
+            raise Undecodable("the body does not match its Content-Encoding")
         self._window = -zlib.MAX_WBITS
         self._inner = zlib.decompressobj(self._window)
         try:
             return self._inner.decompress(data, BLOCK)
         except zlib.error:
-            raise Undecodable("the body is not compressed as its header says") from None
+            raise Undecodable("the body does not match its Content-Encoding") from None

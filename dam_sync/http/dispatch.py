@@ -134,16 +134,16 @@ class RequestDispatcher:
 
     async def _admit(self, operation: str) -> Permit:
         if (left := self.bucket.pause_left()) > PATIENCE:
-            raise Throttled(f"the service asked for a pause, {left:.0f} s of it are left", retry_after=left)
+            raise Throttled(f"the service asked for a pause, of which {left:.0f} s are left", retry_after=left)
         permit = await self.bucket.take()
         if self._max_calls is not None and self.sent >= self._max_calls:
             raise StopRequested(
                 f"the limit of {self._max_calls} calls is reached",
-                hint="run the same command again; it continues where it stopped",
+                hint="run the same command again; it resumes where it stopped",
             )
         self.sent += 1
         self.calls[operation] += 1
-        if not self._read_only:  # what is read from a source for a write is no call of the target
+        if not self._read_only:  # reads from a source during a write are not calls of the target
             count_call(operation)
         return permit
 
@@ -154,7 +154,7 @@ class RequestDispatcher:
             self.bucket.succeeded()
 
     def outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl) -> httpx.Request:
-        """The request as it is sent, but for the credential; its body may be sent again. Only API calls get the
+        """The request as it is sent, except for the credential; its body may be sent again. Only API calls get the
         service's own headers. Raises ContractBroken for one that cannot be sent."""
         headers = {**(self._headers if resolved.api else _DEFAULTS), **prepared.headers}
         body: Body | RequestBody = prepared.body

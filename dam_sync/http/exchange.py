@@ -155,7 +155,7 @@ class RequestBody(httpx.AsyncByteStream):
         self.deadline: asyncio.Timeout | None = None
 
     def begin(self, deadline: asyncio.Timeout, head_seconds: float) -> None:
-        """It is sent within this deadline; after its last block, the head of the response has so many seconds."""
+        """Send it within this deadline; after its last block, the head of the response has this many seconds."""
         self.problem, self.deadline, self._head_seconds = None, deadline, head_seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -166,12 +166,12 @@ class RequestBody(httpx.AsyncByteStream):
             async for block in blocks:
                 sent += len(block)
                 if sent > self._size:
-                    raise ContractBroken(f"a body of {self._size} bytes was announced, its source gives more")
+                    raise ContractBroken(f"a body of {self._size} bytes was announced, its source returns more")
                 self._within(WRITE_SECONDS)
                 yield block
                 self._within(None)
             if sent != self._size:
-                raise ContractBroken(f"a body of {self._size} bytes was announced, its source gave {sent}")
+                raise ContractBroken(f"a body of {self._size} bytes was announced, its source returned {sent}")
             self._within(self._head_seconds)
         except Exception as problem:
             self.problem = problem

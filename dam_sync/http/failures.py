@@ -24,7 +24,7 @@ FAILURES = (
 
 
 _NUMBER = re.compile(r"\b[1-5][0-9]{2}\b")
-_DEEPEST = 24  # causes looked at
+_DEEPEST = 24  # maximum number of causes examined
 
 
 class NotSent(Transient):
@@ -58,7 +58,7 @@ def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError
         )
         text = f"the proxy {proxy} refuses the connection to {host} ({status or 'no status'})"
         if status == "407":
-            return ConfigError(text, hint="put the user and password of the proxy into HTTPS_PROXY, before its host")
+            return ConfigError(text, hint="add the user and password of the proxy to HTTPS_PROXY, before its host")
         return NotSent(text, hint="ask for access through the proxy, or add the host to NO_PROXY")
     if any(isinstance(cause, aiohttp.ClientProxyConnectionError) for cause in causes):
         return NotSent(f"the proxy {proxy} on the way to {host} cannot be reached", hint="check HTTPS_PROXY")
@@ -82,7 +82,9 @@ def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
     if broken is not None and not isinstance(broken, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _untrusted(causes, host)
     if any(isinstance(c, ConnectionRefusedError) for c in causes):
-        return NotSent(f"{host} refused the connection", hint="check the port in the URL, and that the service runs")
+        return NotSent(
+            f"{host} refused the connection", hint="check the port in the URL, and whether the service is running"
+        )
     return NotSent(f"{host} cannot be reached", hint="check the network, the proxy and the URL")
 
 

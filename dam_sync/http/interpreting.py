@@ -1,4 +1,4 @@
-"""Distinguishes undocumented responses from bugs of ours."""
+"""Distinguishes undocumented responses from our own bugs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dam_sync.model.values import Json
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Exceptions raised when reading JSON of an unexpected shape."""
-_SHOWN = 120  # characters of what was raised
+_SHOWN = 120  # characters of the exception
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +26,7 @@ _log = structlog.get_logger()
 
 def interprets_response(function: F) -> F:
     """Marks a function that only converts the JSON of a response to our model: an unexpected shape raises
-    ContractBroken. Errors in unmarked functions are bugs of ours."""
+    ContractBroken. Errors in unmarked functions are our own bugs."""
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
     if inspect.isgeneratorfunction(function):
 
@@ -49,7 +49,7 @@ def interprets_response(function: F) -> F:
 
 @contextmanager
 def interpreting_response(what: str) -> Iterator[None]:
-    """The same for a block of code; `what` is read there. Must not await."""
+    """Like `interprets_response`, for a block of code that reads `what`. Must not await."""
     try:
         yield
     except MISREAD as error:
@@ -58,8 +58,8 @@ def interpreting_response(what: str) -> Iterator[None]:
 
 @interprets_response
 def member_text(data: Json, *names: str) -> str:
-    """The first of these members of an object that is not empty, as text; empty where there is none. Raises
-    ContractBroken for a flag, a list or an object, which would otherwise become a name that nobody gave."""
+    """The first of these members of an object that is not empty, as text; empty if there is none. Raises
+    ContractBroken for a flag, a list or an object, which would otherwise become a bogus name."""
     for name in names:
         value = data.get(name) if isinstance(data, dict) else None
         if value is not None and not is_textual(value):

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from dam_sync.model.clock import Clock
 
 RESERVE = 0.02  # of the documented rate is left unused, see Bucket
-LATE = 0.08  # seconds: how much later than sent an unanswered call may have been counted
-WINDOW = 1.001  # seconds over which services count, with a thousandth for their clocks
-_CATCH_UP = 0.02  # seconds of late wake-ups that are made good
-_COOL_DOWN = 1.0  # seconds of silence after "too fast" that does not say how long
-_SLOWEST = 0.2  # calls a second, however often we are told to slow down
-_GAIN = 0.03  # calls a second won back by each success: twice the rate after about 23 s
-_CAREFUL = 0.1  # of the gain, where the rate was once too fast
-_REMEMBERED = 4096  # turns from which the rate of an unlimited client is told
-_FORGOTTEN = 4.0  # times the rate that was too fast: then there is no limit any more
+LATE = 0.08  # seconds: how long after sending, without a response, a call may be counted
+WINDOW = 1.001  # seconds over which services count, plus a thousandth for clock differences
+_CATCH_UP = 0.02  # seconds of late wake-ups that are compensated
+_COOL_DOWN = 1.0  # seconds pause after a refusal without Retry-After
+_SLOWEST = 0.2  # calls per second, however often the service refuses
+_GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
+_CAREFUL = 0.1  # of the gain, near a rate that was once too fast
+_REMEMBERED = 4096  # permits from which the rate of an unlimited client is computed
+_FORGOTTEN = 4.0  # times the rate that was too fast: beyond that there is no limit any more
 
 
 def sustained(per_second: float) -> float:
@@ -36,23 +36,23 @@ class Permit:
 
     @property
     def counted(self) -> float:
-        """When the service has counted it at the latest."""
+        """The latest time at which the service has counted it."""
         late = self.released + LATE
         return late if self.answered is None else min(late, self.answered)
 
 
 class AdaptiveRateLimiter:
-    """Lets one call pass after another: never more than `per_second` of them in any window of one second.
+    """Spaces calls: never more than `per_second` of them in any window of one second.
 
-    Calls are spaced evenly at 98 % of the rate, without bursts. Services count when a call arrives, and calls that take
+    Calls are spaced evenly at 98 % of the rate, without bursts. Services count calls on arrival, and calls that take
     differently long to arrive bunch up there; so each call also waits until a second after the one `per_second` calls
-    before it has surely been counted: when it was answered, or 80 ms after it was sent. Where answers are quick this
-    costs nothing beyond the 2 %; where they are slow the rate is 92.6 % of the limit. What is delayed by more than
-    80 ms and answered later still may be counted too close to others: waiting out every answer would cost a service
-    with answers of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
+    before it has surely been counted: at its response, or 80 ms after it was sent. If responses are quick this
+    costs nothing beyond the 2 %; if they are slow the rate is 92.6 % of the limit. What is delayed by more than
+    80 ms and answered even later may be counted too close to others: waiting for every response would cost a service
+    with responses of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
 
-    The rate adapts: `slow_down` halves it (or half of what was sent, where no limit is known) and cools down, every
-    success brings some of it back: a doubling in about 23 s, slower near the rate that was too fast.
+    The rate adapts: `slow_down` halves it (or half of the rate sent, if no limit is known) and cools down, every
+    success regains some of it: a doubling in about 23 s, slower near the rate that was too fast.
     """
 
     def __init__(self, per_second: float | None, clock: Clock) -> None:
@@ -77,7 +77,7 @@ class AdaptiveRateLimiter:
         """Wait for permission to send, first come, first served; set `answered` when the response begins."""
         if self._rate is None and not self._head.locked():
             return self._passed(self._clock.monotonic())
-        async with self._head:  # the foremost waits for the clock, the others for the foremost
+        async with self._head:  # the first waits for the clock, the others for the first
             now = self._clock.monotonic()
             while (wait := self._ready() - now) > 0:
                 await self._clock.sleep(wait)

@@ -16,7 +16,7 @@ from dam_sync.model.values import Json
 BodyFactory = Callable[[], AsyncIterator[bytes]]
 
 _SAFE = frozenset({"GET", "HEAD"})
-_SHOWN = 80  # letters of an unreadable body in an error
+_SHOWN = 80  # characters of an unreadable body in an error
 
 
 @dataclass(frozen=True, slots=True)

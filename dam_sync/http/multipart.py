@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.errors import InvalidValue
 
-BLOCK = 256 * 1024  # bytes that are handed to the socket at a time; what it cannot send at once it copies
+BLOCK = 256 * 1024  # bytes passed to the socket at a time; what it cannot send at once it copies
 
 
 async def in_blocks(data: bytes) -> AsyncGenerator[bytes, None]:
@@ -28,7 +28,7 @@ class FormPart:
 
     def __post_init__(self) -> None:
         if not self.content_type.isprintable():
-            raise InvalidValue(f"a media type cannot hold {self.content_type[:40]!r}")
+            raise InvalidValue(f"a media type cannot contain {self.content_type[:40]!r}")
 
     @property
     def length(self) -> int:

@@ -11,7 +11,7 @@ from dam_sync.model.values import Json
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
-_RAW = re.compile(rb"\xed[\xa0-\xbf]")  # UTF-8 of a surrogate, which is none
+_RAW = re.compile(rb"\xed[\xa0-\xbf]")  # a surrogate encoded as UTF-8, which is invalid
 
 
 class InvalidJson(ValueError):

@@ -22,7 +22,7 @@ RetryAfter: TypeAlias = Callable[[Mapping[str, str], datetime], float | None]
 _FIRST = 1.0
 _LONGEST = 60.0
 _READINGS = 3
-PATIENCE = 900.0  # a service that asks for a longer pause ends the call; whoever runs us may come back
+PATIENCE = 900.0  # a service that asks for a longer pause ends the call; the command can be run again
 
 
 class UnreadableResponse(Transient):
@@ -66,8 +66,8 @@ def standard(headers: Mapping[str, str], now: datetime) -> float | None:
 def retrying(
     again: bool, attempts: int, clock: Clock, told: Callable[[Transient, float], None]
 ) -> tenacity.AsyncRetrying:
-    """Retries a request up to `attempts` times; `told` gets each failure and the following wait. Requests that
-    certainly had no effect (not sent, rate limited) are always retried, others only if `again`."""
+    """Retries a request up to `attempts` times; `told` is called with each failure and the following wait. Requests
+    that certainly had no effect (not sent, rate limited) are always retried, others only if `again`."""
 
     def wanted(state: tenacity.RetryCallState) -> bool:
         problem = state.outcome.exception() if state.outcome else None

@@ -1,1 +1,1 @@
-"""Mappings: a file for people, compiled against two schemas into a pure function from assets to drafts."""
+"""Mappings: a YAML file, compiled against two schemas into a pure function from assets to drafts."""

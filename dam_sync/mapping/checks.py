@@ -15,18 +15,18 @@ MARKER_LETTERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Makes:
-    """Which types of the target this mapping can make: by profile; empty when the target chooses by itself."""
+    """The types of the target that this mapping can create, by profile; empty if the target chooses."""
 
     by_profile: dict[str, frozenset[str]]
 
     @property
     def types(self) -> frozenset[str]:
-        """All of them."""
+        """All types."""
         return frozenset(name for names in self.by_profile.values() for name in names)
 
 
 def profiles_of(target: Schema) -> dict[str, frozenset[str]]:
-    """Profiles by name and the types they make; the types themselves where the target has no profiles."""
+    """Profiles by name with their types; the types themselves if the target has no profiles."""
     named = any(known.profile for known in target.types)
     found: dict[str, frozenset[str]] = {}
     for known in target.types:
@@ -37,12 +37,12 @@ def profiles_of(target: Schema) -> dict[str, frozenset[str]]:
 
 
 def check_profile(builder: Builder) -> Makes:
-    """The profiles this mapping gives; without any, the target's own choice holds."""
+    """The profiles that this mapping uses; without any, the target chooses."""
     spec, known = builder.document.body.profile, profiles_of(builder.target)
     if spec is None:
         if known and not any(kind.media for kind in builder.target.types):
             names = ", ".join(sorted(known))
-            builder.notes.append(f"no profile is named: the target's default has to decide between {names}")
+            builder.notes.append(f"no profile is given: the target chooses between {names}")
         return Makes({})
     given = {("profile", "cases", case): name for case, name in spec.cases.items()}
     if spec.default:
@@ -54,43 +54,47 @@ def check_profile(builder: Builder) -> Makes:
 
 
 def check_needs(builder: Builder) -> None:
-    """What the target needs of each asset has a line that always gives it, or parks the asset by a word of the
-    operator."""
+    """Check that a rule always provides what the target needs for each asset, or that the operator chose to park assets
+    without it."""
     body, target = builder.document.body, builder.target
     if "profile" in target.needs and body.profile is None:
         known = sorted(profiles_of(target))
-        hint = f"write profile: {{default: {known[0]}}}" if known else "check the rights of the target's credential"
+        hint = (
+            f"write profile: {{default: {known[0]}}}" if known else "check the permissions of the target's credential"
+        )
         builder.fault(("profile",), f"the target needs a profile for each asset: {_some(known)}", hint)
     groups, line = target.groups or frozenset(), body.security.groups
     if "groups" not in target.needs or len(groups) == 1:
         return
     if line is not None and (line.const or line.default or line.required):
         return
-    hint = "give the line a `default`, write `required: true` to park assets without one, or name the target's default"
+    hint = (
+        "add a `default` to the line, write `required: true` to park assets without one, or name the target's default"
+    )
     place = ("security",) if line is None else ("security", "groups")
     builder.fault(place, f"the target needs a group for each asset: {_some(sorted(groups))}", hint)
 
 
 def _some(names: list[str]) -> str:
-    """A few names of many."""
+    """The first of many names."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return (", ".join(names[:5]) or "it shows none") + more
+    return (", ".join(names[:5]) or "none is visible") + more
 
 
 def check_marker(builder: Builder, makes: Makes) -> str | None:
-    """The field that keeps our mark, if the mapping has one that can."""
+    """The field that holds the marker, if the mapping has a suitable one."""
     lines = [key for key, line in builder.document.body.fields.items() if line.marker]
     for key in lines[1:]:
-        builder.fault(("fields", key, "marker"), f"{lines[0]} is the marker already")
+        builder.fault(("fields", key, "marker"), f"{lines[0]} is already the marker")
     if not lines and body_marker(builder) != "none":
         builder.warnings.append(
-            "no field is the marker: a create whose response is lost will be parked, never found again; mark a field "
+            "no field is the marker: if the response to a create is lost, the asset is parked; declare a field "
             "by `{marker: true}`, or write `marker: none`"
         )
     if not lines:
         return None
     if body_marker(builder) == "none":
-        builder.fault(("marker",), f"no field is to keep our mark, and {lines[0]} is the marker")
+        builder.fault(("marker",), f"`marker: none` contradicts {lines[0]}, which is the marker")
     known = builder.target.fields.get(lines[0])
     for told in unfit_for_marker(known, makes) if known else ():
         builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}")
@@ -98,57 +102,57 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
 
 
 def body_marker(builder: Builder) -> str:
-    """What the file says of a mapping without a marker."""
+    """Whether the file says that there is no marker."""
     return builder.document.body.marker or ""
 
 
 def check_locales(builder: Builder) -> None:
-    """Languages to prefer are languages that one side shows."""
+    """Check that preferred languages exist at one of the services."""
     known = {*builder.source.locales, *builder.target.locales}
     for locale in builder.document.body.locales:
         if known and locale.lower() not in {one.lower() for one in known}:
             hint = nearest(locale, known)
             builder.warnings.append(
-                f"locales: neither side shows the language {locale}" + (f"; {hint}" if hint else "")
+                f"locales: neither service has the language {locale}" + (f"; {hint}" if hint else "")
             )
 
 
 def unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
-    """Why this field cannot keep our mark on everything that the mapping makes."""
+    """Why this field cannot hold the marker of everything that the mapping creates."""
     if known.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
         yield f"it is not a text field but {known.kind.value}"
     if known.multiple or known.localized:
-        yield "it must take one value in one language"
+        yield "it must hold one value in one language"
     if not known.indexed:
         yield "it cannot be searched, so an asset could not be found again by it"
     if known.max_length is not None and known.max_length < MARKER_LETTERS:
-        yield f"it takes {known.max_length} characters and the marker may have {MARKER_LETTERS}"
+        yield f"it holds {known.max_length} characters and a marker may have {MARKER_LETTERS}"
     missing = sorted(makes.types - known.types) if known.types else []
     if missing:
         yield f"it is not in {', '.join(missing)}"
 
 
 def writable(known: Field) -> bool:
-    """Whether a line may write this field."""
+    """Whether a field can be written."""
     return known.editable and not known.system and not known.derived
 
 
 def check_written(builder: Builder, makes: Makes) -> None:
-    """Every line writes a field that exists, can be written, and is in a type that some asset gets."""
+    """Check that every line writes an existing, writable field of a type that some asset gets."""
     target = builder.target
     for key, line in builder.document.body.fields.items():
         place, known = ("fields", key), target.fields.get(key)
         if known is None:
             builder.fault(place, "the target has no such field", nearest(key, target.fields))
         elif not writable(known):
-            builder.fault(place, "the target does not let this field be written")
+            builder.fault(place, "the field is read-only at the target")
         elif known.types and makes.types and not known.types & makes.types and not line.marker:
-            wrong = f"the field is only in {', '.join(sorted(known.types))}, which no profile of this mapping makes"
+            wrong = f"the field is only in {', '.join(sorted(known.types))}, which no profile of this mapping creates"
             builder.fault(place, wrong)
 
 
 def check_required(builder: Builder, makes: Makes) -> None:
-    """Every field the target requires has a line."""
+    """Check that every field required by the target has a line."""
     every = frozenset(known.name for known in builder.target.types)
     for key, known in builder.target.fields.items():
         if not known.required or key in builder.document.body.fields or not writable(known):
@@ -156,14 +160,14 @@ def check_required(builder: Builder, makes: Makes) -> None:
         concerned = known.types & makes.types if makes.types else known.types
         if not known.types or (concerned if makes.types else known.types >= every):
             where = f" in {', '.join(sorted(concerned))}" if concerned else ""
-            builder.fault(("fields",), f"the target requires {key}{where} and no line writes it", "add a line")
+            builder.fault(("fields",), f"the target requires {key}{where} but no line writes it", "add a line")
 
 
-IGNORABLE = frozenset({"created_at"})  # what an asset has besides its fields and may be left behind without a loss
+IGNORABLE = frozenset({"created_at"})  # what an asset has besides its fields and may be left out without a loss
 
 
 def check_unread(builder: Builder) -> frozenset[str]:
-    """The source's fields that nobody reads or ignores."""
+    """Report fields of the source that no line reads or ignores."""
     body, source = builder.document.body, builder.source
     for index, key in enumerate(body.ignore):
         if key not in source.fields and key not in IGNORABLE:
@@ -175,7 +179,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
     if body.unmapped == "fail":
         if unread:
             number = f"{len(unread)} fields" if len(unread) > 1 else "a field"
-            hint = f"write lines for what counts, and the rest as `ignore: {flow(sorted({*body.ignore, *unread}))}`"
+            hint = f"write lines for what you need, and the rest as `ignore: {flow(sorted({*body.ignore, *unread}))}`"
             builder.fault(("unmapped",), f"no line reads {number} of the source", hint, rank=1)
     elif unread and body.unmapped == "report":
         builder.notes.append(f"{len(unread)} fields of the source are read by no line: {', '.join(unread)}")
@@ -183,7 +187,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
 
 
 def check_held(builder: Builder) -> None:
-    """The target can hold what the lines for status, tags and rights write."""
+    """Check that the target can store what the lines for status, tags and rights write."""
     body, holds = builder.document.body, builder.target.capabilities.parts
     blocks = (
         (("asset", "status"), body.asset.status, "status"),
@@ -194,16 +198,16 @@ def check_held(builder: Builder) -> None:
     )
     for place, line, feature in blocks:
         if line is not None and feature not in holds:
-            builder.fault(place, f"the target cannot be given {feature}", "remove the line; it becomes a named loss")
+            builder.fault(place, f"the target cannot store {feature}", "remove the line; it becomes a named loss")
     _check_relations(builder)
 
 
 def _check_relations(builder: Builder) -> None:
-    """The target has every kind of relation that is named for it."""
+    """Check that the target has every named kind of relation."""
     kinds, target = builder.document.body.relations.kinds, builder.target
     if kinds and "relations" not in target.capabilities.parts:
         hint = "remove the block; relations become named losses"
-        builder.fault(("relations",), "the target cannot be given relations", hint)
+        builder.fault(("relations",), "the target cannot store relations", hint)
         return
     known = target.relation_kinds
     for kind, theirs in kinds.items():

@@ -1,4 +1,5 @@
-"""The last step of every line: a value as the target's field takes it, or why it does not fit."""
+"""The last step of every rule: converts a value to what the field of the target accepts, or says why it does not
+fit."""
 
 from __future__ import annotations
 
@@ -52,11 +53,11 @@ WAY_OUT: Mapping[tuple[ValueType, ValueType], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What one place of the target takes.
+    """What one field, or other part, of the target accepts.
 
-    choices: the closed list a text must be in. rule: how a value that is not a term of the target yet becomes one;
-    matched: terms come from a `vocabulary` transform and are the target's already. locales: languages the target has,
-    empty for any. trims: it keeps no whitespace at the ends of texts.
+    choices: the closed list a text must be in. rule: how a value that is not yet a term of the target becomes one;
+    matched: terms come from a `vocabulary` transform and are already the target's. locales: languages the target has,
+    empty for any. trims: it removes whitespace at the ends of texts.
     """
 
     field: Field
@@ -68,11 +69,11 @@ class Fit:
 
     @property
     def shape(self) -> ValueType:
-        """The shape that is written."""
+        """The type that is written."""
         return SHAPES[self.field.kind]
 
     def reject_reason(self, shape: ValueType) -> tuple[str, str]:
-        """Why values of this shape cannot be written, and what to do; empty texts when they can."""
+        """Why values of this type cannot be written, and what to do; empty if they can."""
         if shape in TAKES[self.shape]:
             return "", ""
         transforms = WAY_OUT.get((shape, self.shape), "")
@@ -80,7 +81,7 @@ class Fit:
         return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """One value as the field takes it."""
+        """One value as the field accepts it."""
         if isinstance(value, Localized):
             return self._languages(value, context)
         if self.shape is ValueType.TERM:
@@ -95,9 +96,9 @@ class Fit:
         return _refused(KIND, lacking) if lacking else self._checked(made)
 
     def _lacking(self, value: Scalar) -> str:
-        """What a place or a row has not, or has too much, for this field."""
+        """What a place or a row lacks, or has in excess, for this field."""
         if isinstance(value, GeoPoint) and self.field.coordinates and None in (value.latitude, value.longitude):
-            return f"{shown(value.address)} has no latitude and longitude, which the target needs"
+            return f"{shown(value.address)} has no latitude and longitude, which the target requires"
         if isinstance(value, Row) and self.field.cells:
             strange = sorted(set(value.cells) - self.field.cells)
             if strange:
@@ -145,7 +146,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class NameFit(Fit):
-    """A file name, changed where the target asks for some characters to be avoided."""
+    """A file name, without the characters that the target forbids."""
 
     naming: Naming | None = None
 
@@ -165,7 +166,7 @@ class NameFit(Fit):
 
 @dataclass(frozen=True, slots=True)
 class GroupFit(Fit):
-    """A group of the target; where it gives out no list of them, each is looked up before it is written."""
+    """A group of the target; if it does not list groups, each is looked up before it is written."""
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `Fit.each`."""
@@ -176,7 +177,7 @@ class GroupFit(Fit):
 
 
 def text_field(key: str, *, multiple: bool = False, kind: FieldKind = FieldKind.TEXT) -> Field:
-    """Stands for a place that is no metadata field: a file name, tags, dates."""
+    """Stands for a part that is not a metadata field: a file name, tags, dates."""
     return Field(key, kind, multiple=multiple)
 
 
@@ -229,7 +230,7 @@ def _to_instant(value: Scalar, context: TransformContext) -> Scalar | None:
 
 
 def _to_person(value: Scalar, context: TransformContext) -> Scalar | None:
-    """By name: an id of the source may be somebody else's at the target."""
+    """By name, because an id of the source may belong to somebody else at the target."""
     return Person(context.languages.text(value) or "") if isinstance(value, Person | str | Term) else None
 
 

@@ -46,13 +46,13 @@ PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
 def compile_file(path: Path, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
-    """A mapping file, read and compiled. Raises MappingError with every diagnostic of the file and of what it says of
+    """Read and compile a mapping file. Raises MappingError with every diagnostic of the file and of its use of
     the two schemas."""
     return compile_reading(read_mapping(path), source, target)
 
 
 def compile_reading(reading: MappingReading, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
-    """The same for a mapping that was read already."""
+    """Compile a mapping that was already read."""
     if reading.document is None:
         raise MappingError.of(reading.diagnostics)
     if reading.diagnostics:
@@ -61,7 +61,7 @@ def compile_reading(reading: MappingReading, source: Schema, target: Schema) -> 
 
 
 def _diagnostics_of_rest(document: MappingDocument, source: Schema, target: Schema) -> list[Diagnostic]:
-    """Faults of what is left of a file without the entries that cannot be read; nothing is missed in it."""
+    """Diagnostics of the rest of a file without its unreadable entries; nothing is reported as missing."""
     builder = _builder(document, source, target)
     makes = check_profile(builder)
     _plan(builder, makes)
@@ -79,7 +79,7 @@ def _builder(document: MappingDocument, source: Schema, target: Schema) -> Build
 
 
 def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -> Crosswalk:
-    """The mapping, ready to draft. Raises MappingError with every diagnostic."""
+    """Compile a mapping. Raises MappingError with every diagnostic."""
     builder = _builder(document, source, target)
     languages = builder.languages
     makes = check_profile(builder)
@@ -95,7 +95,7 @@ def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -
     if builder.diagnostics:
         raise MappingError.of(builder.diagnostics)
     if not target.capabilities.writes(Feature.SAME_NAMES):
-        builder.notes.append("the target knows files by their names: a name that is taken gets our mark added")
+        builder.notes.append("the target knows files by their names: the marker is added to names that are taken")
     return Crosswalk(
         reads=frozenset(builder.reads),
         writes=frozenset(document.body.fields),
@@ -130,8 +130,8 @@ def _coverage(builder: Builder, source: Schema, target: Schema, plan: Plan) -> C
 
 
 def marker_value(tenant: str, asset: AssetId) -> str:
-    """Our mark for one asset of one source: at most 64 letters, digits, `-` and `_`; the same every time, and another
-    for every other asset even where a search does not tell capitals from small letters."""
+    """The marker value for one asset of one source: at most 64 letters, digits, `-` and `_`; the same every time, and
+    another for every other asset even if a search ignores case."""
     origin = _origin(tenant)
     escaped = "".join(
         letter if letter in PLAIN else "".join(f"_{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
@@ -144,7 +144,7 @@ def marker_value(tenant: str, asset: AssetId) -> str:
 
 
 def is_mark_of(tenant: str, value: Value | None) -> bool:
-    """Whether a value is our mark for some asset of this source."""
+    """Whether a value is a marker for some asset of this source."""
     return isinstance(value, str) and value[:1] in ("s", "h") and value[1:].startswith(f"{_origin(tenant)}-")
 
 
@@ -171,17 +171,17 @@ class Cases(EachTransform):
 
 
 def _held(target: Schema) -> frozenset[str]:
-    """What the target can be given at all, so that what is missing there is told from what no line carries."""
+    """What the target can store at all, to distinguish what it lacks from what no rule carries."""
     return target.capabilities.parts | ({"placements", "labels"} if target.container_kinds else frozenset())
 
 
 def _tongue(document: MappingDocument, target: Schema) -> LanguagePreference:
-    """The languages to speak: those of the mapping file, else the target's."""
+    """The preferred languages: those of the mapping file, otherwise those of the target."""
     return LanguagePreference(tuple(locale.lower() for locale in document.body.locales or target.locales))
 
 
 def _digest(document: MappingDocument) -> str:
-    """Of all that decides what is written: not the tests, not comments or layout."""
+    """A digest of everything that affects what is written: not of tests, comments and layout."""
     body: Json = document.body.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"tests"})
     tables = {name: dict(table.rows) for name, table in document.lookups.items()}
     return digest_of([body, tables, {name: dict(pins) for name, pins in document.pins.items()}])
@@ -202,10 +202,10 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
             continue
         if known.closed and spec.unmatched == "create":
             builder.fault(
-                (*place, "unmatched"), f"the target's {spec.target} takes no new terms", "use park, drop or keep"
+                (*place, "unmatched"), f"the target's {spec.target} accepts no new terms", "use park, drop or keep"
             )
         if spec.pins and "pin" not in spec.match:
-            builder.fault((*place, "match"), "pins are given, but pin is not among the ways to match")
+            builder.fault((*place, "match"), "pins are given, but `match` does not contain pin")
         trees = [source[spec.source]] if spec.source in source else list(source.values())
         from_tree = any(tree.hierarchical for tree in trees)
         if spec.source in source:
@@ -228,13 +228,13 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
 
 
 def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:
-    """What terms have at the source and have no room for in the target."""
+    """What terms have at the source but cannot have at the target."""
     if source.hierarchical and not target.hierarchical:
         yield "the target's list is flat; the paths of terms are not carried"
     if source.localized and not target.localized:
-        yield "the target's list has one language; the others of terms are not carried"
+        yield "the target's list has one language; other languages of terms are not carried"
     if source.synonyms and not target.synonyms:
-        yield "the target's list has no synonyms; those of terms are not carried"
+        yield "the target's list has no synonyms; synonyms of terms are not carried"
 
 
 def _plan(builder: Builder, makes: Makes) -> Plan:
@@ -271,7 +271,7 @@ def _field_lines(builder: Builder) -> Iterator[tuple[str, FieldRule]]:
     for key, spec in builder.document.body.fields.items():
         known = builder.target.fields.get(key)
         if known is None:
-            tuple(builder.paths(("fields", key), spec.from_))  # what it reads is not unread
+            tuple(builder.paths(("fields", key), spec.from_))  # what it reads counts as read
         elif not spec.marker:
             yield (
                 key,
@@ -303,7 +303,7 @@ def _container_kind(builder: Builder, place: KeyPath, spec: PlacementLine) -> st
     if len(candidates) == 1:
         return next(iter(candidates))
     hint = f"write as: {' or '.join(sorted(known))}" if known else "remove the line; it becomes a named loss"
-    builder.fault(place, "the kind of container is not clear", hint)
+    builder.fault(place, "the kind of container is ambiguous", hint)
     return ""
 
 

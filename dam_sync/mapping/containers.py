@@ -1,4 +1,4 @@
-"""Containers as the target has them: so many levels, and so many of a kind for one asset."""
+"""Adapts containers to the target: limited levels, and a limited number of a kind per asset."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ BETWEEN = " / "
 
 @dataclass(frozen=True, slots=True)
 class ContainerFit(Fit):
-    """A path as the target's containers of one kind take it; `depth`: the most levels, None for any number. naming:
-    what their names must not hold."""
+    """A path within the limits of one kind of container; `depth`: maximum levels, None for any number. naming:
+    restrictions of their names."""
 
     kind: str = ""
     depth: int | None = None
     naming: Naming | None = None
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """The path, its deeper levels joined into the last one there may be, its names as the target takes them;
+        """The path, with deeper levels joined into the last possible one, and names as the target accepts them;
         nothing for a path without a name."""
         made = Fit.each(self, value, context)
         if made.note is not None or self.kind == LABEL:
@@ -48,25 +48,25 @@ class ContainerFit(Fit):
 
 
 def _has_ends(text: str) -> bool:
-    """Whether a name of the path has whitespace at its ends."""
+    """Whether a name in the path has whitespace at its ends."""
     return any(part != part.strip() for part in parts_of(text))
 
 
 def flattened(path: Sequence[str], depth: int) -> tuple[str, ...]:
-    """The path with at most `depth` levels (one at least): what lies deeper is joined into the last by ` / `."""
+    """The path with at most `depth` levels (one at least): deeper ones are joined into the last by ` / `."""
     last = max(depth, 1) - 1
     return (*path[:last], BETWEEN.join(path[last:])) if len(path) > last + 1 else tuple(path)
 
 
 def container_of(value: Scalar, kind: str) -> tuple[str, ...]:
-    """The path that a line's value means."""
+    """The path of a rule's value."""
     return (str(value),) if kind == LABEL else path_of(str(value))
 
 
 def limit_containers(made: Iterable[tuple[RuleResult, str]], most: Mapping[str, int]) -> None:
-    """Leave of each kind only as many containers as the target takes for one asset: the first ones in path order.
+    """Keep only as many containers of each kind as the target accepts for one asset: the first in path order.
 
-    made: what each placement line made, and of which kind.
+    made: the results of each placement rule, with their kind.
     """
     by_kind: dict[str, list[RuleResult]] = defaultdict(list)
     for ran, kind in made:
@@ -81,13 +81,13 @@ def limit_containers(made: Iterable[tuple[RuleResult, str]], most: Mapping[str, 
 
 
 def rule_of(kind: str, most: Mapping[str, int]) -> str:
-    """The name of the loss of one container too many."""
+    """The name of the loss of excess containers."""
     number = "one" if most[kind] == 1 else f"at most {most[kind]} of kind"
     return f"the target takes {number} {kind} for each asset"
 
 
 def deduplicated(losses: Iterable[Loss]) -> list[Loss]:
-    """Without repeated ones that say that the same path became flatter: several lines may read it."""
+    """Without repeated notes that the same path became flatter, because several rules may read it."""
     found = list(losses)
     flat = dict.fromkeys(loss for loss in found if loss.rule == FLATTENED)
     return [*flat, *(loss for loss in found if loss.rule != FLATTENED)]

@@ -1,4 +1,4 @@
-"""Which transforms bring values of one kind into a field of another."""
+"""The transforms that convert values of one type for a field of another."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ STEPS: Mapping[tuple[ValueType, ValueType], tuple[Json, ...]] = {
     (FLAG, NUMBER): ({"flag": {"true": "1", "false": "0"}}, "number"),
     (TEXT, ROW): ("rows",),
 }
-"""What is not here makes no sense: a number is no place, an address no person."""
+"""Conversions not listed make no sense: a number is not a place, an address not a person."""
 
 CHARACTERS: Mapping[ValueType, int] = {NUMBER: 40, DATE: 10, INSTANT: 24, FLAG: 5}
-"""The longest text of such a value, as good as ever."""
+"""The maximum length of such a value as text, practically always."""
 
 UNSURE = frozenset({NUMBER, FLAG, DATE, INSTANT, ROW})
-"""Shapes that not every text can become."""
+"""Types that not every text can be converted to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a path gives: shape, whether several, whether in languages, the greatest length of a text where known."""
+    """What a path returns: type, whether several values, whether localized, maximum length of a text if known."""
 
     shape: ValueType
     many: bool = False
@@ -49,16 +49,16 @@ class Given:
 
     @classmethod
     def by(cls, field: Field) -> Given:
-        """What a whole field gives."""
+        """What a whole field returns."""
         shape = SHAPES[field.kind]
         characters = field.max_length if shape is TEXT else CHARACTERS.get(shape)
         return cls(shape, field.multiple, field.kind is FieldKind.HTML, field.localized and shape is TEXT, characters)
 
 
 def conversion(given: Given, wanted: Field, *, rule: str = "", language: str = "") -> tuple[Json, ...] | None:
-    """The pipe from what is given to the field, or None where that makes no sense.
+    """The pipe from a given value to the field, or None if that makes no sense.
 
-    rule: the name of the `vocabularies` block for its terms; language: that of a plain text for a field in languages.
+    rule: the name of the `vocabularies` block for its terms; language: that of plain text for a localized field.
     """
     shape = SHAPES[wanted.kind]
     if (given.shape, shape) not in STEPS:
@@ -67,7 +67,7 @@ def conversion(given: Given, wanted: Field, *, rule: str = "", language: str = "
 
 
 def fits_surely(given: Given, wanted: Field) -> bool:
-    """Whether every value can be brought over, and not only those that are written in the right way."""
+    """Whether every value can be converted, not only those in the right format."""
     shape = SHAPES[wanted.kind]
     if (shape is PLACE and wanted.coordinates) or (shape is ROW and wanted.cells):
         return False

@@ -1,4 +1,4 @@
-"""What of an asset no line carried: named, counted, one loss for each thing."""
+"""What no rule of the mapping carried: named and counted, one loss each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What there is to know about the source's side: fields that need no line, and what the target holds.
+    """Facts about the mapping as a whole: source fields that need no rule, and what the target can store.
 
-    read: keys of fields that some line reads. quiet: the operator said that unread fields are of no interest. related:
-    what kinds of relation are called in the target, where that is not as at the source.
+    read: keys of fields that some rule reads. quiet: unread fields are ignored by the mapping. related:
+    names of relation kinds at the target, if they differ.
     """
 
     read: frozenset[str] = frozenset()
@@ -35,9 +35,9 @@ class Coverage:
     def close(
         self, asset: Asset, consumed: Counter[str], skipped: Mapping[str, str], reach: Callable[[], Collection[str]]
     ) -> tuple[list[Loss], Counter[tuple[str, str]]]:
-        """Losses and counts for what was not consumed.
+        """Losses and counts of what no rule consumed.
 
-        skipped: values that only a line for another type takes; reach: names of values that some path leads to.
+        skipped: values that only a rule for another type reads; reach: names of values that some path reaches.
         """
         account = _Account(self, consumed, skipped, reach)
         for key, value in sorted(asset.fields.items()):
@@ -62,7 +62,7 @@ class _Account:
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def field(self, key: str, labels: list[str]) -> None:
-        """One metadata field, by the names of its values."""
+        """One metadata field, with the names of its values."""
         left = self._left(labels)
         if not left or key in self.coverage.ignored:
             return
@@ -73,7 +73,7 @@ class _Account:
         self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
 
     def _left(self, labels: list[str]) -> list[str]:
-        """Those that no line took, counted as dropped."""
+        """Values that no rule consumed, counted as dropped."""
         left = list((Counter(labels) - self.consumed).elements())
         self.tally.update((label, DROPPED) for label in left)
         return left
@@ -83,8 +83,8 @@ class _Account:
         if label in self.skipped:
             return Loss(label, OTHER_TYPE, self.skipped[label])
         if not partly and label in self.reach():
-            return Loss(field_name(key), NOT_USED, "another path of its line came first")
-        return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it has not the part that is read")
+            return Loss(field_name(key), NOT_USED, "another path of its rule came first")
+        return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it lacks the part that is read")
 
     def members(self, path: str, labels: list[str]) -> None:
         """Tags, labels, groups, containers: sets of names."""
@@ -98,7 +98,7 @@ class _Account:
             self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
 
     def single(self, path: str, value: str) -> None:
-        """Status and dates of the asset itself; a creation date that is also a field is told as that."""
+        """Status and dates of the asset itself; a creation date that is also a field is reported as such."""
         if path in self.coverage.ignored:
             return
         name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
@@ -153,7 +153,7 @@ def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
 
 
 def _unrelated(asset: Asset, coverage: Coverage) -> Iterator[Loss]:
-    """Relations of a kind that the target does not know."""
+    """Relations of a kind that the target does not have."""
     if "relations" in coverage.holds and coverage.relation_kinds is not None:
         for kind in sorted({relation.kind for relation in asset.relations}):
             if coverage.related.get(kind, kind) in coverage.relation_kinds:

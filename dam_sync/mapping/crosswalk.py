@@ -1,4 +1,4 @@
-"""A compiled mapping: from any asset of one source to the draft of an asset in one target. Pure."""
+"""A compiled mapping: from any asset of one source to the draft of an asset for one target. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TermKey: TypeAlias = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What came of one asset. Any rejection parks it; new terms have to be created before it is written.
+    """The result of mapping one asset. Any rejection parks it; new terms have to be created before it is written.
 
-    new_terms: (vocabulary of the target, term), parents before children; unmade: which of them stands at (field,
+    new_terms: (vocabulary of the target, term), parents before children; unmade: which of them is at (field,
     position) of the draft. tally: values by (path, outcome), where the
     outcome is written, transformed, dropped or parked; a value read by several lines counts once for each. losses begin
-    with what the source itself has and does not give out. decided: what the mapping says of who sees it.
+    with what the source has but does not return. decided: what the mapping decided about its audience.
     """
 
     draft: Draft
@@ -48,7 +48,7 @@ class Drafted:
     decided: Decided = field(default_factory=Decided)
 
     def with_terms(self, created: Mapping[TermKey, Term]) -> Drafted:
-        """The same with the target's ids of its new terms."""
+        """A copy with the target's ids of its new terms."""
         fields = dict(self.draft.fields)
         for (key, position), name in self.unmade.items():
             value, term = fields[key], slim(created[name])
@@ -66,7 +66,7 @@ class Profiles:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The lines of a mapping by what they write."""
+    """The rules of a mapping by what they write."""
 
     fields: Mapping[str, FieldRule] = field(default_factory=dict)
     filename: FieldRule | None = None
@@ -84,7 +84,7 @@ class Plan:
     naming: Naming | None = None
 
     def rules(self) -> Iterator[FieldRule]:
-        """Every line there is."""
+        """Every rule."""
         singles = (self.filename, self.status, self.tags, self.groups, self.release, self.expiry, self.profiles.rule)
         yield from (rule for rule in singles if rule is not None)
         yield from (rule for rule, _ in self.placements)
@@ -93,13 +93,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which assets take part; empty conditions hold for all."""
+    """Which assets are selected; empty conditions match all."""
 
     statuses: frozenset[str] = frozenset()
     containers: tuple[tuple[str, ...], ...] = ()
 
     def takes(self, asset: Asset) -> bool:
-        """Whether the asset has one of the statuses and lies in or below one of the containers."""
+        """Whether the asset has one of the statuses and is in or below one of the containers."""
         if self.statuses and asset.status not in self.statuses:
             return False
         paths = [placement.path for placement in asset.placements]
@@ -110,10 +110,10 @@ class Selection:
 class Crosswalk:
     """A mapping compiled against both schemas.
 
-    reads: paths into the source's assets; writes: keys of the target's fields. digest: changes when the meaning of the
-    mapping file may have changed. marker: key of the field that keeps our mark. unread: the source's fields that no
-    line reads and nobody ignores. notes: what the operator should know, `warnings` among them: what is hardly meant so.
-    marked: the marker is there, or the file says that there is none. vocabularies: by the target's vocabulary key;
+    reads: paths into the source's assets; writes: keys of the target's fields. digest: changes if the meaning of the
+    mapping file may have changed. marker: key of the marker field. unread: fields of the source that no
+    line reads or ignores. notes: what the operator should know; `warnings`: those that hint at a mistake.
+    marked: there is a marker, or the file says `marker: none`. vocabularies: by the target's vocabulary key;
     `draft` needs a TermIndex of each.
     """
 
@@ -135,23 +135,23 @@ class Crosswalk:
     target_fields: Mapping[str, Field] = field(repr=False)
 
     def selects(self, asset: Asset) -> bool:
-        """Whether the asset takes part at all."""
+        """Whether the asset is selected."""
         return self.selection.takes(asset)
 
     def related(self, asset: Asset) -> Asset:
-        """The asset with its relations called as in the target."""
+        """The asset with its relation kinds renamed for the target."""
         kinds = self.plan.relations
         return replace(
             asset, relations=frozenset(replace(each, kind=kinds.get(each.kind, each.kind)) for each in asset.relations)
         )
 
     def look_up(self, asset: Asset, terms: Mapping[str, TermIndex]) -> bool:
-        """Look up the terms that `draft` will look up, by the lines that write terms alone: each index says afterwards
-        what it lacks. Whether some of them would have to be created."""
+        """Look up the terms that `draft` will look up, with only the rules that write terms: each index then knows
+        what it lacks. Returns whether some would have to be created."""
         return _Drafting(self, asset, self._context(terms)).looked_up()
 
     def groups_of(self, asset: Asset, terms: Mapping[str, TermIndex]) -> frozenset[str]:
-        """The names of groups that the draft will have, if the target has them all."""
+        """The names of groups that the draft will have, provided that the target has them."""
         rule = self.plan.groups
         return frozenset(map(str, rule.run(asset, self._context(terms)).values)) if rule is not None else frozenset()
 
@@ -167,8 +167,8 @@ class Crosswalk:
         terms: Mapping[str, TermIndex],
         unknown_groups: frozenset[str] = frozenset(),
     ) -> Drafted:
-        """The draft of one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
-        names that the target turned out not to have."""
+        """Draft one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
+        names that the target was found not to have."""
         return _Drafting(self, asset, self._context(terms, unknown_groups)).done(marker_value)
 
 
@@ -189,7 +189,7 @@ class _Drafting:
     decided: Decided = field(default_factory=Decided)
 
     def done(self, marker_value: str) -> Drafted:
-        """Run every line and close the books."""
+        """Run every rule and account for all values."""
         crosswalk, plan = self.crosswalk, self.crosswalk.plan
         profile = self._text(plan.profiles.rule)
         plan = self._held(plan, plan.profiles.types.get(profile))
@@ -217,7 +217,7 @@ class _Drafting:
         )
 
     def looked_up(self) -> bool:
-        """Run the lines that look up terms, as `done` would; whether some are new and none is refused."""
+        """Run the rules that look up terms, as `done` would; whether some terms are new and none is refused."""
         plan = self.crosswalk.plan
         types = plan.profiles.types.get(self._text(plan.profiles.rule))
         fields = {key: rule for key, rule in plan.fields.items() if self._in_types(key, types)}
@@ -227,7 +227,7 @@ class _Drafting:
         return bool(self.new_terms) and not self.rejections
 
     def _held(self, plan: Plan, types: frozenset[str] | None) -> Plan:
-        """The plan without lines for what these types of the target do not hold; what they would read is a loss."""
+        """The plan without rules for what these types of the target lack; what they would read is a loss."""
         rules = {"status": plan.status, "tags": plan.tags, "release": plan.release, "expiry": plan.expiry}
         for feature, rule in rules.items():
             held = plan.held_by.get(feature)
@@ -241,7 +241,7 @@ class _Drafting:
         )
 
     def _within_reach(self) -> set[str]:
-        """Names of values at the end of any path of any line, tried or not."""
+        """Names of the values of every path of every rule, tried or not."""
         return {name for rule in self.crosswalk.plan.rules() for name in rule.reads(self.asset, self.context)}
 
     def _own_name(self) -> str:
@@ -290,7 +290,7 @@ class _Drafting:
         return types is None or not own or bool(types & own)
 
     def _known_terms(self, key: str, ran: RuleResult) -> tuple[Scalar, ...]:
-        """The values of a field; which of them are new terms is noted in `unmade`."""
+        """The values of a field; new terms among them are recorded in `unmade`."""
         self._keep(ran)
         values, new = list(ran.values), {term.path: vocabulary for vocabulary, term in ran.new_terms}
         for position, value in enumerate(values):
@@ -319,7 +319,7 @@ class _Drafting:
         return self._in_days(rights) if plan.rights_by_day else rights
 
     def _groups(self, rule: FieldRule | None) -> list[str]:
-        """Names of groups, and whether all of them were made of groups, or of containers, of the source."""
+        """Names of groups, and whether all were derived from groups, or from containers, of the source."""
         if rule is None:
             return []
         ran = rule.run(self.asset, self.context)
@@ -342,7 +342,7 @@ class _Drafting:
 
 
 def _all_from(made_of: Sequence[set[str]], beginning: str) -> bool:
-    """Whether there are values, each made of one at least that was read under such a name."""
+    """Whether there are values, each derived from at least one value with such a name."""
     return bool(made_of) and all(any(name.startswith(beginning) for name in names) for names in made_of)
 
 
@@ -356,7 +356,7 @@ def _midnight_after(moment: datetime | None) -> datetime | None:
 
 
 def groups_written(crosswalk: Crosswalk, source: Schema) -> frozenset[str]:
-    """The names of groups that the mapping would write, as far as they follow from the mapping file and from the
+    """The names of groups that the mapping would write, as far as known from the mapping file and the
     groups that the source lists."""
     rule = crosswalk.plan.groups
     if rule is None:
@@ -368,9 +368,9 @@ def groups_written(crosswalk: Crosswalk, source: Schema) -> frozenset[str]:
 
 
 def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Failure]:
-    """The examples of the mapping file that do not come out as expected, with their lines.
+    """The examples of the mapping file that fail, with their lines.
 
-    Terms of the target are not asked for: each is taken to be there.
+    Terms of the target are not read: all are assumed to exist.
     """
     terms = {key: TermIndex(open_ended=True) for key in crosswalk.vocabularies}
     failures: list[Failure] = []

@@ -1,4 +1,4 @@
-"""The mapping file: what may be written in it, read with the line of every key."""
+"""The mapping file: its schema, read with the line of every key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _matching(ways: tuple[Json, ...]) -> tuple[str, ...]:
         if isinstance(way, dict) or way in LATER:
             raise ValueError("fuzzy matching is not in this release; use pin, exact, casefold, synonym")
         if way not in ("pin", "exact", "casefold", "synonym"):
-            raise ValueError(f"there is no way {way}; use pin, exact, casefold, synonym")
+            raise ValueError(f"unknown way to match: {way}; use pin, exact, casefold, synonym")
     return ways
 
 
@@ -84,8 +84,8 @@ Ways = Annotated[tuple[Json, ...], AfterValidator(_matching)]
 
 
 FROM = (
-    "a path, or paths tried in order: filename, status, tags[], placements.folder[].path, fields.title.en, "
-    "fields.keywords[], fields.lib:title; a key in double quotes is taken as it is, so that it may hold points, blanks "
+    "a path, or several tried in order: filename, status, tags[], placements.folder[].path, fields.title.en, "
+    "fields.keywords[], fields.lib:title; a key in double quotes may contain dots, whitespace "
     'and brackets: fields."Release Date".en'
 )
 
@@ -97,7 +97,7 @@ class MappingModel(BaseModel):
 
 
 class RuleSpec(MappingModel):
-    """What is written: from where, through which pipe, and what happens when there is nothing or too much."""
+    """What is written: from where, through which pipe, and what happens with missing or invalid values."""
 
     from_: Texts = Field(default=(), alias="from", description=FROM)
     pipe: Steps = ()
@@ -111,12 +111,12 @@ class RuleSpec(MappingModel):
         if bool(self.from_) == (self.const is not None) and not self.is_marker:
             raise ValueError("a line needs `from` or `const`" + (", not both" if self.from_ else ""))
         if self.const is not None and self.pipe:
-            raise ValueError("a constant goes through no pipe")
+            raise ValueError("a constant cannot have a pipe")
         return self
 
     @property
     def is_marker(self) -> bool:
-        """Whether this line keeps our mark."""
+        """Whether this is the marker line."""
         return False
 
 
@@ -128,7 +128,7 @@ class FieldLine(RuleSpec):
     @model_validator(mode="after")
     def _marker_alone(self) -> FieldLine:
         if self.marker and (self.from_ or self.const is not None or self.pipe or self.default is not None):
-            raise ValueError("a marker line holds our mark and nothing else")
+            raise ValueError("a marker line cannot have other keys")
         return self
 
     @property
@@ -138,20 +138,20 @@ class FieldLine(RuleSpec):
 
 
 class PlacementLine(RuleSpec):
-    """A line that puts assets into containers of one kind."""
+    """A rule that puts assets into containers of one kind."""
 
     as_: str = Field(default="", alias="as")
 
 
 class Select(MappingModel):
-    """Which assets take part: all of the conditions given."""
+    """Which assets are moved: all conditions must hold."""
 
     status: Texts = ()
     containers: Texts = ()
 
 
 class LookupTable(MappingModel):
-    """A CSV file beside the mapping file."""
+    """A CSV file next to the mapping file."""
 
     csv: str
     key: str = "key"
@@ -184,7 +184,7 @@ class ProfileLine(MappingModel):
 
 
 class AssetLines(MappingModel):
-    """What an asset has besides its metadata fields."""
+    """Parts of an asset besides its metadata fields."""
 
     filename: RuleSpec | None = None
     status: RuleSpec | None = None
@@ -199,14 +199,14 @@ class SecurityLines(MappingModel):
 
 
 class RelationLines(MappingModel):
-    """What relations are called in the target: kind there by kind at the source. One that is not named keeps its name;
-    what the target lacks is a named loss."""
+    """Names of relation kinds at the target by kind at the source. A kind that is not named keeps its name;
+    one that the target lacks is a named loss."""
 
     kinds: Mapping[str, str] = Field(default_factory=dict)
 
 
 class Example(MappingModel):
-    """A test: a sparse neutral asset, and what must come of it by target field."""
+    """A test: a sparse neutral asset, and the expected values by target field."""
 
     given: Mapping[str, Json]
     expect: Mapping[str, Json]
@@ -232,14 +232,15 @@ class MappingFile(MappingModel):
     ignore: tuple[str, ...] = ()
     unmapped: Literal["fail", "report", "ignore"] = "fail"
     marker: Literal["none"] | None = Field(
-        default=None, description="none: no field keeps our mark; a create whose response is lost is parked"
+        default=None,
+        description="none: no field holds the marker; if the response to a create is lost, the asset is parked",
     )
     tests: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MappingDocument:
-    """A mapping file that reads well by itself; `compile_mapping` compares it with two schemas.
+    """A mapping file without errors of its own; `compile_mapping` compares it with two schemas.
 
     pipes: transforms by the place of their line. pins: by the name of their vocabulary.
     """
@@ -253,8 +254,8 @@ class MappingDocument:
 
 @dataclass(frozen=True, slots=True)
 class MappingReading:
-    """What came of reading a mapping file. document: what is left of it without the entries that have diagnostics; None
-    where nothing is."""
+    """The result of reading a mapping file. document: the file without the entries that have diagnostics; None
+    if nothing is left."""
 
     document: MappingDocument | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -273,22 +274,22 @@ def refuse_faulty(reading: MappingReading) -> MappingDocument:
 
 
 def read_mapping(path: Path) -> MappingReading:
-    """As `load_mapping`, with diagnostics next to what could be read. Raises MappingError for what is not YAML."""
+    """As `load_mapping`, with diagnostics next to what could be read. Raises MappingError if it is not YAML."""
     return reading_of(mapping_of_file(path), path.parent)
 
 
 def mapping_of_file(path: Path) -> SourceMap:
-    """The keys and values of a mapping file. Raises MappingError for what is not YAML."""
+    """The keys and values of a mapping file. Raises MappingError if it is not YAML."""
     return MAPPING_FILE.read(path, MAPPING_SYNTAX)
 
 
 def mapping_of_text(text: str) -> SourceMap:
-    """The same from text in memory."""
+    """Like `mapping_of_file`, from text."""
     return MAPPING_FILE.parse(Path("mapping"), text, MAPPING_SYNTAX)
 
 
 def reading_of(written: SourceMap, folder: Path) -> MappingReading:
-    """What the keys and values mean, and the tables they name, relative to the folder."""
+    """Parse the keys and values, and read the tables they name, relative to the folder."""
     diagnostics: list[Diagnostic] = []
     bad: list[KeyPath] = []
     try:
@@ -315,11 +316,11 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
 
 
 ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})
-"""Blocks whose entries can be left out one by one."""
+"""Blocks whose entries can be left out individually."""
 
 
 def _without(data: Mapping[str, Json], bad: Iterable[KeyPath]) -> dict[str, Json]:
-    """The file without what cannot be read."""
+    """The file without its unreadable entries."""
     left = {key: dict(block) if isinstance(block, dict) else block for key, block in data.items()}
     for place in bad:
         head = str(place[0]) if place else ""
@@ -345,7 +346,7 @@ def json_schema() -> dict[str, Json]:
 
 
 def line_places(data: Json) -> Iterator[KeyPath]:
-    """Where lines with a pipe may be."""
+    """Places where lines with a pipe may be."""
     for block in ("fields", "asset", "security"):
         inside = data.get(block)
         if isinstance(inside, dict):
@@ -356,7 +357,7 @@ def line_places(data: Json) -> Iterator[KeyPath]:
 
 
 def placement_places(data: Json) -> list[KeyPath]:
-    """Where the placement lines are: one, or a list."""
+    """Places of the placement lines: one, or a list."""
     inside = data.get("placements")
     if isinstance(inside, list):
         return [("placements", index) for index in range(len(inside))]

@@ -1,4 +1,4 @@
-"""The `tests:` of a mapping file: a sparse asset, and what must come of it."""
+"""The `tests:` of a mapping file: a sparse asset, and the expected result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Failure:
 
 
 def given_asset(given: Mapping[str, Json]) -> Asset:
-    """The asset of an example; what is left out takes its default. Raises ValueError, KeyError or TypeError."""
+    """The asset of an example; missing parts have defaults. Raises ValueError, KeyError or TypeError."""
     data = {key: _json(value, inside=key == "fields") for key, value in given.items()}
     data.setdefault("id", "example")
     data["id"] = str(data["id"])
@@ -63,7 +63,7 @@ def given_asset(given: Mapping[str, Json]) -> Asset:
 def mismatches(
     expect: Mapping[str, Json], draft: Draft, rejections: Sequence[Loss], fields: Mapping[str, Field]
 ) -> Iterator[tuple[str, str]]:
-    """(key, what is wrong) for every expectation that does not hold. Keys are the target's fields, else `filename`,
+    """(key, what is wrong) for every unmet expectation. Keys are the target's fields, or `filename`,
     `profile`, `status`, `tags`, `placements`, `groups`, `release`, `expiry`, or `parked` for the rules that park."""
     others = _others(draft, rejections)
     for key, wanted in expect.items():

@@ -1,4 +1,4 @@
-"""What a required field of the target gets where the source has nothing for it."""
+"""Suggests values for required fields of the target without a counterpart at the source."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ LAST_RESORT = 0.1
 
 
 def filled(known: Field, rule: str, open_ended: bool, language: str) -> SuggestedLine:
-    """A line for a required field that nothing is like. rule: the block for its terms; open_ended: takes new ones."""
+    """A line for a required field without a counterpart. rule: the block for its terms; open_ended: new ones are
+    accepted."""
     shape = SHAPES[known.kind]
-    reason = "required, and nothing at the source is like it: please choose"
+    reason = "required, without a counterpart at the source: please choose"
     if shape in NOTHING:
         return SuggestedLine(known.key, (), (), LAST_RESORT, reason, more={"const": NOTHING[shape]})
     sources: tuple[str, ...] = ("filename",)
@@ -35,7 +36,7 @@ def filled(known: Field, rule: str, open_ended: bool, language: str) -> Suggeste
 
 
 def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> SuggestedLine:
-    """The line of a required field with something to fall back on where an asset has no value."""
+    """The line of a required field with a fallback for assets without a value."""
     shape = SHAPES[known.kind]
     if shape in NOTHING:
         return _with_fallback(line, f"else {NOTHING[shape]}".lower(), more={"default": NOTHING[shape]})
@@ -43,14 +44,14 @@ def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> Sug
         dated: tuple[Json, ...] = (
             ("date", *line.pipe) if shape is ValueType.DATE and "date" not in line.pipe else line.pipe
         )
-        return _with_fallback(line, "else when it was made or came in", _with(line, *MOMENTS), dated)
+        return _with_fallback(line, "otherwise the date of creation or import", _with(line, *MOMENTS), dated)
     if shape is ValueType.TERM:
         return _term(line, open_ended)
     pipe = line.pipe
     if shape is ValueType.ROW:
         named: tuple[Json, ...] = tuple({"rows": CELL} if step == "rows" else step for step in pipe)
         pipe = named if named != pipe else ({"rows": CELL}, *pipe)
-    return _with_fallback(line, "else the file name", _with(line, "filename"), pipe)
+    return _with_fallback(line, "otherwise the file name", _with(line, "filename"), pipe)
 
 
 def _term(line: SuggestedLine, open_ended: bool) -> SuggestedLine:

@@ -1,4 +1,4 @@
-"""File names that every file system and every service takes."""
+"""File names that every file system and every service accepts."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ SEPARATORS = re.compile(r'[/\\:*?"<>|]')
 DOTS = re.compile(r"\.{2,}")
 BLANKS = re.compile(r"\s+")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
-JOINERS = "\u200c\u200d"  # they shape the characters around them
+JOINERS = "\u200c\u200d"  # they affect the shape of neighboring characters
 LONGEST_EXTENSION = 16
 NAMELESS = "unnamed"
 
 
 def safe_name(name: str, most: int) -> str:
-    """The name in NFC, without what some system refuses: separators, control and direction characters, `..`, names that
-    DOS reserves, dots and blanks at its end. At most `most` characters (8 at least), cut before the extension and never
-    inside a letter with its accents; never empty. Safe to repeat: a safe name stays as it is."""
+    """The name in NFC, without what some systems refuse: separators, control and direction characters, `..`, names that
+    DOS reserves, dots and whitespace at its end. At most `most` characters (at least 8), cut before the extension and
+    never between a character and its accents; never empty. Safe to repeat: a safe name stays as it is."""
     most = max(most, 8)
-    for _ in range(8):  # each step may uncover work for another; two or three rounds are enough
+    for _ in range(8):  # each step may require another; two or three rounds are enough
         cleaned = _cut(_cleaned(name), most)
         if cleaned == name:
             break
@@ -38,7 +38,7 @@ def _cleaned(name: str) -> str:
 
 
 def _invisible(letter: str) -> bool:
-    """Control and format characters (bidirectional overrides among them), lone surrogates, and what is no character."""
+    """Control and format characters (bidirectional overrides among them), lone surrogates, and noncharacters."""
     if letter in JOINERS or letter == "\t":
         return False
     nothing = "\ufdd0" <= letter <= "\ufdef" or ord(letter) & 0xFFFE == 0xFFFE
@@ -55,7 +55,7 @@ def _cut(name: str, most: int) -> str:
 
 
 def cut_to_characters(text: str, most: int) -> str:
-    """At most `most` code points from the start, never ending between a letter and what combines with it."""
+    """At most `most` code points from the start, never ending between a character and one that combines with it."""
     if len(text) <= most:
         return text
     end = most
@@ -69,5 +69,5 @@ def _combines(letter: str) -> bool:
 
 
 def _emoji_part(letter: str) -> bool:
-    """Variation selectors and skin tones belong to the sign before them."""
+    """Variation selectors and skin tones belong to the character before them."""
     return "\ufe00" <= letter <= "\ufe0f" or "\U0001f3fb" <= letter <= "\U0001f3ff"

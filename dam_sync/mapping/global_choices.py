@@ -1,4 +1,4 @@
-"""What a first mapping chooses once: the field of our mark, and where containers go."""
+"""What a suggested mapping chooses once: the marker field, and where containers go."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEXT_BEST: Mapping[str, tuple[str, ...]] = {
 
 
 def named_marker(candidates: Collection[Field]) -> Field | None:
-    """The one whose name says that it keeps the key of another system."""
+    """The field whose name suggests the key of another system."""
 
     def rank(known: Field) -> int:
         names = [compact(name) for name in names_of(known)]
@@ -45,7 +45,7 @@ def named_marker(candidates: Collection[Field]) -> Field | None:
 
 
 def free_marker(candidates: Collection[Field]) -> Field | None:
-    """The one that looks least as if people kept something else there."""
+    """The field that people least likely use for something else."""
 
     def rank(known: Field) -> tuple[int, bool, str]:
         words = {word for name in names_of(known) for word in words_of(name)}
@@ -56,10 +56,10 @@ def free_marker(candidates: Collection[Field]) -> Field | None:
 
 
 def containers(source: Schema, target: Schema) -> Iterator[tuple[str, str]]:
-    """(kind at the source, kind at the target; empty where there is none left) for every kind the source has.
+    """(kind at the source, kind at the target; empty if none is left) for every kind of the source.
 
-    The same kind comes first; a kind of which an asset takes only so many is not shared with another. Labels are
-    always among them: a service may give them out and take none, and then does not name them.
+    The same kind comes first; a kind with a limited number per asset is not shared with another. Labels are
+    always among them: a service may return labels without accepting any, and then does not list them.
     """
     mine = [*(kind for kind in NESTED if kind in source.container_kinds), LABEL]
     taken: dict[str, str] = {kind: kind for kind in mine if kind in target.container_kinds}

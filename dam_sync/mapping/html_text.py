@@ -1,4 +1,4 @@
-"""The text of HTML, in time linear in its length whatever it holds; the parser of the standard library takes hours
+"""The text of HTML, in linear time whatever its content; the parser of the standard library takes hours
 for a megabyte of `<a `."""
 
 from __future__ import annotations
@@ -7,27 +7,27 @@ import html
 import re
 from collections.abc import Iterator
 
-LONGEST = 1_000_000  # characters that are read tag by tag; of more, tags are only taken out
+LONGEST = 1_000_000  # characters parsed tag by tag; in longer text, tags are only removed
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = frozenset(
     (*HEADINGS, "p", "div", "br", "hr", "li", "ul", "ol", "dt", "dd", "tr", "table", "pre", "blockquote", "section")
 )
 SILENT = {name: re.compile(rf"</{name}(?=[\s/>]|$)", re.IGNORECASE) for name in ("script", "style", "head", "title")}
-_PROGRAM = frozenset(("script", "style"))  # silent to the end of the text where they never end
+_PROGRAM = frozenset(("script", "style"))  # dropped to the end of the text if never closed
 _TAG = re.compile(r"/?([a-zA-Z][^\s/>]{0,64})")
 _END = re.compile(r">|=\s*[\"']")  # of a tag, or the beginning of a quoted value inside it
 
 
 def text_of_html(source: str) -> str:
-    """Its text, character references replaced; blocks begin a new line, scripts and styles say nothing. What is no
-    markup (`a < b`, a tag that never ends) stays as it is."""
+    """The text of HTML with character references replaced; blocks begin a new line, scripts and styles are dropped.
+    What is not markup (`a < b`, a tag that never ends) stays as it is."""
     if len(source) > LONGEST:
         return html.unescape(re.sub(r"<[^<>]*>", " ", source))
     return "".join(_Reader(source).parts())
 
 
 class _Reader:
-    """One pass over a text. A search that failed is never repeated further on, where it would fail again."""
+    """One pass over a text. A search that failed is never repeated later, where it would fail again."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -49,7 +49,7 @@ class _Reader:
         yield html.unescape(self._source[at:])
 
     def _markup(self, start: int) -> tuple[str, int]:
-        """The name of the tag that begins here, if it is one, and where the markup ends: at `start` if it is none."""
+        """The name of the tag that begins here, if it is one, and where the markup ends: at `start` if it is not."""
         if self._source.startswith("<!--", start):
             return "", self._found("-->", start + 4) or self._found(">", start) or start
         found = _TAG.match(self._source, start + 1)
@@ -61,7 +61,7 @@ class _Reader:
         return found[1].lower(), self._tag_end(found.end()) or self._found(">", start) or start
 
     def _tag_end(self, at: int) -> int:
-        """Behind the `>` of a tag, those in quoted values passed over; 0 where a quote or the tag never ends."""
+        """The position after the `>` of a tag, skipping quoted values; 0 if a quote or the tag never ends."""
         while self._found(">", at) and "quote" not in self._missing:
             found = _END.search(self._source, at)
             if found is not None and found[0] == ">":
@@ -72,7 +72,7 @@ class _Reader:
         return 0
 
     def _found(self, what: str, at: int) -> int:
-        """Behind the next of these; 0 where there is none."""
+        """The position after the next of these; 0 if there is none."""
         place = -1 if what in self._missing else self._source.find(what, at)
         if place < 0:
             self._missing.add(what)
@@ -80,7 +80,7 @@ class _Reader:
         return place + len(what)
 
     def _behind(self, tag: str, at: int) -> int:
-        """Where the end of a silent tag begins."""
+        """Where the end of a dropped element begins."""
         found = SILENT[tag].search(self._source, at) if tag not in self._missing else None
         if found is not None:
             return found.start()

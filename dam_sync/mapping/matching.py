@@ -1,4 +1,4 @@
-"""Which field of the source goes into which of the target: each of them once, the surest first."""
+"""Pairs fields of the source with fields of the target: each of them once, the most certain first."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FACET = 0.8
 
 @dataclass(frozen=True, slots=True)
 class FieldPair:
-    """One line to be: path of the source, what it gives, and how sure that is.
+    """A suggested line: path of the source, what it returns, and how certain that is.
 
-    key: the source's field, if it is one; vocabulary: its vocabulary; locale: where one language of it is read.
+    key: the source's field, if it is one; vocabulary: its vocabulary; locale: if only one language of it is read.
     """
 
     path: str
@@ -36,7 +36,7 @@ class FieldPair:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """What an asset has besides its fields, for a target that keeps it in a field. word: of `Capabilities.parts`."""
+    """A part of an asset besides its fields, for a target that stores it in a field. word: of `Capabilities.parts`."""
 
     path: str
     given: Given
@@ -62,7 +62,7 @@ FACETS = (
 
 @dataclass(slots=True)
 class FieldMatching:
-    """Pairs as they are found, by the target's key. sources and targets: the fields there are to pair."""
+    """Pairs found so far, by the target's key. sources and targets: the fields to pair."""
 
     sources: Sequence[Field]
     targets: Sequence[Field]
@@ -71,7 +71,7 @@ class FieldMatching:
     _ranked: list[tuple[FieldPair, Field]] | None = None
 
     def take(self, *, exact: bool, reserved: Collection[str] = (), without: Collection[str] = ()) -> None:
-        """Pair what is free and alike, `exact` or only nearly; never one of the target's `reserved` fields, nor one
+        """Pair free fields that are similar, `exact` or not; never one of the target's `reserved` fields, nor one
         of the source's `without`."""
         used = set(without) | {pair.key for pair in self.found.values() if not pair.locale}
         for pair, target in self._all():
@@ -83,7 +83,8 @@ class FieldMatching:
                 used.add(pair.key)
 
     def take_facets(self, holds: Collection[str], reserved: Collection[str]) -> None:
-        """Pair what an asset has besides its fields with a free field of that name, where the target holds it not."""
+        """Pair parts of an asset besides its fields with a free field of that name, if the target does not store the
+        part."""
         for facet in FACETS:
             if facet.word in holds:
                 continue
@@ -116,7 +117,7 @@ class FieldMatching:
                 yield from ((pair, target) for pair in self._languages(source, target))
 
     def _languages(self, source: Field, target: Field) -> Iterator[FieldPair]:
-        """`titleFr` takes the French of `title`."""
+        """`titleFr` gets the French of `title`."""
         if not Given.by(source).localized or target.localized:
             return
         names = {compact(name) for name in names_of(target)}
@@ -127,7 +128,7 @@ class FieldMatching:
 
 
 def _prefixes(pair: FieldPair, target: Field) -> tuple[str, str]:
-    """Prefixes of both keys: of two fields as good as each other, the one among more that are alike comes first."""
+    """Prefixes of both keys: of two equally similar fields, the one with more similar neighbors comes first."""
     return (f"source {pair.key.rpartition(':')[0]}", f"target {target.key.rpartition(':')[0]}")
 
 

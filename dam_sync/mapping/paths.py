@@ -1,10 +1,10 @@
 r"""Paths into the neutral asset: read from text once, checked against the source's schema, then only followed.
 
-Metadata fields are written `fields.KEY`, `fields.KEY[]` (the marks are optional), and with a language or a part of the
-value behind a point: `fields.title.fr`, `fields.keywords[].path`, `fields.lib:title.en`. A key or part in double
-quotes is taken as it is: `fields."Release Date".en`, `fields."a.b"[]`, `fields.sizes[]."Net weight"`; inside the quotes
-`\"` is a quote and `\\` a backslash. Quotes are needed only where a key holds a point, brackets or a quote and could
-be read in two ways; in a YAML file a path with quotes stands in single quotes: `from: 'fields."Release Date".en'`.
+Metadata fields are written `fields.KEY`, `fields.KEY[]` (the brackets are optional), and with a language or a part of
+the value after a dot: `fields.title.fr`, `fields.keywords[].path`, `fields.lib:title.en`. A key or part in double
+quotes is taken literally: `fields."Release Date".en`, `fields."a.b"[]`, `fields.sizes[]."Net weight"`; inside the
+quotes `\"` is a quote and `\\` a backslash. Quotes are needed only if a key contains a dot, brackets or a quote and
+could be ambiguous; in a YAML file a path with quotes is put in single quotes: `from: 'fields."Release Date".en'`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PARTS = {
 
 
 class PathFault(ValueError):
-    """A path that leads nowhere; `hint` names the nearest that does."""
+    """An invalid path; `hint` names the most similar valid one."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -47,16 +47,17 @@ class PathFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PathValue:
-    """A value at the end of a path, and under which name it is accounted for; `texts` names each language's."""
+    """A value of a path, and the name under which it is counted; `texts` names those of each language."""
 
     label: str
     value: Scalar
-    texts: tuple[tuple[str, str, str], ...] = ()  # (label, locale, text) of each language that goes along
+    texts: tuple[tuple[str, str, str], ...] = ()  # (label, locale, text) of each language
 
 
 @dataclass(frozen=True, slots=True)
 class AssetPath:
-    """One path. key: field, kind of container, or part of the file; part: of the value; locale: one language of it."""
+    """One path. key: field, kind of container, or part of the file; part: of the value; locale: one of its
+    languages."""
 
     text: str
     root: str
@@ -70,7 +71,7 @@ class AssetPath:
     def read(
         self, asset: Asset, languages: LanguagePreference, *, all_languages: bool = False
     ) -> tuple[PathValue, ...]:
-        """The values there, none of them empty; sets in a fixed order."""
+        """The values of this path, without empty ones; sets in a fixed order."""
         return tuple(found for found in self._read(asset, languages, all_languages) if not empty(found.value))
 
     def _read(self, asset: Asset, languages: LanguagePreference, all_languages: bool) -> Iterator[PathValue]:
@@ -130,7 +131,7 @@ class AssetPath:
 
 
 def parse_path(text: str, source: Schema) -> AssetPath:
-    """The path written as `text`. Raises PathFault with the nearest right one."""
+    """The path written as `text`. Raises PathFault with the most similar valid one."""
     root, _, rest = text.partition(".")
     many, root = root.endswith("[]"), root.removesuffix("[]")
     if root == "fields" and rest and not many:
@@ -143,11 +144,11 @@ def parse_path(text: str, source: Schema) -> AssetPath:
         return AssetPath(text, root, ValueType.TEXT, many=True)
     if root in (*TEXTS, *INSTANTS) and not rest and not many:
         return AssetPath(text, root, ValueType.INSTANT if root in INSTANTS else ValueType.TEXT)
-    raise PathFault(f"there is no path {text} in an asset", nearest(text, _known(source)))
+    raise PathFault(f"an asset has no path {text}", nearest(text, _known(source)))
 
 
 def labelled(key: str, value: Value) -> Iterator[tuple[str, Scalar]]:
-    """The single values of a field under the names by which they are accounted for."""
+    """The single values of a field with the names under which they are counted."""
     if isinstance(value, tuple):
         yield from ((f"{field_name(key)}[]", item) for item in value)
     else:
@@ -160,12 +161,12 @@ def labels_of(asset: Asset) -> list[str]:
 
 
 def label_paths(asset: Asset) -> list[str]:
-    """The labels on an asset as paths from the root, a slash inside a name kept apart from one between names."""
+    """The labels on an asset as paths from the root, with slashes inside names escaped."""
     return sorted(p.text.removeprefix("/") for p in asset.placements if p.kind == LABEL)
 
 
 def as_container(path: AssetPath) -> AssetPath:
-    """The path as a line reads it that puts assets into containers: labels told as paths."""
+    """The path for a placement rule: labels are read as paths."""
     return replace(path, part="path") if path.root == "labels" else path
 
 
@@ -184,7 +185,7 @@ def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPa
         if source.container_kinds and kind not in source.container_kinds:
             raise PathFault(f"the source has no containers of kind {kind}", nearest(kind, source.container_kinds))
         return AssetPath(text, "labels" if kind == LABEL else "placements", ValueType.TEXT, key=kind, many=True)
-    raise PathFault(f"there is no path {text} in an asset", "write placements[].path or placements.folder[].path")
+    raise PathFault(f"an asset has no path {text}", "write placements[].path or placements.folder[].path")
 
 
 def _field_path(text: str, rest: str, source: Schema) -> AssetPath:
@@ -198,7 +199,7 @@ def _field_path(text: str, rest: str, source: Schema) -> AssetPath:
 
 
 def _quoted_key(text: str, rest: str) -> tuple[str, str]:
-    """The key in quotes, and what is asked of it."""
+    """The key in quotes, and its part."""
     found = QUOTED.match(rest)
     if found is None:
         raise PathFault(f"a quote in {text} is not closed", EXAMPLE)
@@ -209,7 +210,7 @@ def _quoted_key(text: str, rest: str) -> tuple[str, str]:
 
 
 def _bare_key(text: str, rest: str, source: Schema) -> tuple[str, str]:
-    """The longest key there is, and what is asked of it."""
+    """The longest existing key, and its part."""
     plain = rest.replace("[]", "")
     if plain in source.fields:
         return plain, ""
@@ -229,12 +230,12 @@ def _part_named(text: str, part: str) -> str:
 
 
 def spelt(key: str) -> str:
-    """A key as a path has it: in quotes where it could be read in another way."""
+    """A key as written in a path: in quotes if it would be ambiguous."""
     return key if PLAIN.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def field_name(key: str) -> str:
-    """The path of a metadata field, and the name under which its values are accounted for."""
+    """The path of a metadata field, and the name under which its values are counted."""
     return f"fields.{spelt(key)}"
 
 

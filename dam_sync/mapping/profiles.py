@@ -1,4 +1,4 @@
-"""The profile of a first mapping: by how many of the source's fields its type holds, then by what it is called."""
+"""The profile of a suggested mapping: by how many of the source's fields its type has, then by name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FAMILY_WORDS: Mapping[str, tuple[str, ...]] = {
     "document": ("document", "documents", "file", "files", "text", "texts"),
 }
 FAMILIES = {word: family for family, words in FAMILY_WORDS.items() for word in words}
-ENOUGH = 0.8  # a profile of a like name that holds this part of what the best one holds is chosen
+ENOUGH = 0.8  # a profile with a similar name is chosen if it has this fraction of the fields of the best one
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
-    """The `profile` block, or nothing where the target chooses by itself; what that makes, and why."""
+    """The `profile` block, or nothing if the target chooses; the types it creates, and why."""
 
     block: Mapping[str, Json] = field(default_factory=dict)
     makes: Makes = field(default_factory=lambda: Makes({}))
@@ -41,14 +41,14 @@ def choose_profile(source: Schema, target: Schema, sample: Sample | None = None)
 
 
 def possible_markers(target: Schema, makes: Makes) -> list[Field]:
-    """Optional plain text fields that can keep our mark."""
+    """Optional plain text fields that can hold the marker."""
     texts = (FieldKind.TEXT, FieldKind.LONG_TEXT)
     plain = [known for known in target.fields.values() if known.kind in texts and writable(known)]
     return [known for known in plain if not known.required and not any(unfit_for_marker(known, makes))]
 
 
 class _Choosing:
-    """One choice in the making; `known`: the target's profiles and the types they make."""
+    """Makes one choice; `known`: the target's profiles and their types."""
 
     def __init__(self, source: Schema, target: Schema, known: Mapping[str, frozenset[str]], sample: Sample) -> None:
         self.source, self.target, self.sample = source, target, sample
@@ -59,29 +59,29 @@ class _Choosing:
         self.kinds = self._kinds()
 
     def done(self) -> ProfileChoice:
-        """Cases for the types, the rest by default; all of them can keep one mark, where any profile can."""
+        """Cases for the types, the rest by default; all of them have one marker field, if any profile has."""
         default = self.default
         cases = {kind.name: found for kind in self.kinds if (found := self._for(kind, default))}
         if self.by_media and (not self.kinds or len(cases) < len(self.kinds)):
-            return ProfileChoice(reason="no profile is named: the target chooses by the kind of file")
+            return ProfileChoice(reason="no profile: the target chooses by the kind of file")
         cases = self._with_one_mark(cases, default)
         if not cases:
             return ProfileChoice({"default": default}, Makes({default: self.known[default]}), self._alone(default))
         block: dict[str, Json] = {"from": "type", "cases": cases} | ({"default": default} if default else {})
         given = sorted({*cases.values(), *([default] if default else [])})
-        reason = "by the fields their types hold, then by name"
+        reason = "by the fields of their types, then by name"
         return ProfileChoice(block, Makes({name: self.known[name] for name in given}), reason)
 
     def _kinds(self) -> list[AssetType]:
-        """The source's types; those that no asset has are left to the default, where there is one."""
+        """The source's types; those without assets are left to the default, if there is one."""
         named = {kind.name: kind for kind in self.source.types if kind.name}
         used = {name: kind for name, kind in named.items() if name in self.sample.types}
         only = used and self.default and self.sample.whole
         return [kind for _, kind in sorted((used if only else named).items())]
 
     def _for(self, kind: AssetType, default: str) -> str:
-        """The profile for a type: one that is called like it, unless another holds many more of its fields; empty where
-        the default does as well."""
+        """The profile for a type: one with its name, unless another has many more of its fields; empty if
+        the default is as good."""
         able = [name for name in sorted(self.known) if self._takes(kind, name)]
         if not able:
             return ""
@@ -93,12 +93,12 @@ class _Choosing:
         return "" if default in held and held[default] >= held[best] else best
 
     def _takes(self, kind: AssetType, name: str) -> bool:
-        """Whether assets of this type may go there: media that a target's type is limited to are not mixed."""
+        """Whether assets of this type may go there: types limited to other media are excluded."""
         media = {word for one in self.target.types if one.name in self.known[name] for word in one.media}
         return not media or bool(media & kind.media) or bool(self._alike(kind, name))
 
     def _held(self, name: str, kind: AssetType | None = None) -> int:
-        """How many fields of a profile something of the source goes into."""
+        """How many fields of a profile have a counterpart at the source."""
         types, found = self.known[name], set()
         for ours, theirs in self.pairs:
             mine = kind is None or not ours.types or kind.name in ours.types
@@ -116,7 +116,7 @@ class _Choosing:
         return max(ratio(kind.name, one) for one in (name, *types)) * 0.9
 
     def _general(self) -> str:
-        """The profile for what no case names; where types are by media only one for any media will do."""
+        """The profile for what no case names; if types are limited by media, one for any media."""
         narrow = {kind.name for kind in self.target.types if kind.media}
         candidates = sorted(name for name, types in self.known.items() if not self.by_media or not types & narrow)
 
@@ -128,7 +128,7 @@ class _Choosing:
         return min(candidates, key=rank, default="")
 
     def _with_one_mark(self, cases: dict[str, str], default: str) -> dict[str, str]:
-        """The cases without those for which no field could keep our mark everywhere: first those of types that no
+        """The cases without those that leave no common marker field: first those of types that no
         asset of the sample has, then the poorest."""
         while cases and default:
             names = {*cases.values(), default}
@@ -142,7 +142,7 @@ class _Choosing:
         return cases
 
     def _free_marks(self, makes: dict[str, frozenset[str]]) -> list[Field]:
-        """Fields that can keep our mark on all of these and hold nothing of the source."""
+        """Fields that can hold the marker in all of these and have no counterpart at the source."""
         held = {theirs.key for _, theirs in self.pairs}
         found = possible_markers(self.target, Makes(makes))
         return [known for known in found if known.key not in held or named_marker([known])]
@@ -150,12 +150,12 @@ class _Choosing:
     def _alone(self, default: str) -> str:
         if len(self.known) == 1:
             return "the only one there is"
-        told = f"its type holds {self._held(default)} of the source's fields, no other more: please check"
+        told = f"its type has {self._held(default)} of the source's fields, none has more: please check"
         return f"{one_line(default)}: {told}"
 
 
 def _pairs(source: Schema, target: Schema) -> Sequence[tuple[Field, Field]]:
-    """Fields of both sides that are called the same and whose values fit."""
+    """Fields of both sides with the same name and compatible values."""
     mine = [known for known in source.fields.values() if not (known.system or known.derived)]
     theirs = [known for known in target.fields.values() if writable(known)]
     return [

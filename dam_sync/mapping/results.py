@@ -1,4 +1,4 @@
-"""What flows through a pipe: values, what kind they are, and what a transform made of one."""
+"""What flows through a pipe: values, their types, and the results of transforms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 
 
 class ValueType(StrEnum):
-    """The kinds of value a transform may take and give."""
+    """The types of value that transforms accept and return."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -31,7 +31,7 @@ ANY = frozenset(ValueType)
 SPEAKING = frozenset(
     {ValueType.TEXT, ValueType.NUMBER, ValueType.DATE, ValueType.INSTANT, ValueType.TERM, ValueType.PERSON}
 )
-"""Shapes that become text by themselves where a transform or a field takes text."""
+"""Types that are converted to text if a transform or a field accepts text."""
 
 SHAPES: Mapping[FieldKind, ValueType] = {
     FieldKind.TEXT: ValueType.TEXT,
@@ -55,7 +55,7 @@ SHAPES_OF_TYPES: tuple[tuple[type, ValueType], ...] = (
     (bool, ValueType.FLAG),  # before numbers, which flags are as well
     (int, ValueType.NUMBER),
     (float, ValueType.NUMBER),
-    (datetime, ValueType.INSTANT),  # before days, which instants are as well
+    (datetime, ValueType.INSTANT),  # before dates, of which it is a subclass
     (date, ValueType.DATE),
     (Localized, ValueType.TEXT),
     (Person, ValueType.PERSON),
@@ -65,18 +65,18 @@ SHAPES_OF_TYPES: tuple[tuple[type, ValueType], ...] = (
 
 
 class ValueOutcome(StrEnum):
-    """What a note says has become of a value."""
+    """What happened to a value, according to a note."""
 
-    KEPT = "kept"  # it goes on, but something of it was lost
+    KEPT = "kept"  # it was kept, but part of it was lost
     DROPPED = "dropped"
-    EMPTY = "null"  # the whole line stays empty
+    EMPTY = "null"  # the whole field stays empty
     PARKED = "parked"
-    FAILED = "failed"  # the line's on_error decides
+    FAILED = "failed"  # the rule's on_error decides
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Why a value did not pass as it was; `rule` is a stable word."""
+    """Why a value did not pass unchanged; `rule` is a stable identifier."""
 
     rule: str
     detail: str = ""
@@ -85,7 +85,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one value: any number of values, and a note where something was lost.
+    """The result of one value: any number of values, and a note if something was lost.
 
     new_terms: (vocabulary of the target, term) that must exist before the value can be written, parents first; the
     value is the last of them, without an id.
@@ -98,7 +98,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """What came of a list of values: each result with the positions it was made from, and a note on what is gone."""
+    """The result of a list of values: each with the positions it was made from, and a note on what was lost."""
 
     items: tuple[tuple[Scalar, tuple[int, ...]], ...]
     note: Note | None = None
@@ -106,23 +106,23 @@ class ListResult:
 
 @dataclass(frozen=True, slots=True)
 class LanguagePreference:
-    """Which languages to speak, the preferred one first."""
+    """Languages in order of preference."""
 
     locales: tuple[str, ...] = field(default=())
 
     def pick(self, texts: Mapping[str, str]) -> str:
-        """The locale to take of these; the first one there is when none is preferred. Empty for no texts at all."""
+        """The preferred locale among these, or the first if none is preferred. Empty without texts."""
         filled = [locale for locale, text in texts.items() if text.strip()]
         wanted = next((locale for locale in self.locales if locale in filled), "")
         return wanted or next((locale for locale in ("en", *filled) if locale in filled), "")
 
     def label(self, term: Term) -> str:
-        """The term's label in a preferred language, else its own."""
+        """The term's label in a preferred language, otherwise its own."""
         found = next((term.labels[locale] for locale in self.locales if term.labels.get(locale, "").strip()), "")
         return found or term.label
 
     def text(self, value: Scalar) -> str | None:
-        """A value as text where that is plain; None for what has no text of its own."""
+        """A value as text if that is unambiguous; otherwise None."""
         match value:
             case str():
                 return value
@@ -151,7 +151,8 @@ def _plain_text(value: bool | int | float | date | GeoPoint | Row) -> str | None
 
 
 def aware(moment: datetime) -> datetime:
-    """The same instant; one without an offset is read as UTC, and one at the edge of the calendar stays on it."""
+    """The timestamp with a time zone; one without an offset is read as UTC, and one at the edge of the calendar is
+    clamped."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:
@@ -170,7 +171,7 @@ def number_text(value: int | float) -> str:
 
 
 def shape_of(value: Scalar) -> ValueType:
-    """The shape of a value at hand."""
+    """The type of a value."""
     return next(shape for kind, shape in SHAPES_OF_TYPES if isinstance(value, kind))
 
 
@@ -190,7 +191,7 @@ def same_key(value: Scalar) -> object:
 
 
 def empty(value: Scalar) -> bool:
-    """Blank text and nothing but blank texts are no values."""
+    """Whether a value is whitespace, or consists of such texts only."""
     match value:
         case str():
             return not value.strip()
@@ -203,11 +204,11 @@ def empty(value: Scalar) -> bool:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A value cut for a message."""
+    """A value, shortened for a message."""
     text = str(value)
     return f"“{text if len(text) <= most else text[: most - 1] + '…'}”"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words for a message."""
+    """Words, joined for a message."""
     return ", ".join(sorted(words))

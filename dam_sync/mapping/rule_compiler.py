@@ -1,4 +1,4 @@
-"""From a line as written to a line at work: paths, pipe and constants checked against both schemas."""
+"""Compiles a line of the mapping to a rule: paths, pipe and constants checked against both schemas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PASSING = (Unique, First, Default)
 
 @dataclass(slots=True)
 class Builder:
-    """Builds the lines of one mapping; diagnostics and notes gather here, and the vocabularies that lines write to."""
+    """Builds the rules of one mapping; collects diagnostics, notes, and the vocabularies that rules write to."""
 
     document: MappingDocument
     source: Schema
@@ -42,14 +42,14 @@ class Builder:
     fields_read: set[str] = field(default_factory=set)
 
     def fault(self, place: KeyPath, message: str, hint: str = "", rank: int = 0) -> None:
-        """Note one fault; the same one is reported once."""
+        """Add a diagnostic; repeated ones are reported once."""
         fault = replace(self.document.written.diagnostic(place, message, hint), rank=rank)
         if fault not in self.diagnostics:
             self.diagnostics.append(fault)
 
     @property
     def context(self) -> TransformContext:
-        """What transforms may look things up in while nothing is known of the target's terms."""
+        """The context of transforms while the target's terms are unknown."""
         return TransformContext(self.languages, self.document.lookups, self.rules)
 
     def build(self, place: KeyPath, spec: WrittenLine, fit: Fit) -> FieldRule:
@@ -78,7 +78,7 @@ class Builder:
         )
 
     def _astray(self, transform: Transform, fit: Fit) -> Iterator[str]:
-        """A rule that makes terms of one vocabulary for a field of another."""
+        """A vocabulary rule whose terms do not belong to the field."""
         rule = self.rules.get(transform.rule) if isinstance(transform, MatchTerm) else None
         own = fit.field.vocabulary if fit.shape is ValueType.TERM else ""
         if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
@@ -111,17 +111,17 @@ class Builder:
             self.fault(place, f"{misfit} ({path.text})", hint)
         if many and not fit.field.multiple:
             hint = "the pipe needs first or join"
-            self.fault(place, f"{path.text} may give several values and the target takes one", hint)
+            self.fault(place, f"{path.text} may return several values but the target accepts one", hint)
         self._note_html(place, path, transforms, fit)
 
     def _check_length(self, place: KeyPath, transforms: tuple[Transform, ...], fit: Fit) -> None:
-        """A text is not cut to more than the field takes."""
+        """Check that text is not cut to more than the field accepts."""
         cuts = [(transform.max, index) for index, transform in enumerate(transforms) if isinstance(transform, Truncate)]
         most = fit.field.max_length
         if cuts and most is not None and fit.shape is ValueType.TEXT and min(cuts)[0] > most:
             cut, index = min(cuts)
             hint = f"write {{truncate: {{max: {most}}}}}"
-            self.fault((*place, "pipe", index), f"cuts to {cut} characters and the field takes {most}", hint)
+            self.fault((*place, "pipe", index), f"cuts to {cut} characters but the field accepts {most}", hint)
 
     def _warn_of_language(
         self,
@@ -131,7 +131,7 @@ class Builder:
         fit: Fit,
         spec: WrittenLine,
     ) -> None:
-        """Plain text for a field in several languages is taken as the first of them."""
+        """Plain text for a localized field is assumed to be in the first language."""
         if not fit.field.localized or fit.shape is not ValueType.TEXT or _has(transforms, Language):
             return
         plain = [path.text for path in paths if not path.localized]
@@ -140,8 +140,8 @@ class Builder:
             locale = next(iter(self.languages.locales), "") or next(iter(self.target.locales), "en")
             where = self.document.written.diagnostic(place, "").key
             self.warnings.append(
-                f"{where}: the field is in several languages and {', '.join(plain)} in none: it is taken as {locale}; "
-                f"write {{language: {locale}}} into a line of its own pipe"
+                f"{where}: the field has several languages but {', '.join(plain)} has none: {locale} is assumed; "
+                f"write {{language: {locale}}} into its pipe"
             )
 
     def _note_html(self, place: KeyPath, path: AssetPath, transforms: tuple[Transform, ...], fit: Fit) -> None:
@@ -150,12 +150,14 @@ class Builder:
         to_html = fit.field.kind is FieldKind.HTML
         where = f"{self.document.written.diagnostic(place, '').key}"
         if from_html and fit.shape is ValueType.TEXT and not to_html and not _has(transforms, StripHtml):
-            self.notes.append(f"{where}: HTML goes into a plain field as it is; strip_html gives its text")
+            self.notes.append(f"{where}: HTML is written to a plain field unchanged; use strip_html to get its text")
         if to_html and not from_html and path.shape is ValueType.TEXT and not _has(transforms, Escape):
-            self.notes.append(f"{where}: text goes into an HTML field as it is; escape keeps its signs")
+            self.notes.append(
+                f"{where}: text is written to an HTML field unchanged; use escape to keep its special characters"
+            )
 
     def _with_rule(self, fit: Fit, transforms: tuple[Transform, ...]) -> Fit:
-        """How the line's values become terms of the target, and which vocabularies that needs."""
+        """How the rule's values become terms of the target, and which vocabularies that needs."""
         for transform in transforms:
             if isinstance(transform, MatchTerm) and transform.rule in self.rules:
                 rule = self.rules[transform.rule]
@@ -172,7 +174,7 @@ class Builder:
         if given is None:
             return ()
         if len(given) > 1 and not fit.field.multiple:
-            self.fault(place, "several values and the target takes one")
+            self.fault(place, "several values, but the target accepts one")
         if fit.rule is not None:
             return given  # whether the target has the term is known once its terms are read
         for value in given:
@@ -183,10 +185,10 @@ class Builder:
 
 
 def _other_choice(value: Scalar, fit: Fit) -> str:
-    """What could be meant by a value that is in no closed list."""
+    """A hint for a value that is not in a closed list."""
     if fit.choices is None or value in fit.choices:
         return ""
-    return nearest(str(value), fit.choices) or "the target shows none: check the rights of its credential"
+    return nearest(str(value), fit.choices) or "the target returns none: check the permissions of its credential"
 
 
 def _has(transforms: tuple[Transform, ...], kind: type[Transform]) -> bool:
@@ -194,7 +196,7 @@ def _has(transforms: tuple[Transform, ...], kind: type[Transform]) -> bool:
 
 
 def _speaks_all(fit: Fit, paths: tuple[AssetPath, ...], transforms: tuple[Transform, ...]) -> bool:
-    """Whether every language of a text goes through: both sides have languages and no transform needs just one."""
+    """Whether every language of a text is kept: both sides are localized and no transform needs a single one."""
     pass_through = all(transform.each_language or isinstance(transform, PASSING) for transform in transforms)
     return (
         fit.field.localized and fit.shape is ValueType.TEXT and pass_through and any(path.localized for path in paths)

@@ -1,4 +1,4 @@
-"""One line at work: reads values, sends them through its pipe, fits them, and accounts for every one of them."""
+"""A compiled rule: reads values, sends them through its pipe, coerces them, and accounts for every one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REQUIRED = "required"
 
 @dataclass(slots=True)
 class RuleResult:
-    """What one line made of one asset. consumed: how many values of each name it took, whatever became of them.
+    """The result of one rule for one asset. consumed: how many values of each name it read, whatever the outcome.
 
-    outcomes: (name, what became of it) of each value that was read; origins: for each of `values` the outcomes it was
+    outcomes: (name, outcome) of each value that was read; origins: for each of `values` the outcomes it was
     made of.
     """
 
@@ -38,11 +38,11 @@ class RuleResult:
 
     @property
     def tally(self) -> Counter[tuple[str, str]]:
-        """How many values of each name came out how."""
+        """Number of values by name and outcome."""
         return Counter(self.outcomes)
 
     def keep_only(self, kept: Collection[Scalar], rule: str) -> None:
-        """Give up the other values, each a loss by this rule; what was read for them alone counts as dropped."""
+        """Drop the other values, each a loss with this rule; values read only for them count as dropped."""
         pairs = list(zip(self.values, self.origins, strict=True))
         left = [(value, indices) for value, indices in pairs if value in kept]
         used = {index for _, indices in left for index in indices}
@@ -59,7 +59,7 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """A compiled line. target: key of what it writes; all_languages: every language of a text goes through."""
+    """A compiled rule. target: key of what it writes; all_languages: every language of a text is kept."""
 
     place: KeyPath
     target: str
@@ -74,11 +74,11 @@ class FieldRule:
 
     @property
     def looks_up_terms(self) -> bool:
-        """Whether what comes of it depends on the terms of the target."""
+        """Whether its result depends on the terms of the target."""
         return self.fit.rule is not None or any(isinstance(transform, MatchTerm) for transform in self.transforms)
 
     def run(self, asset: Asset, context: TransformContext, required: bool = False) -> RuleResult:
-        """Everything that comes of one asset; never raises. required: the target asks for a value."""
+        """Apply the rule to one asset; never raises. required: the target requires a value."""
         ran = RuleResult()
         found = False
         for path in self.paths:
@@ -96,7 +96,7 @@ class FieldRule:
         return ran
 
     def reads(self, asset: Asset, context: TransformContext) -> set[str]:
-        """Names of the values this line would take."""
+        """Names of the values that this rule would read."""
         return {
             name
             for path in self.paths
@@ -105,7 +105,7 @@ class FieldRule:
         }
 
     def _sent(self, found: tuple[PathValue, ...], context: TransformContext, ran: RuleResult) -> bool:
-        """Send the values of one path down the pipe; whether that settles the line."""
+        """Send the values of one path through the pipe; whether that completes the rule."""
         passage = _Evaluation(self, context, found)
         passage.flow()
         passage.account(ran)
@@ -129,7 +129,7 @@ class _Item:
 
 @dataclass(slots=True)
 class _Origin:
-    """A single value as read; `locale` where it is one language of a text."""
+    """A single value as read; `locale` if it is one language of a text."""
 
     label: str
     value: Scalar
@@ -138,7 +138,7 @@ class _Origin:
 
 @dataclass(slots=True)
 class _Evaluation:
-    """The values of one path on their way through one line."""
+    """The values of one path on their way through one rule."""
 
     rule: FieldRule
     context: TransformContext
@@ -165,7 +165,7 @@ class _Evaluation:
             self.items = []
 
     def account(self, ran: RuleResult) -> None:
-        """Add what happened to what came of the whole line."""
+        """Add the outcome to the result of the rule."""
         before = len(ran.outcomes)
         ran.values += tuple(item.value for item in self.items)
         ran.origins += [tuple(before + index for index in item.origins) for item in self.items]
@@ -245,7 +245,7 @@ class _Evaluation:
         for item in before:
             self._settle(self.rule.target, item.origins, self.rule.fit.each(item.value, self.context))
         if len(self.items) > 1 and not self.rule.fit.field.multiple:
-            note = Note(SEVERAL, f"{len(self.items)} values, the target takes one")
+            note = Note(SEVERAL, f"{len(self.items)} values, the target accepts one")
             extra, self.items = self.items[1:], self.items[:1]
             self._note(note, tuple(origin for item in extra for origin in item.origins))
 
@@ -267,7 +267,7 @@ def _language(value: Scalar, locale: str) -> Scalar | None:
 
 
 def _same(before: Scalar, after: Scalar | None, languages: LanguagePreference) -> bool:
-    """Whether a value arrived as it was: the same, or the same text."""
+    """Whether a value arrived unchanged: equal, or the same text."""
     if after is None:
         return False
     if shape_of(before) is shape_of(after) and before == after:

@@ -1,4 +1,4 @@
-"""What some assets of the source show that its schema does not: types in use, and fields that hold something."""
+"""What a sample of assets tells beyond the schema: types in use, and fields with values."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dam_sync.model.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """types: of how many assets each is. filled: keys of fields with a value in any of them. whole: these are all the
-    assets there are."""
+    """types: number of assets of each. filled: keys of fields with a value in any of them. whole: these are all the
+    assets of the source."""
 
     assets: int = 0
     types: Mapping[str, int] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Sample:
 
     @classmethod
     def of(cls, assets: Iterable[Asset], *, whole: bool = False) -> Sample:
-        """Of any number of assets."""
+        """The sample of any number of assets."""
         number, types, filled = 0, Counter[str](), set[str]()
         for asset in assets:
             number += 1

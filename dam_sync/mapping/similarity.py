@@ -1,4 +1,4 @@
-"""How alike two fields are by what they are called, and why."""
+"""How similar two fields are by name, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from dam_sync.model.schema import Field
 
-THRESHOLD = 0.78  # `titre` is like `title`, `weight` is not like `height`
+THRESHOLD = 0.78  # `titre` is similar to `title`, `weight` is not similar to `height`
 SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME, SAME_MEANING = 1.0, 0.97, 0.96, 0.94, 0.92, 0.8
 
 MEANINGS = (
@@ -31,7 +31,7 @@ _MEANING: Mapping[str, int] = {name.replace(" ", ""): index for index, names in 
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """score: 0 to 1, 0 = not alike; exact: key or label say the same, no matter how they are spelt."""
+    """score: 0 to 1, 0 = not similar; exact: keys or labels are equal except for spelling."""
 
     score: float = 0.0
     reason: str = ""
@@ -39,7 +39,7 @@ class Similarity:
 
 
 def similarity(source: Field, target: Field) -> Similarity:
-    """How alike the names of two fields are."""
+    """How similar the names of two fields are."""
     exact = exact_likeness(source, target)
     if exact:
         return exact
@@ -48,11 +48,11 @@ def similarity(source: Field, target: Field) -> Similarity:
 
 
 def exact_likeness(source: Field, target: Field) -> Similarity | None:
-    """How their keys or labels say the same, if they do."""
+    """Why their keys or labels are equal, if they are."""
     if source.key == target.key:
         return Similarity(SAME_KEY, "same key", exact=True)
     if compact(source.key) and compact(source.key) == compact(target.key):
-        return Similarity(SAME_SPELLING, "same key, spelt differently", exact=True)
+        return Similarity(SAME_SPELLING, "same key, spelled differently", exact=True)
     if compact(bare(source.key)) and compact(bare(source.key)) == compact(bare(target.key)):
         return Similarity(SAME_REST, "same key after the prefix", exact=True)
     if compact(source.label) and compact(source.label) == compact(target.label):
@@ -64,7 +64,7 @@ def exact_likeness(source: Field, target: Field) -> Similarity | None:
 
 
 def names_of(field: Field) -> tuple[str, ...]:
-    """What a field is called: its key without prefix, and its label."""
+    """The names of a field: its key without prefix, and its label."""
     return tuple(dict.fromkeys(name for name in (bare(field.key), field.label) if compact(name)))
 
 
@@ -88,7 +88,7 @@ def compact(text: str) -> str:
 
 
 def ratio(left: str, right: str) -> float:
-    """How alike two texts are letter by letter, 0 to 1; those that differ in a number are not alike."""
+    """How similar two texts are by characters, 0 to 1; 0 if they differ in a number."""
     ours, theirs = words_of(left), words_of(right)
     if _numbers(ours) != _numbers(theirs):
         return 0.0
@@ -105,7 +105,7 @@ def _near(left: str, right: str) -> Similarity:
     found = ratio(left, right)
     if found < THRESHOLD:
         return Similarity()
-    return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelt like {one_line(right)}")
+    return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelled like {one_line(right)}")
 
 
 def one_line(text: str, most: int = 60) -> str:

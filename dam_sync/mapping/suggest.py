@@ -1,4 +1,4 @@
-"""A first mapping from two schemas: a line for everything that is alike, with a score and a reason."""
+"""Suggests a mapping from two schemas: a line for each pair of similar fields, with a score and a reason."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def suggest(
     filename: int = LONGEST_NAME,
     sample: Sample | None = None,
 ) -> Suggestion:
-    """The first mapping from one schema to another; the same every time.
+    """Suggest a mapping from one schema to another; deterministic.
 
-    locales: languages to prefer, the best first. marker: key of the field for our marker; one that cannot keep it
-    is reported in the notes. filename: the greatest length of a file name at the target. sample: what some of the
-    source's assets show, where it was requested.
+    locales: languages to prefer, the best first. marker: key of the field for the marker; an unsuitable one
+    is reported in the notes. filename: the maximum length of a file name at the target. sample: what some of the
+    source's assets show, if requested.
     """
     return _Suggesting(source, target, _locales(source, target, locales), max(filename, 8), sample).done(marker)
 
 
 @dataclass(slots=True)
 class _Suggesting:
-    """A mapping in the making."""
+    """Builds a suggestion."""
 
     source: Schema
     target: Schema
@@ -61,7 +61,7 @@ class _Suggesting:
     notes: list[str] = field(default_factory=list)
 
     def done(self, wish: str) -> Suggestion:
-        """Choose the profile, pair fields, keep one for the mark, and add what an asset has besides its fields."""
+        """Choose the profile, pair fields, reserve one for the marker, and add parts of an asset besides its fields."""
         source, target = self.source, self.target
         self.profile = choose_profile(source, target, self.sample)
         pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales)
@@ -94,16 +94,16 @@ class _Suggesting:
         return sorted(able, key=lambda known: known.key)
 
     def _wished(self, wish: str) -> str:
-        """The key that was asked for, where it can keep our mark."""
+        """The requested key, if it can hold the marker."""
         fit = {known.key for known in possible_markers(self.target, self.profile.makes)}
         if wish and wish not in fit:
             self.notes.append(
-                f"{one_line(wish)} cannot keep our mark: it takes an optional, searchable plain text field"
+                f"{one_line(wish)} cannot hold the marker: an optional, searchable plain text field is needed"
             )
         return wish if wish in fit else ""
 
     def _unused(self) -> str:
-        """A field that is called like one for the key of another system, where nothing of the source is kept there."""
+        """A field whose name suggests the key of another system, without a counterpart at the source."""
         if self.sample is None:
             return ""
         found = named_marker(possible_markers(self.target, self.profile.makes))
@@ -118,7 +118,7 @@ class _Suggesting:
         return found.key if found else ""
 
     def _left_over(self, pairing: FieldMatching) -> str:
-        """The best text field that nobody has use for, else the one with the weakest use."""
+        """The best unused text field, otherwise the one with the weakest pairing."""
         candidates = possible_markers(self.target, self.profile.makes)
         unused = [one for one in candidates if one.key not in pairing.found and one.key not in self.lines]
         found = free_marker(unused)
@@ -127,17 +127,19 @@ class _Suggesting:
             found = min(weak, key=lambda one: (pairing.found[one.key].score, one.key), default=None)
         found = found or named_marker(candidates)
         if found is None:
-            self.notes.append("no field can keep our mark: add an optional, searchable text field and mark it here")
+            self.notes.append(
+                "no field can hold the marker: add an optional, searchable text field, and make it the marker here"
+            )
             return ""
         lost = pairing.found.get(found.key)
-        instead = f", though {one_line(lost.path)} is like it" if lost else ""
-        self.notes.append(f"{one_line(found.key)} was the best field left for our mark{instead}: please check")
+        instead = f", though {one_line(lost.path)} is similar to it" if lost else ""
+        self.notes.append(f"{one_line(found.key)} was the best field left for the marker{instead}: please check")
         return found.key
 
     def _marked(self, key: str) -> Iterator[SuggestedLine]:
         if key:
             yield SuggestedLine(
-                key, (), reason="keeps our mark, so that an asset is found again", more={"marker": True}
+                key, (), reason="the marker, by which a created asset is found again", more={"marker": True}
             )
 
     def _fields(self, pairing: FieldMatching, marker: str) -> Iterator[SuggestedLine]:
@@ -163,7 +165,7 @@ class _Suggesting:
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
 
     def _rule(self, known: Field, vocabulary: str) -> str:
-        """The name of the block for the terms of this field, made when it is first needed."""
+        """The name of the block for the terms of this field, created when first needed."""
         key = known.vocabulary
         if SHAPES[known.kind] is not ValueType.TERM or key not in self.target.vocabularies:
             return ""
@@ -179,14 +181,14 @@ class _Suggesting:
         return vocabulary is not None and not vocabulary.closed
 
     def _language(self, known: Field) -> str:
-        """The language in which a plain text is taken to be."""
+        """The assumed language of plain text."""
         if not known.localized:
             return ""
         there = {locale.lower() for locale in self.target.locales}
         return next((one for one in self.locales if not there or one in there), next(iter(sorted(there)), ""))
 
     def _tags(self, pairing: FieldMatching, reserved: set[str]) -> None:
-        """Tags into a field of that name, where the target has no tags."""
+        """Tags into a field of that name, if the target has no tags."""
         if "tags" in self.target.capabilities.parts:
             return
         given = Given(ValueType.TEXT, many=True)
@@ -202,14 +204,14 @@ class _Suggesting:
                     self.lines[known.key] = with_last_resort(line, known, self._open(known)) if known.required else line
 
     def _tag_line(self, pairing: FieldMatching) -> Iterator[SuggestedLine]:
-        """Tags to tags; keywords that found no field follow where there are no tags."""
+        """Tags to tags; unpaired keywords too if there are no tags."""
         if "tags" not in self.target.capabilities.parts:
             return
         more = [path_of_field(one) for one in self._tag_fields(pairing, TAG_NAMES)]
         yield SuggestedLine("tags", ("tags[]", *more), ("trim", "unique"), 1.0, "tags stay tags", "tags")
 
     def _tag_fields(self, pairing: FieldMatching, names: Sequence[str]) -> list[Field]:
-        """The source's fields of these names that hold tags and go nowhere yet, where the target has tags."""
+        """The source's fields of these names that hold tags and are not paired yet, if the target has tags."""
         used = {pair.key for pair in pairing.found.values()}
         shapes = (ValueType.TEXT, ValueType.TERM)
         several = [one for one in self._readable() if one.multiple and SHAPES[one.kind] in shapes]
@@ -218,7 +220,7 @@ class _Suggesting:
 
     def _asset(self) -> Iterator[SuggestedLine]:
         pipe = ("nfc", {"safe_name": {"max": self.filename}})
-        yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system takes", "asset")
+        yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system accepts", "asset")
         if "status" in self.target.capabilities.parts:
             ours, theirs = self.source.statuses, self.target.statuses
             more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
@@ -248,7 +250,7 @@ class _Suggesting:
                 more = self._needed(more)
             elif more:
                 self.notes.append(
-                    "groups that the target does not know are dropped and reported; then its own default decides "
+                    "groups that the target does not have are dropped and reported; its default then decides "
                     "who sees the asset: please check before a run"
                 )
             yield SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
@@ -257,18 +259,18 @@ class _Suggesting:
                 yield SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
 
     def _needed(self, more: Mapping[str, Json]) -> Mapping[str, Json]:
-        """The groups line of a target that takes no asset without a group."""
+        """The groups line of a target that requires a group for each asset."""
         known = sorted(self.target.groups or ())
         if len(known) == 1:
             return {**more, "default": known[0]}
         self.notes.append(
-            "the target needs a group for each asset, and nothing says which where it knows none of the source: "
+            "the target needs a group for each asset, and may have none of the source's groups: "
             f"write `default:` into `security: groups`, one of {', '.join(map(one_line, known[:10])) or 'its groups'}"
         )
         return more
 
     def _relations(self) -> Iterator[tuple[str, str]]:
-        """Kinds of relation that are called otherwise in the target; those of which nobody can tell are noted."""
+        """Kinds of relation with another name at the target; unknown ones are noted."""
         theirs = self.target.relation_kinds
         if "relations" not in self.target.capabilities.parts or theirs is None:
             return
@@ -283,7 +285,7 @@ class _Suggesting:
                 )
 
     def _tell_unread(self, lines: Sequence[SuggestedLine]) -> None:
-        """Name what no line reads; a run tells each as a loss."""
+        """List what no line reads; a run reports each as a loss."""
         read = {path for line in lines for path in line.sources}
         every = self._readable()
         unread = [
@@ -297,7 +299,7 @@ class _Suggesting:
 
 
 def _kept_there(known: Field) -> bool:
-    """Whether a field of the source is the service's own affair, or an earlier mark of ours."""
+    """Whether a field of the source is maintained by the service, or holds an earlier marker of ours."""
     return known.system or known.derived or known.key == OURS
 
 

@@ -1,4 +1,4 @@
-"""What a suggested mapping is made of, and its file."""
+"""The parts of a suggested mapping, and its file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dam_sync.mapping.yaml_writer import LONGEST_COMMENT, block, comment, entry,
 from dam_sync.model.values import Json
 
 HEAD = (
-    "A first mapping, made by comparing the fields of both sides.",
-    "The number behind a line says how sure it is, 1 at most. Read every line before a run.",
+    "A first mapping, created by comparing the fields of both sides.",
+    "The number after a line says how certain it is, from 0 to 1. Read every line before a run.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestedLine:
-    """One line: key of what it writes, paths it reads, its pipe, how sure it is from 0 to 1, and why.
+    """One line: key of what it writes, paths it reads, its pipe, how certain it is from 0 to 1, and why.
 
     block: where in the mapping file: fields, asset, tags, placements or security. more: its other keys, such as `as`,
     `default` or `on_error`.
@@ -50,8 +50,8 @@ class SuggestedLine:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A whole first mapping. vocabularies: the blocks by name; ignore: the source's fields that need no line; notes:
-    what a person should look at; relations: kinds at the target by kinds at the source."""
+    """A suggested mapping. vocabularies: the blocks by name; ignore: the source's fields that need no line; notes:
+    what a person should review; relations: kinds at the target by kinds at the source."""
 
     lines: tuple[SuggestedLine, ...]
     vocabularies: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Suggestion:
     relations: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The mapping file: YAML with comments, complete; it compiles against the schemas it was made from."""
+        """The mapping file: complete YAML with comments, which compiles against the schemas it was made from."""
         return "\n".join(self._rows()) + "\n"
 
     def _rows(self) -> Iterator[str]:
@@ -85,7 +85,7 @@ class Suggestion:
         if self.relations:
             yield entry("relations", {"kinds": self.relations}, "kinds of relation by their names")
         if self.ignore:
-            yield entry("ignore", self.ignore, "kept by the source itself")
+            yield entry("ignore", self.ignore, "maintained by the source itself")
         yield "unmapped: report"
 
     def _entries(self, name: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Tables that a mapping file brings along: lookups and the pins of vocabularies, read once from CSV."""
+"""Tables of a mapping file: lookups and the pins of vocabularies, read once from CSV."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LARGEST_TABLE = 50_000_000  # bytes
 
 
 class TableFault(ValueError):
-    """A table that cannot be used, in words for people; they repeat nothing of the file but keys found twice."""
+    """A table that cannot be used. The message repeats nothing of the file except duplicate keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A table from key to value; keys are compared in NFC and without blanks around them.
+    """A table from key to value; keys are compared in NFC and without surrounding whitespace.
 
-    unmatched: what becomes of a value that is not in the table (park, drop, keep, null), or None for the line's
+    unmatched: what happens to a value that is not in the table (park, drop, keep, null), or None for the rule's
     on_error.
     """
 
@@ -42,8 +42,8 @@ def folded(key: str) -> str:
 
 
 def read_table(folder: Path, name: str, key: str, value: str) -> dict[str, str]:
-    """Two columns of a CSV file with a head line, UTF-8, in the folder of the mapping or below it. Raises TableFault
-    naming what is wrong, and the line."""
+    """Two columns of a CSV file with a header line, UTF-8, in the folder of the mapping or below it. Raises TableFault
+    with the problem and its line."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise TableFault(f"{name} is not in the folder of the mapping file; tables are read from there and below it")
@@ -73,5 +73,5 @@ def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict
         if not left:
             continue
         if found.setdefault(left, right) != right:
-            raise TableFault(f"{path.name}:{reader.line_num}: {left} is there twice, with different values")
+            raise TableFault(f"{path.name}:{reader.line_num}: {left} occurs twice, with different values")
     return found

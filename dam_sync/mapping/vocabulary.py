@@ -20,12 +20,12 @@ UNMATCHED: Mapping[str, ValueOutcome] = {
 
 @dataclass(slots=True)
 class TermIndex:
-    """The terms of one vocabulary of the target. `open_ended`: any term is taken to be there (for examples).
+    """The terms of one vocabulary of the target. `open_ended`: any term is assumed to exist (for examples).
 
-    recalled: what earlier runs found, by `recall_key`; partial: nothing else was read yet; lacking: something was asked
-    for that is not recalled. found: what was asked for and is there, for later runs; promised: what was asked for and
-    will be there once the term of this path is created. pathless: between two trees, a term was asked for of which only
-    the label is known, which several may have.
+    recalled: what earlier runs found, by `recall_key`; partial: nothing else was read yet; lacking: a term was
+    requested that is not recalled. found: requested terms that exist, for later runs; promised: requested terms that
+    will exist once the term of this path is created. pathless: between two trees, a term was requested of which only
+    the label is known, which may be ambiguous.
     """
 
     open_ended: bool = False
@@ -46,7 +46,7 @@ class TermIndex:
         return len(self._by_path)
 
     def add(self, term: Term) -> None:
-        """Take in a term; one with the same path (or label, where it has none) as a known one changes nothing."""
+        """Add a term; one with the same path (or label, without a path) as a known one changes nothing."""
         path = tuple(normal(label) for label in term.path or (term.label,))
         if path in self._by_path:
             return
@@ -62,7 +62,7 @@ class TermIndex:
             self._synonyms.setdefault(word, []).append(term)
 
     def add_created(self, path: tuple[str, ...], term: Term) -> None:
-        """Take in a term that was created for this path."""
+        """Add a term that was created for this path."""
         self.add(term)
         for key in self.promised.pop(path, ()):
             self.found[key] = slim(term)
@@ -82,7 +82,7 @@ class TermIndex:
     def find(
         self, term: Term, order: Sequence[str] = ORDER, pins: Mapping[str, str] | None = None, *, by_path: bool = False
     ) -> Term | None:
-        """The target's term for one of the source, by the first way of `order` that finds exactly one.
+        """The target's term for one of the source, by the first method of `order` that finds exactly one.
 
         pins: source id, path or label -> target id, path or label. by_path: both sides are trees, so a term that has
         a path is found by its path alone.
@@ -96,7 +96,7 @@ class TermIndex:
         return None
 
     def recall(self, rule: str, term: Term) -> Term | None:
-        """The target's term that an earlier run found for this very one by the same rule, while the vocabulary itself
+        """The target's term that an earlier run found for this one by the same rule, while the vocabulary itself
         was not read."""
         key = recall_key(rule, term)
         known = self.recalled.get(key) if self.partial else None
@@ -107,7 +107,7 @@ class TermIndex:
         return known
 
     def recalls(self, rule: str, term: Term) -> bool:
-        """Whether an earlier run found this very term."""
+        """Whether an earlier run found this term."""
         return self.partial and recall_key(rule, term) in self.recalled
 
     def _pinned(self, term: Term, pins: Mapping[str, str]) -> Term | None:
@@ -133,7 +133,7 @@ class TermIndex:
         return next((found for label in labels if (found := _single(index.get(label, ())))), None)
 
     def _by_synonym(self, term: Term) -> Term | None:
-        """Our label is a synonym there, or one of our synonyms a label there."""
+        """Match the label with synonyms of the target, or a synonym with labels."""
         found = _single(self._synonyms.get(fold(term.label), ()))
         words = (word for words in term.synonyms.values() for word in words)
         return found or next((hit for word in words if (hit := _single(self._folded.get(fold(word), ())))), None)
@@ -143,9 +143,9 @@ class TermIndex:
 class VocabularyRule:
     """How the terms of one vocabulary of the source become terms of one of the target.
 
-    source: the source's vocabulary key, empty for any. match: ways in the order they are tried. unmatched: create,
-    park, drop, keep, or None for the line's on_error. by_path: both sides are trees. whole: a new term is written with
-    more than its label, for the target has levels or languages.
+    source: the source's vocabulary key, empty for any. match: methods in the order they are tried. unmatched: create,
+    park, drop, keep, or None for the rule's on_error. by_path: both sides are trees. whole: a new term is written with
+    more than its label, because the target has levels or languages.
     """
 
     name: str
@@ -159,10 +159,10 @@ class VocabularyRule:
     max_length: int | None = None
 
     def apply(self, value: Scalar, index: TermIndex, languages: LanguagePreference, rule: str) -> Result:
-        """The target's term for one value, or the terms to be made first, or a note that there is none."""
+        """The target's term for one value, or the terms to create first, or a note that there is none."""
         term = spoken(value, languages)
         if term is None or not term.label.strip():
-            return Result((), Note(rule, f"takes a term or a text, not a {type(value).__name__.lower()}"))
+            return Result((), Note(rule, f"accepts a term or text, not a {type(value).__name__.lower()}"))
         found = index.recall(self.name, term)
         if found is None and not index.partial:
             found = index.find(term, self.match, self.pins, by_path=self.by_path)
@@ -182,8 +182,8 @@ class VocabularyRule:
         return UNMATCHED.get(self.unmatched or "", ValueOutcome.FAILED)
 
     def _created(self, term: Term, index: TermIndex, rule: str, *, lasting: bool) -> Result:
-        """The terms to be made; ours among the values has their path in place of an id. lasting: later runs may recall
-        what is made."""
+        """The terms to create; the value has a path instead of an id. lasting: later runs may recall
+        them."""
         chain = tuple(self._chain(term, index))
         for new in chain:
             if self.max_length is not None and len(new.label) > self.max_length:
@@ -195,7 +195,7 @@ class VocabularyRule:
         return Result((Term(term.label, path=path),), None, tuple((self.target, new) for new in chain))
 
     def _chain(self, term: Term, index: TermIndex) -> Iterator[Term]:
-        """The missing terms from the root down, ours last. A tree keeps the labels of the source's own paths."""
+        """The missing terms from the root down to this one. A tree keeps the labels of the source's paths."""
         if not (self.by_path and term.path):
             yield replace(term, id="", parent="", path=(term.label,))
             return
@@ -220,7 +220,7 @@ def slim(term: Term, *, known: bool = True) -> Term:
 
 
 def recall_key(rule: str, term: Term) -> str:
-    """What tells one term of the source from another for as long as neither is renamed: its id, else its path."""
+    """What distinguishes a term of the source as long as it is not renamed: its id, otherwise its path."""
     return "\n".join([rule, term.id or path_text(term), normal(term.label)])
 
 
@@ -249,7 +249,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def normal(text: str) -> str:
-    """How labels are compared exactly: in NFC, blanks around them left out."""
+    """How labels are compared exactly: in NFC, without surrounding whitespace."""
     return unicodedata.normalize("NFC", text).strip()
 
 
@@ -259,6 +259,6 @@ def fold(text: str) -> str:
 
 
 def _single(found: Iterable[Term]) -> Term | None:
-    """The one that was found; several of one label are no match, for nobody can tell which is meant."""
+    """The only match; several with the same label are ambiguous and do not match."""
     candidates = list(found)
     return candidates[0] if len(candidates) == 1 else None

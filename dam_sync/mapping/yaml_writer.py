@@ -1,4 +1,4 @@
-"""YAML as people like to read it: one line for one thing, the reason behind it."""
+"""Writes readable YAML: one line per entry, with its reason as a comment."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def entry(key: str, value: Json, why: str = "", indent: str = "") -> str:
 
 
 def block(key: str, entries: Iterable[str]) -> Iterator[str]:
-    """A key with lines below it; nothing where there are none."""
+    """A key with lines below it; nothing if there are none."""
     lines = list(entries)
     if lines:
         yield f"{key}:"
@@ -59,5 +59,5 @@ def block(key: str, entries: Iterable[str]) -> Iterator[str]:
 
 
 def comment(text: str) -> str:
-    """A line for people."""
+    """A comment line."""
     return f"# {one_line(text, LONGEST_COMMENT * 5)}"

@@ -184,7 +184,7 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
         hint = f"free some space in {path.parent} and run the same command again; it continues where it stopped"
-        return DiskFull(f"no room left to write {what} {path}", hint=hint)
+        return DiskFull(f"no space left to write {what} {path}", hint=hint)
     if code in _BROKEN:
         hint = "restore it from a backup; without one the assets that were moved are not known any more"
         return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)

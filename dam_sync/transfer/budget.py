@@ -12,10 +12,10 @@ _HELD: ContextVar[tuple[MemoryBudget | None, int]] = ContextVar("held", default=
 
 
 class MemoryBudget:
-    """Fulfils `model.ports.Budget`, first come first served, so that a large request is not starved by small ones.
+    """Implements `model.ports.Budget`, first come, first served, so that a large request is not starved by small ones.
 
-    Inside a hold, in the same task and those it starts, another one up to the same size is for the same bytes: it
-    takes nothing and never waits. Else all who hold a small file and send it on could wait for each other for ever.
+    Inside a hold, in the same task and those it starts, another one of up to the same size is for the same bytes: it
+    takes nothing and never waits. Otherwise all holders of a small file could wait for each other forever.
     """
 
     def __init__(self, total: int) -> None:
@@ -54,7 +54,7 @@ class MemoryBudget:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # granted and cancelled in the same moment
+            if turn.done() and not turn.cancelled():  # granted and cancelled at the same time
                 self._free += share
             with suppress(ValueError):
                 self._waiting.remove((share, turn))
@@ -64,6 +64,6 @@ class MemoryBudget:
     def _serve(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._free:
             share, turn = self._waiting.popleft()
-            if not turn.done():  # else cancelled, and its task has not run yet
+            if not turn.done():  # otherwise cancelled, and its task has not run yet
                 self._free -= share
                 turn.set_result(None)

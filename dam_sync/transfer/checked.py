@@ -1,4 +1,4 @@
-"""Proof that a content was checked: what a call that makes bytes visible at the target asks for."""
+"""Proof that a content was checked: required by calls that make bytes visible at the target."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dam_sync.model.ports import Content
 
 
 class CheckedContent:
-    """A content of which every byte was seen and agrees with what the source announced. Only `of` makes one, so a
-    finishing call that takes it cannot be made with bytes that nobody checked."""
+    """Content of which every byte was read and agrees with what the source announced. Only `of` creates one, so a
+    finishing call that takes it cannot be sent with unchecked bytes."""
 
     __slots__ = ("content",)
     content: Content
 
     def __init__(self) -> None:
-        raise TypeError("`await CheckedContent.of(content)` makes one")
+        raise TypeError("use `await CheckedContent.of(content)`")
 
     @classmethod
     async def of(cls, content: Content) -> CheckedContent:

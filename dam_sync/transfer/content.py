@@ -21,7 +21,7 @@ __all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedCon
 MEMORY_BYTES = 4 * MIB
 _BLOCK = MIB
 UNKNOWN = "application/octet-stream"
-_TYPES = mimetypes.MimeTypes(filenames=())  # not what this host happens to know
+_TYPES = mimetypes.MimeTypes(filenames=())  # independent of this host
 for _type, _extension in (
     ("image/webp", ".webp"),
     ("image/jxl", ".jxl"),
@@ -35,11 +35,11 @@ for _type, _extension in (
 async def content_of(
     opener: Opener, file: FileRef, *, spool: Path, budget: Budget, single_bytes: int, wanted: frozenset[str]
 ) -> AsyncIterator[Content]:
-    """The bytes of `file`, whatever its size, at a flat cost of memory.
+    """The bytes of `file`, whatever its size, in bounded memory.
 
-    Up to MEMORY_BYTES whole in memory, held from `budget`; up to `single_bytes` or of unknown size in a spool file;
-    both are checked before they are given. Larger ones are read while they are sent, and checked by `check()`.
-    `wanted` digests are made beside the published ones. Raises IntegrityError, DiskFull and what `opener` raises.
+    Up to MEMORY_BYTES in memory, held from `budget`; up to `single_bytes` or of unknown size in a spool file;
+    both are checked before they are returned. Larger ones are read while they are sent, and checked by `check()`.
+    `wanted` digests are computed besides the published ones. Raises IntegrityError, DiskFull and what `opener` raises.
     """
     if file.size is not None and file.size <= MEMORY_BYTES:
         async with budget.hold(file.size):
@@ -53,7 +53,7 @@ async def content_of(
 
 
 class _Described:
-    """What all kinds of content tell about their file."""
+    """What all kinds of content have in common."""
 
     def __init__(self, file: FileRef, size: int) -> None:
         self._file = file
@@ -69,7 +69,7 @@ class _Described:
 
     @property
     def media_type(self) -> str:
-        """See `Content.media_type`; guessed from the name where the source is silent or says that it does not know."""
+        """See `Content.media_type`; guessed from the name if the source does not state it."""
         told = self._file.media_type
         return told if told not in ("", UNKNOWN) else _TYPES.guess_type(self._file.name)[0] or UNKNOWN
 
@@ -95,7 +95,7 @@ class _Described:
 
 
 class MemoryContent(_Described):
-    """A small file, checked already."""
+    """A small file, already checked."""
 
     def __init__(self, file: FileRef, data: bytes, digests: Mapping[str, str]) -> None:
         super().__init__(file, len(data))
@@ -113,11 +113,11 @@ class MemoryContent(_Described):
             yield self._data[at:until]
 
     async def check(self) -> None:
-        """See `Content.check`; done before."""
+        """See `Content.check`; already done."""
 
 
 class SpooledContent(_Described):
-    """A file in the spool, checked already."""
+    """A file in the spool, already checked."""
 
     def __init__(self, file: FileRef, size: int, spooled: SpoolFile, digests: Mapping[str, str]) -> None:
         super().__init__(file, size)
@@ -134,14 +134,14 @@ class SpooledContent(_Described):
         return self._spooled.blocks(_BLOCK, start, stop)
 
     async def check(self) -> None:
-        """See `Content.check`; done before."""
+        """See `Content.check`; already done."""
 
 
 class RangedContent(_Described):
     """A large file that stays at the source and is read from there as it is sent.
 
-    Reading in ascending order is one forward pass, digests are made on the way, and what is skipped is read all the
-    same unless there is no digest to make. An earlier range is read again apart, as is one asked for meanwhile.
+    Reading in ascending order is one forward pass, digests are computed on the way, and skipped bytes are read all the
+    same unless there is no digest to compute. An earlier range is read separately, as is one requested meanwhile.
     """
 
     def __init__(self, opener: Opener, file: FileRef, size: int, wanted: frozenset[str]) -> None:
@@ -149,7 +149,7 @@ class RangedContent(_Described):
         self._opener = opener
         self._tally = DigestTracker(file.name, size, file.digests, wanted)
         self._forward: _Pass | None = None
-        self._apart: set[_Pass] = set()  # of blocks() that nobody closed
+        self._apart: set[_Pass] = set()  # of blocks() that are still open
         self._busy = False
         self._opened = False
         self._checked = False
@@ -170,7 +170,7 @@ class RangedContent(_Described):
         return await self._onward(start, stop)
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """See `Content.blocks`. A range that lies ahead is read on in the forward pass, as `read` does."""
+        """See `Content.blocks`. A range ahead is read in the forward pass, as `read` does."""
         if (start, stop) != (0, None) and not self._is_behind(start):
             for at, until in self._cut(start, stop):
                 yield await self.read(at, until)
@@ -181,28 +181,28 @@ class RangedContent(_Described):
             while apart.position < end and (block := await apart.next(min(_BLOCK, end - apart.position))):
                 yield bytes(block)
             if end == self._size:
-                await apart.next(1)  # nothing, or the download tells that the file is longer than it should be
+                await apart.next(1)  # nothing, or the download reports that the file is longer than it should be
             self._apart.discard(apart)
 
     def _is_behind(self, start: int) -> bool:
-        """Whether the forward pass does not come by any more, or is reading for somebody else."""
+        """Whether the forward pass is past this offset, or is reading for another caller."""
         return self._busy or (self._forward is not None and start < self._forward.position)
 
     async def check(self) -> None:
-        """See `Content.check`; reads what was not read yet, where there is a digest to make."""
+        """See `Content.check`; reads what was not read yet, if there is a digest to compute."""
         if self._checked:
             return
         unread = self._tally.position < self._size and not self._tally.idle
         if unread or self._forward is not None:
             await self._onward(self._size, self._size)
         elif not self._opened:
-            await self.read(self._size - 1, self._size)  # the answer tells the length at least
+            await self.read(self._size - 1, self._size)  # the response at least states the length
         if not self._tally.idle:
             self._tally.check()
         self._checked = True
 
     async def aclose(self) -> None:
-        """Give the connections back; safe to repeat."""
+        """Release the connections; safe to repeat."""
         await self._leave()
         while self._apart:
             await self._apart.pop().aclose()
@@ -213,7 +213,7 @@ class RangedContent(_Described):
             await forward.aclose()
 
     async def _onward(self, start: int, stop: int) -> bytes:
-        """Read on in the forward pass, from where the digests stand unless there are none."""
+        """Continue the forward pass where the digests are, unless there are none."""
         self._busy = True
         try:
             if self._forward is not None and self._tally.idle and start - self._forward.position > MEMORY_BYTES:
@@ -233,7 +233,7 @@ class RangedContent(_Described):
 
 
 class _Pass:
-    """One pass over a file from some byte on; offers all it sees to the tally."""
+    """One pass over a file from an offset on; offers all bytes to the digest tracker."""
 
     def __init__(self, download: Download, tally: DigestTracker) -> None:
         self._download, self._tally = download, tally
@@ -241,11 +241,11 @@ class _Pass:
 
     @property
     def position(self) -> int:
-        """The byte that comes next."""
+        """The next byte."""
         return self._download.position - len(self._left)
 
     async def next(self, most: int) -> memoryview:
-        """Up to `most` of the bytes that come next, none at the end."""
+        """Up to `most` of the next bytes, none at the end."""
         if not self._left:
             before = self._download.position
             fresh = await anext(self._download, b"")
@@ -255,18 +255,19 @@ class _Pass:
         return block
 
     async def take(self, start: int, stop: int) -> bytes:
-        """The bytes [start, stop), where start is not behind us; at the end of the file also looks that it is one."""
+        """The bytes [start, stop), where start is not before the position; at the end of the file also checks that it
+        ends."""
         while self.position < start and await self.next(start - self.position):
             pass
-        taken = io.BytesIO(bytes(stop - start))  # made at once in its final size: growing would hold it twice
+        taken = io.BytesIO(bytes(stop - start))  # allocated in its final size: growing would hold it twice
         while self.position < stop:
             taken.write(await self.next(stop - self.position))
         if stop == self._download.size:
-            await self.next(1)  # nothing, or the download tells that the file is longer than it should be
+            await self.next(1)  # nothing, or the download reports that the file is longer than it should be
         return taken.getvalue()
 
     async def aclose(self) -> None:
-        """Give the connection back; safe to repeat."""
+        """Release the connection; safe to repeat."""
         await self._download.aclose()
 
 

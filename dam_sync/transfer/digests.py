@@ -1,4 +1,4 @@
-"""Digests made in the same pass as the copy."""
+"""Digests computed in the same pass as the copy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _KNOWN = frozenset(name for name in hashlib.algorithms_guaranteed if not name.st
 
 
 class DigestTracker:
-    """Length and digests of a file whose bytes are seen from the start on, in any number of passes.
+    """Length and digests of a file whose bytes are read from the start, in any number of passes.
 
-    Of blocks offered it takes what continues what it has, so a range read again is not counted twice. Algorithms that
-    this host does not know are left out, because it cannot check them.
+    It takes only bytes that continue what it has, so a range read again is not counted twice. Algorithms that
+    this host does not support are left out.
     """
 
     def __init__(self, name: str, size: int | None, published: Mapping[str, str], wanted: Iterable[str]) -> None:
@@ -26,7 +26,7 @@ class DigestTracker:
 
     @property
     def idle(self) -> bool:
-        """Whether there is no digest to make, so that no byte has to be read for the tally alone."""
+        """Whether there is no digest to compute, so that no byte has to be read only for it."""
         return not self._sums
 
     @property
@@ -36,11 +36,11 @@ class DigestTracker:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Of the bytes taken so far."""
+        """The digests of the bytes taken so far."""
         return {algorithm: total.hexdigest() for algorithm, total in self._sums.items()}
 
     def offer(self, start: int, block: bytes | memoryview) -> None:
-        """Bytes seen at `start`."""
+        """Bytes read at `start`."""
         skip = self.position - start
         if 0 <= skip < len(block):
             fresh = memoryview(block)[skip:]
@@ -51,9 +51,9 @@ class DigestTracker:
     def check(self) -> None:
         """Raises IntegrityError unless length and published digests agree with what was taken."""
         if self._size is not None and self.position != self._size:
-            raise IntegrityError(f"{self._name} should have {self._size} bytes and has {self.position}", code="length")
+            raise IntegrityError(f"{self._name} should have {self._size} bytes but has {self.position}", code="length")
         for algorithm, made in self.digests.items():
             expected = self._published.get(algorithm, made)
             if made != expected.lower():
-                text = f"{self._name}: the {algorithm} digest should be {expected} and is {made}"
-                raise IntegrityError(text, code="digest", hint="the file may be damaged in the source: open it there")
+                text = f"{self._name}: the {algorithm} digest should be {expected} but is {made}"
+                raise IntegrityError(text, code="digest", hint="the file may be damaged at the source: open it there")

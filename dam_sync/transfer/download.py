@@ -1,4 +1,4 @@
-"""Bytes of a file in order, across broken connections and renewed links, checked for length as they come."""
+"""Bytes of a file in order, across broken connections and renewed links, checked for length on the way."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LENGTH_TRIES = 3
 
 
 class Download:
-    """One forward pass over a file from `position` on. `size` is learnt from the first answer where it is unknown.
+    """One forward pass over a file from `position` on. `size` is taken from the first response if unknown.
 
-    Breaks are resumed by range, an answer that ignores the range is skipped through. After TRIES openings in a row
-    that brought nothing new it gives up: with the error of the last break, or with IntegrityError where the answers
-    simply ended. An answer that announces another length than expected, or than the one before, may be a page of
-    something on the way: it is asked for again. Raises IntegrityError after LENGTH_TRIES such answers in a row, and at
-    once when more bytes come than the file should have.
+    Broken connections are resumed by range; a response that ignores the range is read and skipped. After TRIES attempts
+    in a row without progress it raises the error of the last one, or IntegrityError if the responses simply ended. A
+    response that announces another length than expected, or than the previous one, may be a page of a proxy: it is
+    requested again. Raises IntegrityError after LENGTH_TRIES such responses in a row, and at once if there are more
+    bytes than the file should have.
     """
 
     def __init__(self, opener: Opener, name: str, size: int | None, position: int = 0) -> None:
@@ -38,7 +38,7 @@ class Download:
         return await anext(self._blocks)
 
     async def aclose(self) -> None:
-        """Give the connection back; safe to repeat."""
+        """Release the connection; safe to repeat."""
         await self._blocks.aclose()
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
@@ -63,10 +63,11 @@ class Download:
             fruitless = 0 if self.position > before else fruitless + 1
             if broken is not None and fruitless == TRIES:
                 raise broken
-        raise IntegrityError(f"{self._name}: only {self.position} of {self.size} bytes came", code="length")
+        raise IntegrityError(f"{self._name}: only {self.position} of {self.size} bytes arrived", code="length")
 
     async def _fresh(self, stream: Stream) -> AsyncGenerator[bytes, None]:
-        """What the stream has beyond our position; raises IntegrityError when it is more than the file should have."""
+        """The bytes of the stream beyond the position; raises IntegrityError if there are more than the file should
+        have."""
         at = stream.start
         async for block in stream:
             skip, at = max(0, self.position - at), at + len(block)
@@ -78,16 +79,17 @@ class Download:
                 yield fresh
 
     def _fits(self, stream: Stream, *, last: bool) -> bool:
-        """Whether an answer announces the length that we know; raises IntegrityError where it is the last to be asked
-        for."""
+        """Whether a response announces the known length; raises IntegrityError on the last attempt."""
         if stream.start > self.position:
-            raise ContractBroken(f"{self._name}: asked from byte {self.position}, answered from byte {stream.start}")
+            raise ContractBroken(
+                f"{self._name}: requested from byte {self.position}, received from byte {stream.start}"
+            )
         if self.size is None:
             self.size = stream.total
         if stream.total in (None, self.size):
             return True
         if last:
-            text = f"{self._name} should have {self.size} bytes and has {stream.total}"
+            text = f"{self._name} should have {self.size} bytes but has {stream.total}"
             raise IntegrityError(text, code="length", hint="it may have changed meanwhile: run the same command again")
         return False
 
@@ -98,7 +100,7 @@ class Download:
 
 
 async def regrouped(blocks: AsyncIterator[bytes], least: int) -> AsyncGenerator[bytes, None]:
-    """The same bytes in blocks of at least `least` bytes, but for the last."""
+    """The same bytes in blocks of at least `least` bytes, except for the last."""
     waiting: list[bytes] = []
     size = 0
     async for block in blocks:

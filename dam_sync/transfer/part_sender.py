@@ -1,4 +1,4 @@
-"""Reading and sending at the same time, within bounds of tasks and memory."""
+"""Reading and sending at the same time, with bounded tasks and memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _GRAVEST_FIRST = (Disposition.STOP, Disposition.RESTART, Disposition.PARK, Dispo
 
 
 async def send_bounded(content: Content, parts: Iterable[Part], put: Put, budget: Budget | None, at_once: int) -> None:
-    """Read the parts in order and put them, `at_once` in flight, while one more is read.
+    """Read the parts in order and send them, `at_once` in flight, while one more is read.
 
-    With one in flight they arrive in order. A body is held from `budget` as long as it lives. The gravest error of
-    several is raised; the others in flight are cancelled.
+    With one in flight they arrive in order. A body is held from `budget` while it is in memory. The most severe error
+    of several is raised; the others in flight are cancelled.
     """
     run = _Run(content, put, budget, at_once)
     try:
@@ -39,7 +39,7 @@ class _Run:
         self._content, self._put, self._budget = content, put, budget
         self._rooms = asyncio.Semaphore(at_once + 1)
         self._lanes = asyncio.Semaphore(at_once)
-        self._outside = copy_context()  # where no part holds memory yet
+        self._outside = copy_context()  # before any part holds memory
         self._failed = False
 
     def start_next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
@@ -59,7 +59,7 @@ class _Run:
                     await self._sent(part, body)
 
     async def _sent(self, part: Part, body: bytes) -> None:
-        """Put it, unless another has failed: whoever waits for its lane is woken before it is cancelled."""
+        """Send it, unless another has failed: a waiting task is woken before it is cancelled."""
         if self._failed:
             return
         try:

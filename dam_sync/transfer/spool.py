@@ -1,4 +1,4 @@
-"""Files of the spool: for the owner alone, locked while in use, gone after use; leftovers of a crash are swept."""
+"""Spool files: owner-only, locked while in use, deleted after use; leftovers of a crash are removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dam_sync.model.errors import NO_ROOM, ConfigError, DiskFull
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system; there an open file cannot be removed anyway
+except ImportError:  # no such locks on this system, where an open file cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX, _SUFFIX = "spool-", ".part"
@@ -40,12 +40,12 @@ class SpoolFile:
             await self._file.flush()
 
     async def read(self, start: int, stop: int) -> bytes:
-        """The bytes [start, stop), fewer where the file is shorter; several may read at once, also when somebody has
-        removed the file meanwhile."""
+        """The bytes [start, stop), fewer if the file is shorter; several callers may read at once, even after somebody
+        has removed the file."""
         return await asyncio.to_thread(self._read, start, stop)
 
     async def blocks(self, size: int, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """The bytes [start, stop), else to the end, in blocks of at most `size` bytes; may be called again."""
+        """The bytes [start, stop), by default to the end, in blocks of at most `size` bytes; may be called again."""
         end = os.fstat(self._file.fileno()).st_size if stop is None else stop
         while start < end and (block := await self.read(start, min(start + size, end))):
             start += len(block)
@@ -61,9 +61,9 @@ class SpoolFile:
 
 @asynccontextmanager
 async def spool_file(folder: Path) -> AsyncIterator[SpoolFile]:
-    """A new file in `folder`, which is made where it is missing; gone at the end.
+    """A new file in `folder`, which is created if missing; deleted at the end.
 
-    Raises DiskFull, or ConfigError when the folder cannot be written.
+    Raises DiskFull, or ConfigError if the folder cannot be written.
     """
     with _explained(folder):
         descriptor, path = _make(folder)
@@ -72,12 +72,12 @@ async def spool_file(folder: Path) -> AsyncIterator[SpoolFile]:
         yield SpoolFile(path, file)
     finally:
         path.unlink(missing_ok=True)
-        with suppress(OSError):  # a full disk says so again when the last bytes are given up
+        with suppress(OSError):  # a full disk raises again when the last bytes are discarded
             await file.close()
 
 
 def clean_spool(folder: Path) -> int:
-    """Remove what a crashed process left in the spool; files in use are left alone. How many were removed."""
+    """Remove what a crashed process left in the spool; files in use are kept. Returns how many were removed."""
     swept = 0
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with suppress(OSError):
@@ -99,7 +99,7 @@ def _make(folder: Path) -> tuple[int, Path]:
 
 
 def _lock(descriptor: int) -> None:
-    """Held until the file is closed, also by a crash. Raises OSError when somebody else holds it."""
+    """Lock the file until it is closed, even by a crash. Raises OSError if another process holds it."""
     if fcntl is not None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -110,6 +110,6 @@ def _explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise DiskFull(f"no room left in the spool folder {folder}") from error
-        hint = "let the state point to a folder that this user may write"
+            raise DiskFull(f"no space left in the spool folder {folder}") from error
+        hint = "set `state:` to a path in a folder that this user can write to"
         raise ConfigError(f"cannot use the spool folder {folder}: {error.strerror}", hint=hint) from error

@@ -1,7 +1,7 @@
-"""Three ways to upload; a service supplies the wire and the bounds, the order and the memory are settled here.
+"""Three ways to upload; a service supplies the requests and the bounds, this module the order and the memory.
 
-Every way records what it did in `journal`, so that a broken upload goes on where it stopped. Sessions belong to one
-file: when the file or the cut into parts has changed since, or the session ended, the upload starts over.
+Each records what it did in `journal`, so that a broken upload resumes where it stopped. Sessions belong to one
+file: if the file or its division into parts has changed, or the session ended, the upload starts over.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ Deliver: TypeAlias = Callable[[Sequence[Part], Callable[[Part, Body], Awaitable[
 
 
 class PartsWire(Protocol[Body_contra]):
-    """Parts in any order, several at once: chunk sessions and presigned parts differ only in their wire.
+    """Parts in any order, several at once: chunk sessions and presigned parts differ only in their requests.
 
-    A body is `bytes` where parts are held in memory, `Blocks` where they are too large for that. Each method raises
-    SessionGone when the session has ended. Tickets and receipts are recorded: JSON without secrets.
+    A body is `bytes` if parts are held in memory, `Blocks` if they are too large for that. Each method raises
+    SessionGone if the session has ended. Tickets and receipts are recorded: JSON without secrets.
     """
 
     async def begin(self, size: int, parts: int) -> Json:
-        """A ticket. A session begun and never used does no harm."""
+        """A ticket. An unused session does no harm."""
         ...
 
     async def received(self, ticket: Json) -> Mapping[int, Json]:
-        """Receipts by part number of what the server holds, {} if it cannot tell."""
+        """Receipts by part number of what the server has, {} if unknown."""
         ...
 
     async def put(self, ticket: Json, part: Part, body: Body_contra) -> Json:
-        """A receipt. Sending a part again replaces it."""
+        """Send a part; returns its receipt. Sending a part again replaces it."""
         ...
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
-        """The file handle; receipts in order of their parts. May be called again when its answer was lost."""
+        """The file handle; receipts in order of their parts. May be called again if its response was lost."""
         ...
 
     async def abort(self, ticket: Json) -> None:
@@ -59,19 +59,19 @@ class RangesWire(Protocol):
     """Ranges in sequence, one in flight; the server says which byte it expects next."""
 
     async def begin(self, size: int) -> Json:
-        """A ticket. A session begun and never used does no harm."""
+        """A ticket. An unused session does no harm."""
         ...
 
     async def offset(self, ticket: Json) -> int:
-        """The next byte the server expects. Raises SessionGone when the session has ended."""
+        """The next byte the server expects. Raises SessionGone if the session has ended."""
         ...
 
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
-        """Send one range; the next byte the server expects, which may be less than all that was sent."""
+        """Send one range; returns the next byte the server expects, which may be before the end of what was sent."""
         ...
 
     async def finish(self, ticket: Json) -> Json:
-        """The file handle. May be called again when its answer was lost."""
+        """The file handle. May be called again if its response was lost."""
         ...
 
 
@@ -84,19 +84,19 @@ async def send_single(
     reconcile: Call | None = None,
     ttl: timedelta | None = None,
 ) -> Json:
-    """The handle that `send` gave for the whole file, recorded as `name` and good for `ttl`.
+    """The handle that `send` returned for the whole file, recorded as `name` and valid for `ttl`.
 
-    A handle nobody sees until it is used may be made twice after a crash. A `send` that makes an asset must come with
-    `reconcile`, which is then asked first. Raises IntegrityError when the file is not what the source promised.
+    A handle that is invisible until it is used may be created twice after a crash. A `send` that creates an asset needs
+    `reconcile`, which is then called first. Raises IntegrityError if the file is not what the source announced.
     """
 
     source = source_of(content)
     if reconcile is None and ((known := await journal.get(name)) is not None) and known["source"] != source:
-        await journal.discard(name)  # that was another file
+        await journal.discard(name)  # recorded for another file
 
     async def call() -> Json:
         handle = await send(content)
-        await CheckedContent.of(content)  # nobody gets a handle of bytes that do not agree
+        await CheckedContent.of(content)  # no handle of wrong bytes is returned
         return {"source": source, "handle": handle}
 
     async def look() -> Json:
@@ -121,9 +121,9 @@ async def send_parts(
 ) -> Json:
     """The handle of the finished upload; parts are read in order and sent up to `bounds.at_once` at a time.
 
-    `ttl` is how long the session lives. What is recorded or known to the server is never sent again; safe to repeat
-    after any error or crash. Raises TooLarge, SessionGone (steps are forgotten then, so a repetition starts over) and
-    IntegrityError, before `finish`, when the file is not what the source promised.
+    `ttl` is how long the session lives. What is recorded, or already at the server, is never sent again; safe to repeat
+    after any error or crash. Raises TooLarge, SessionGone (journal entries are then discarded, so a repetition starts
+    over) and IntegrityError, before `finish`, if the file is not what the source announced.
     """
 
     async def deliver(parts: Sequence[Part], put: Callable[[Part, bytes], Awaitable[None]]) -> None:
@@ -141,7 +141,7 @@ async def send_streamed_parts(
     *,
     ttl: timedelta | None = None,
 ) -> Json:
-    """As `send_parts`, for parts too large to be held: one at a time, each read while it goes over the line."""
+    """As `send_parts`, for parts too large to be held: one at a time, each read while it is sent."""
 
     async def deliver(parts: Sequence[Part], put: Callable[[Part, Blocks], Awaitable[None]]) -> None:
         for part in parts:
@@ -184,11 +184,11 @@ async def send_ranges(
     budget: Budget | None = None,
     ttl: timedelta | None = None,
 ) -> Json:
-    """The handle of the finished upload; ranges of `step` bytes go in sequence, the next is read meanwhile.
+    """The handle of the finished upload; ranges of `step` bytes are sent in sequence, the next is read meanwhile.
 
-    `ttl` is how long the session lives. After an error or crash the server is asked where to go on. Raises
-    SessionGone (steps are forgotten then, so a repetition starts over), ContractBroken when the server asks for the
-    same byte again and again, and IntegrityError, before `finish`, when the file is not what the source promised.
+    `ttl` is how long the session lives. After an error or crash the server is asked where to continue. Raises
+    SessionGone (journal entries are then discarded, so a repetition starts over), ContractBroken if the server requests
+    the same byte repeatedly, and IntegrityError, before `finish`, if the file is not what the source announced.
     """
     session = UploadSession(journal, name, ttl)
     try:
@@ -206,7 +206,7 @@ async def send_ranges(
 
 
 class _Moved(Exception):
-    """The server wants another byte next than the one behind what it was sent."""
+    """The server expects another byte than the one after what it was sent."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
@@ -226,10 +226,10 @@ class _Ranges:
             fruitless = 0 if offset > furthest else fruitless + 1
             furthest = max(furthest, offset)
             if fruitless == TRIES:
-                raise ContractBroken(f"{self._content.name}: asked for byte {offset} again and again")
+                raise ContractBroken(f"{self._content.name}: the server requests byte {offset} repeatedly")
 
     async def _from(self, offset: int) -> int:
-        """Send to the end, or to where the server asks for something else; what it wants next."""
+        """Send to the end, or until the server expects another offset; returns the offset it expects next."""
         size, step = self._content.size, self._step
         starts = range(offset, size, step)
         try:
@@ -246,7 +246,7 @@ class _Ranges:
 
     def _checked(self, offset: int) -> int:
         if not 0 <= offset <= self._content.size:
-            text = f"{self._content.name}: asked for byte {offset} of a file of {self._content.size}"
+            text = f"{self._content.name}: the server requests byte {offset} of a file of {self._content.size}"
             raise ContractBroken(text)
         return offset
 
@@ -259,7 +259,7 @@ def _split(content: Content, bounds: PartBounds) -> tuple[Part, ...]:
 
 
 async def _receipts(session: UploadSession, wire: PartsWire[Body], parts: Sequence[Part]) -> dict[int, Json]:
-    """Of the parts that need not be sent again; the server is asked only where our record is not complete."""
+    """Receipts of the parts that need not be sent again; the server is asked only if the journal is incomplete."""
     receipts: dict[int, Json] = {}
     if not session.resumed:
         return receipts

@@ -1,4 +1,4 @@
-"""One upload session as remembered: its ticket and what was done in it."""
+"""One upload session in the journal: its ticket and its parts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FINISH = "finish"
 
 
 def source_of(content: Content) -> str:
-    """A short text that changes when the file does, as far as its source tells."""
+    """A short text that changes when the file does, as far as known from its source."""
     return digest_of([content.name, content.size, dict(content.digests)])
 
 
 class UploadSession:
-    """Steps of one session, recorded as `name:…`. A record made in another session counts for nothing."""
+    """Journal entries of one session, named `name:…`. Entries of another session are ignored."""
 
     def __init__(self, journal: Journal, name: str, ttl: timedelta | None) -> None:
         self._journal, self._name, self._ttl = journal, name, ttl
@@ -32,7 +32,7 @@ class UploadSession:
     async def open(
         self, content: Content, parts: int, begin: Call, abort: Callable[[Json], Awaitable[None]] | None
     ) -> Json:
-        """The ticket of the session recorded for this file and this cut, or of a new one."""
+        """The ticket of the session recorded for this file and this division into parts, or of a new one."""
         source = f"{source_of(content)}/{parts}"
         before = await self._journal.get(f"{self._name}:begin")
         if before is not None and before["source"] != source:
@@ -51,19 +51,19 @@ class UploadSession:
         return self.ticket
 
     async def known(self, step: str) -> Json:
-        """`{"result": …}` of a step recorded in this session, else None."""
+        """`{"result": …}` of an entry recorded in this session, otherwise None."""
         record = await self._journal.get(f"{self._name}:{step}")
         return record if record is not None and record["session"] == self._id else None
 
     async def finish(self, content: Content, call: Callable[[CheckedContent], Awaitable[Json]]) -> Json:
-        """The file handle that the finishing call gave. The call is made only once every byte was seen and agrees.
+        """The file handle returned by the finishing call, which is made only if all bytes were read and agree.
         Raises IntegrityError before it."""
         checked = await CheckedContent.of(content)
         return await self._run(FINISH, lambda: call(checked))
 
     async def run(self, step: str, call: Call) -> Json:
-        """The result of a step that is safe to repeat, recorded for this session. Raises ValueError for the finishing
-        step, which `finish` alone may take."""
+        """The result of a repeatable call, recorded for this session. Raises ValueError for the finishing
+        call, which only `finish` may make."""
         if step == FINISH:
             raise ValueError("an upload is finished by `finish`, which checks its content")
         return await self._run(step, call)
@@ -83,7 +83,7 @@ class UploadSession:
         await self._journal.discard(f"{self._name}:*")
 
     async def abort(self, abort: Callable[[Json], Awaitable[None]] | None) -> None:
-        """End the session at the server, where it can be ended, and forget it."""
+        """End the session at the server, if possible, and forget it."""
         if abort is not None and self.ticket is not None:
             with suppress(DamSyncError):  # an unused session ends by itself
                 await abort(self.ticket)

@@ -42,7 +42,7 @@ def wrapped(job: Small, *wrapper: str, code: int) -> Ran:
 def test_the_disk_is_full_while_a_file_is_spooled(tmp_path: Path) -> None:
     with small(tmp_path, [*photos(3), photo(4, size=18 * MB)]) as job:
         told = wrapped(job, "sh", "-c", 'ulimit -f 16384; exec "$@"', "sh", code=1)
-        told.says("no room left in the spool folder", str(tmp_path), "free some space", "run the same command again")
+        told.says("no space left in the spool folder", str(tmp_path), "free some space", "run the same command again")
         assert not list((tmp_path / "state" / "spool").iterdir())
         assert len(job.ends_complete()) == 4
 

@@ -114,7 +114,7 @@ def test_a_key_of_the_target_that_may_do_nothing(tmp_path: Path) -> None:
         job.credential(TARGET, GUEST["token"])
         job.secrets += ("guestguest",)
         job.ran("run", "--no-progress", code=2).says(
-            "security.groups.const", "not in the list", "the target shows none: check the rights"
+            "security.groups.const", "not in the list", "the target returns none: check the permissions"
         )
         assert job.pair.target.writes == 0
         job.credential(TARGET, TOKEN)
@@ -225,7 +225,7 @@ WRONG = (
     ("wrong type", "heightCm: {from: fields.height_cm}", "heightCm: {from: imported_at}",
      ("values of kind instant do not fit a field of kind number",)),
     ("several for one", '"fields.photographer[]", pipe: [{join: {with: "; "}}]', '"fields.photographer[]"',
-     ("may give several values and the target takes one", "first or join")),
+     ("may return several values but the target accepts one", "first or join")),
     ("constant too long", "inventory: {from: fields.inventory}", f"inventory: {{const: {LONG}}}",
      ("too long", "300 characters, at most 255")),
     ("outside a closed list", "groups: {const: [public]}", "groups: {const: [pubic]}",

@@ -101,7 +101,7 @@ def when(tenant: Tenant, match: str, nth: int | None, act: Any) -> None:
 
 
 # The first asset is spooled: "in the middle" it at least is still to be uploaded, however much was done before.
-FULL = ("no room left", "free some space", "run the same command again")
+FULL = ("no space left", "free some space", "run the same command again")
 MOMENTS = {
     "at the beginning": ("source", "GET /api/dam", 1),
     "while the source is listed": ("source", "GET /api/dam/search/media", 1),

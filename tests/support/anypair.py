@@ -34,8 +34,8 @@ FASTER = 10.0  # how much faster than ours the clock goes by which both services
 ON_REQUEST = ("sections",)
 NOT_CARRIED = {
     "the target's list is flat; the paths": "terms.paths",
-    "the target's list has one language; the others": "terms.languages",
-    "the target's list has no synonyms; those": "terms.synonyms",
+    "the target's list has one language; other languages": "terms.languages",
+    "the target's list has no synonyms; synonyms": "terms.synonyms",
 }
 LOSSES = "SELECT asset, losses FROM work"
 REFUSED = "SELECT owner, kind FROM relation WHERE refused <> ''"

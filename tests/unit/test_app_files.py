@@ -43,7 +43,7 @@ def test_what_was_there_stays_until_the_new_one_is_whole(tmp_path: Path) -> None
 def test_a_device_is_written_to_as_it_is() -> None:
     prove_writable(DEVICE, "the report")
     with (
-        pytest.raises(DiskFull, match="no room left to write the report /dev/full") as told,
+        pytest.raises(DiskFull, match="no space left to write the report /dev/full") as told,
         atomic_write(DEVICE, "the report") as out,
     ):
         out.write("x" * 100_000)

@@ -73,29 +73,29 @@ unmapped: fail
         "mapping.yaml:2: select.status[0]: the source has no status publisht; did you mean published?",
         "mapping.yaml:4: vocabularies.subject.source: the source has no vocabulary keyword; did you mean keywords?",
         "mapping.yaml:4: vocabularies.subject.target: the target has no vocabulary subjects; did you mean subject?",
-        "mapping.yaml:5: vocabularies.country.unmatched: the target's country takes no new terms; "
+        "mapping.yaml:5: vocabularies.country.unmatched: the target's country accepts no new terms; "
         "use park, drop or keep",
         "mapping.yaml:6: profile.cases.PICTURE: the target has no profile image; did you mean images?",
-        "mapping.yaml:6: profile.from: there is no path form_typ in an asset; did you mean form_type?",
-        "mapping.yaml:8: asset.status: the target cannot be given status; remove the line; it becomes a named loss",
-        "mapping.yaml:9: fields: the target requires title in Documents and no line writes it; add a line",
-        "mapping.yaml:11: fields.note.marker: srckey is the marker already",
+        "mapping.yaml:6: profile.from: an asset has no path form_typ; did you mean form_type?",
+        "mapping.yaml:8: asset.status: the target cannot store status; remove the line; it becomes a named loss",
+        "mapping.yaml:9: fields: the target requires title in Documents but no line writes it; add a line",
+        "mapping.yaml:11: fields.note.marker: srckey is already the marker",
         "mapping.yaml:12: fields.titel: the target has no such field; did you mean title?",
         "mapping.yaml:13: fields.titleFr.from: the source has no field titl; did you mean title?",
         "mapping.yaml:15: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
         "the pipe needs date",
         "mapping.yaml:16: fields.heightCm: values of kind term do not fit a field of kind number (fields.keywords); "
         "the pipe needs pluck and number",
-        "mapping.yaml:16: fields.heightCm: fields.keywords may give several values and the target takes one; "
+        "mapping.yaml:16: fields.heightCm: fields.keywords may return several values but the target accepts one; "
         "the pipe needs first or join",
         "mapping.yaml:17: fields.approved: values of kind text do not fit a field of kind flag (fields.inventory); "
         "the pipe needs flag",
-        "mapping.yaml:18: fields.reel: the field is only in Films, which no profile of this mapping makes",
-        "mapping.yaml:19: fields.file_format: the target does not let this field be written",
-        "mapping.yaml:20: fields.subject.pipe[1]: there is no vocabulary subjcet; did you mean subject?",
+        "mapping.yaml:18: fields.reel: the field is only in Films, which no profile of this mapping creates",
+        "mapping.yaml:19: fields.file_format: the field is read-only at the target",
+        "mapping.yaml:20: fields.subject.pipe[1]: unknown vocabulary subjcet; did you mean subject?",
         "mapping.yaml:20: fields.subject.pipe[0]: a term has no labl; did you mean label? (fields.keywords[])",
         "mapping.yaml:24: fields.country.from[1]: the source has no field land",
-        "mapping.yaml:25: fields.country.pipe[0]: there is no lookup country",
+        "mapping.yaml:25: fields.country.pipe[0]: unknown lookup country",
         "mapping.yaml:26: tags.pipe[0]: trim takes text, not a row (fields.dims)",
         "mapping.yaml:27: placements.as: the target has no containers of kind folder; known: category, collection",
         "mapping.yaml:29: security.groups.const: not in the list: “stuff” is not one of the target's; "
@@ -106,7 +106,8 @@ unmapped: fail
         "mapping.yaml:31: ignore[1]: title is ignored here and read by a line",
     ]
     unread = (
-        "mapping.yaml:32: unmapped: no line reads 8 fields of the source; write lines for what counts, and the rest as "
+        "mapping.yaml:32: unmapped: no line reads 8 fields of the source; write lines for what you need, and the "
+        "rest as "
         "`ignore: [cleared, credit, description, height_cm, people, photographer, site, stat_view, stat_views, title]`"
     )
     assert found == [*expected, unread]
@@ -116,12 +117,12 @@ unmapped: fail
     ("more", "reason"),
     [
         ({"kind": FieldKind.NUMBER}, "it is not a text field but number"),
-        ({"multiple": True}, "it must take one value in one language"),
-        ({"localized": True}, "it must take one value in one language"),
+        ({"multiple": True}, "it must hold one value in one language"),
+        ({"localized": True}, "it must hold one value in one language"),
         ({"indexed": False}, "it cannot be searched"),
-        ({"max_length": 63}, "it takes 63 characters and the marker may have 64"),
+        ({"max_length": 63}, "it holds 63 characters and a marker may have 64"),
         ({"types": frozenset({"Documents"})}, "it is not in Images"),
-        ({"editable": False}, "the target does not let this field be written"),
+        ({"editable": False}, "the field is read-only at the target"),
     ],
 )
 def test_a_field_that_cannot_be_the_marker(tmp_path: Path, more: dict[str, object], reason: str) -> None:
@@ -136,7 +137,7 @@ def test_a_field_that_cannot_be_the_marker(tmp_path: Path, more: dict[str, objec
         ("note: {from: filename, default: a text of more than twenty letters}", "note.default: too long"),
         ("heightCm: {const: tall}", "heightCm.const: wrong kind"),
         ("shotDate: {const: 31/12/2024}", "shotDate.const: wrong kind"),
-        ("note: {const: [a, b]}", "note.const: several values and the target takes one"),
+        ("note: {const: [a, b]}", "note.const: several values, but the target accepts one"),
         ("approved: {const: maybe}", "approved.const: wrong kind"),
     ],
 )
@@ -191,7 +192,7 @@ def test_unique_names_are_announced(tmp_path: Path) -> None:
         SOURCE,
         replace(TARGET, capabilities=TARGET.capabilities.without(writes=[Feature.SAME_NAMES])),
     )
-    assert any("gets our mark added" in note for note in crosswalk.notes)
+    assert any("the marker is added" in note for note in crosswalk.notes)
 
 
 def test_without_a_profile_only_what_every_type_requires_is_required(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_html_and_text_are_told_apart(tmp_path: Path) -> None:
 def test_pins_need_a_way_to_be_used(tmp_path: Path) -> None:
     (tmp_path / "pins.csv").write_text("source,target\n")
     text = LEAST + "vocabularies: {subject: {target: subject, match: [exact], pins: pins.csv}}\n"
-    assert "pins are given, but pin is not among the ways to match" in told(tmp_path, text)[0]
+    assert "pins are given, but `match` does not contain pin" in told(tmp_path, text)[0]
 
 
 def test_a_vocabulary_verb_must_write_into_its_own_vocabulary(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_a_vocabulary_verb_must_write_into_its_own_vocabulary(tmp_path: Path) ->
 
 def test_the_kind_of_container_must_be_clear(tmp_path: Path) -> None:
     text = LEAST + 'placements: {from: "placements[].path"}\n'
-    assert "the kind of container is not clear; write as: category or collection" in told(tmp_path, text)[0]
+    assert "the kind of container is ambiguous; write as: category or collection" in told(tmp_path, text)[0]
     one = replace(TARGET, container_kinds=frozenset({"folder", "label"}))
     assert compiled(tmp_path, text, target=one).plan.placements[0][1] == "folder"
     none = replace(TARGET, container_kinds=frozenset())
@@ -292,8 +293,8 @@ def test_what_terms_lose_in_a_poorer_list_is_noted(tmp_path: Path) -> None:
     source = replace(SOURCE, vocabularies={**SOURCE.vocabularies, "keywords": rich})
     told = [note for note in compiled(tmp_path, text, source=source).notes if note.startswith("vocabularies.")]
     assert [note.partition("; ")[2] for note in told] == [
-        "the others of terms are not carried",
-        "those of terms are not carried",
+        "other languages of terms are not carried",
+        "synonyms of terms are not carried",
     ]
     as_rich = replace(TARGET, vocabularies={**TARGET.vocabularies, "subject": replace(rich, key="subject")})
     assert not any("not carried" in note for note in compiled(tmp_path, text, source=source, target=as_rich).notes)
@@ -359,7 +360,8 @@ def test_faults_of_such_keys_have_their_lines(tmp_path: Path) -> None:
         "mapping.yaml:4: fields.lib:titel.from[0]: the source has no field lib:titl; did you mean lib:title?",
         "mapping.yaml:4: fields.lib:titel: the target has no such field; did you mean lib:title?",
         'mapping.yaml:7: fields.a.b.from: a quote in fields."a.b is not closed; write it like fields."Release Date".en',
-        "mapping.yaml:1: unmapped: no line reads 2 fields of the source; write lines for what counts, and the rest as "
+        "mapping.yaml:1: unmapped: no line reads 2 fields of the source; write lines for what you need, and the rest "
+        "as "
         '`ignore: [a.b, "lib:words"]`',
     ]
 
@@ -398,7 +400,7 @@ def test_what_a_target_cannot_hold_is_a_named_loss_and_never_silence(tmp_path: P
     if word in LINES:
         assert lost(held) == {"not mapped"}
         assert lost(held, LEAST + LINES[word]) == set()
-        assert f"the target cannot be given {word}" in told(tmp_path, LEAST + LINES[word], target=unable)[0]
+        assert f"the target cannot store {word}" in told(tmp_path, LEAST + LINES[word], target=unable)[0]
     else:
         assert lost(held) == set()
 

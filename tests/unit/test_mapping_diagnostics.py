@@ -48,9 +48,9 @@ unmapped: fail
         "mapping.yaml:1: version: should be 1",
         "mapping.yaml:2: loclaes: unknown key; did you mean locales?",
         "mapping.yaml:3: profile.default: the target has no profile image; did you mean images?",
-        "mapping.yaml:5: vocabularies.subject.match: there is no way similar; use pin, exact, casefold, synonym",
+        "mapping.yaml:5: vocabularies.subject.match: unknown way to match: similar; use pin, exact, casefold, synonym",
         "mapping.yaml:6: vocabularies.other.target: the target has no vocabulary contry; did you mean country?",
-        "mapping.yaml:9: fields.title.pipe[0]: no transform trimm; did you mean trim?",
+        "mapping.yaml:9: fields.title.pipe[0]: unknown transform trimm; did you mean trim?",
         "mapping.yaml:10: fields.note.form: unknown key; did you mean from?",
         "mapping.yaml:11: fields.titleFr.from: the source has no field titl; did you mean title?",
         "mapping.yaml:12: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
@@ -75,7 +75,7 @@ def test_unread_fields_come_last_in_one_line_to_paste(tmp_path: Path) -> None:
 
 def test_a_text_is_not_cut_to_more_than_the_field_takes(tmp_path: Path) -> None:
     assert faults(tmp_path, with_lines("note: {from: filename, pipe: [{truncate: 9999}]}")) == [
-        "mapping.yaml:7: fields.note.pipe[0]: cuts to 9999 characters and the field takes 20; "
+        "mapping.yaml:7: fields.note.pipe[0]: cuts to 9999 characters but the field accepts 20; "
         "write {truncate: {max: 20}}"
     ]
     compiled(tmp_path, with_lines("note: {from: filename, pipe: [{truncate: 9999}, {truncate: 20}]}"))
@@ -97,7 +97,7 @@ def test_plain_text_for_a_field_in_languages_is_a_warning(tmp_path: Path, line: 
     crosswalk = compiled(tmp_path, text, SOURCE, LANGUAGES)
     told = [one for one in crosswalk.warnings if one.startswith("fields.title: ")]
     assert len(told) == bool(warned)
-    assert all(f"{warned} in none: it is taken as en; write {{language: en}}" in one for one in told)
+    assert all(f"{warned} has none: en is assumed; write {{language: en}}" in one for one in told)
     assert set(crosswalk.warnings) <= set(crosswalk.notes)
     assert compiled(tmp_path, text).warnings == ()
 
@@ -112,7 +112,7 @@ def test_a_mapping_without_a_marker_says_so_or_is_warned_of(tmp_path: Path) -> N
     assert meant.marker is None
     assert meant.warnings == ()
     assert faults(tmp_path, f"{LEAST}marker: none\n") == [
-        "mapping.yaml:7: marker: no field is to keep our mark, and srckey is the marker"
+        "mapping.yaml:7: marker: `marker: none` contradicts srckey, which is the marker"
     ]
 
 
@@ -121,7 +121,7 @@ def test_languages_that_neither_side_shows_are_a_warning_where_sides_show_some(t
     compiled(tmp_path, "version: 1\nlocales: [xx]\nfields: {title: {from: fields.title}}\n", plain, plain)
     assert compiled(tmp_path, f"{LEAST}locales: [FR, en]\n").warnings == ()
     (told,) = compiled(tmp_path, f"{LEAST}locales: [de, en]\n").warnings
-    assert told == "locales: neither side shows the language de; known: en, fr"
+    assert told == "locales: neither service has the language de; known: en, fr"
 
 
 def test_a_file_below_the_folder_is_named_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,14 +116,14 @@ def test_paths_are_tried_in_order_until_one_gives_something(tmp_path: Path) -> N
 
 def test_a_path_that_was_not_needed_is_told(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {from: [fields.inventory, fields.credit]}", asset(credit="x", inventory="A1"))
-    assert Loss("fields.credit", "not used", "another path of its line came first") in drafted.losses
+    assert Loss("fields.credit", "not used", "another path of its rule came first") in drafted.losses
 
 
 def test_a_value_without_the_part_that_is_read_is_told(tmp_path: Path) -> None:
     given_ = asset(people=(Person("Ann", "3"), Person("Bob")))
     drafted = line(tmp_path, 'note: {from: "fields.people[].id", pipe: [{join: ","}]}', given_)
     assert drafted.draft.fields["note"] == "3"
-    assert drafted.losses == (Loss("fields.people[]", "not used", "it has not the part that is read"),)
+    assert drafted.losses == (Loss("fields.people[]", "not used", "it lacks the part that is read"),)
     assert drafted.tally["fields.people[]", "dropped"] == 1
 
 

@@ -47,7 +47,7 @@ def test_a_kind_that_the_target_lacks_is_told_by_its_own_name(tmp_path: Path) ->
     ("target", "told"),
     [
         (replace(ABLE, relation_kinds=frozenset({"derivatives"})), "no kind of relation derivative"),
-        (TARGET, "cannot be given relations"),
+        (TARGET, "cannot store relations"),
     ],
 )
 def test_what_the_target_has_not_is_a_fault_with_its_line(tmp_path: Path, target: Schema, told: str) -> None:

@@ -175,8 +175,8 @@ def test_the_whole_text_of_one(tmp_path: Path) -> None:
 
 
 GOLDEN = """\
-# A first mapping, made by comparing the fields of both sides.
-# The number behind a line says how sure it is, 1 at most. Read every line before a run.
+# A first mapping, created by comparing the fields of both sides.
+# The number after a line says how certain it is, from 0 to 1. Read every line before a run.
 # groups that the target does not know are dropped and reported; then its own default decides who sees the asset: \
 please check before a run
 # no line reads contact, dims, inventory, srckey, taken_at: reported as losses until one does
@@ -271,14 +271,14 @@ def test_the_marker_is_never_a_field_that_holds_something(tmp_path: Path) -> Non
     assert marker(A, E, "srckey") == "srckey"
     assert marker(A, E, "nothing") != "nothing"
     assert marker(A, E, "title") != "title"
-    assert any(note.startswith("title cannot keep our mark") for note in suggest(A, E, marker="title").notes)
+    assert any(note.startswith("title cannot hold the marker") for note in suggest(A, E, marker="title").notes)
 
 
 def test_without_a_field_for_the_mark_that_is_told(tmp_path: Path) -> None:
     target = schema(Field("title", TEXT, required=True))
     found = suggest(A, target)
     assert walked(tmp_path, found, A, target).marker is None
-    assert any("no field can keep our mark" in note for note in found.notes)
+    assert any("no field can hold the marker" in note for note in found.notes)
 
 
 def test_terms_find_terms_and_make_them_where_the_list_is_open() -> None:
@@ -442,7 +442,7 @@ def test_the_mark_goes_where_the_source_keeps_nothing_of_its_own(tmp_path: Path)
     for filled, marker in (({"title"}, "srckey"), ({"title", "srckey"}, "srckey")):
         found = suggest(both, both, sample=Sample(9, {"": 9}, frozenset(filled)))
         assert walked(tmp_path, found, both, both).marker == marker
-        told = any("srckey is like it" in note for note in found.notes)
+        told = any("srckey is similar to it" in note for note in found.notes)
         assert told is ("srckey" in filled)
 
 

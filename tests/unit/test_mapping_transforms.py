@@ -193,14 +193,14 @@ def test_constants_and_defaults() -> None:
 @pytest.mark.parametrize(
     ("step", "told"),
     [
-        ("trimm", "fields.x.pipe[0]: no transform trimm; did you mean trim?"),
+        ("trimm", "fields.x.pipe[0]: unknown transform trimm; did you mean trim?"),
         ({"a": 1, "b": 2}, "fields.x.pipe[0]: a step is a transform, or one transform with its arguments; "),
         (7, "fields.x.pipe[0]: a step is a transform, or one transform with its arguments; "),
         ({"truncate": {"maxx": 3}}, "fields.x.pipe[0].truncate.maxx: unknown key; did you mean max?"),
         ({"truncate": None}, "fields.x.pipe[0].truncate: max is missing; "),
         ({"truncate": "x"}, "fields.x.pipe[0].truncate: should be a valid integer, unable to parse"),
         ({"truncate": 0}, "fields.x.pipe[0].truncate: should be greater than or equal to 1; "),
-        ({"trim": 3}, "fields.x.pipe[0].trim: takes no arguments; "),
+        ({"trim": 3}, "fields.x.pipe[0].trim: has no arguments; "),
         ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
         ({"fuzzy": 0.9}, "fields.x.pipe[0]: fuzzy: not in this release; "),
         ({"cel": "x"}, "fields.x.pipe[0]: cel: not in this release; "),
@@ -216,8 +216,8 @@ def test_faults_of_a_step(step: Json, told: str) -> None:
         ({"date": "%Q"}, "is not a date format"),
         ({"date": "dd.mm.yyyy"}, "is not a date format"),
         ({"date": {"zone": "Europe/Pariss"}}, "unknown time zone Europe/Pariss; did you mean Europe/Paris?"),
-        ({"lookup": "contry"}, "there is no lookup contry; did you mean country?"),
-        ({"vocabulary": "subjekt"}, "there is no vocabulary subjekt; did you mean subject?"),
+        ({"lookup": "contry"}, "unknown lookup contry; did you mean country?"),
+        ({"vocabulary": "subjekt"}, "unknown vocabulary subjekt; did you mean subject?"),
     ],
 )
 def test_faults_that_need_no_value(step: Json, told: str) -> None:

@@ -176,7 +176,7 @@ async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, mo
     assert await vault.load("e") == "wrt_1"
     no_room(monkeypatch)
     await vault.save("e", "wrt_2")
-    with pytest.raises(DiskFull, match="no room left to write the credentials file") as told:
+    with pytest.raises(DiskFull, match="no space left to write the credentials file") as told:
         await vault.load("e")
     assert str(tmp_path) in told.value.hint
     assert "wrt_" not in str(told.value)

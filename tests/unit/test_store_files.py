@@ -216,7 +216,7 @@ async def test_a_full_disk_is_told_and_leaves_the_state_whole(tmp_path: Path) ->
     writer = store._database.writer
     assert writer is not None
     await writer.run(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 60") and None)
-    with pytest.raises(DiskFull, match="no room left") as told:
+    with pytest.raises(DiskFull, match="no space left") as told:
         await store.set_meta("large", "x" * 1_000_000)
     assert "free some space" in told.value.hint
     await store.set_meta("small", 2)

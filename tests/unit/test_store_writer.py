@@ -107,7 +107,7 @@ async def test_what_fails_after_its_caller_was_cancelled_is_not_shouted_by_the_l
     store: SqlStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(connection: Connection) -> None:
-        raise ConfigError("no room left")
+        raise ConfigError("no space left")
 
     writer = store._database.writer
     assert writer is not None

@@ -120,7 +120,7 @@ async def test_a_wrong_digest_of_a_large_file_shows_in_the_check(tmp_path: Path)
 @pytest.mark.parametrize("size", KINDS)
 async def test_zero_bytes_for_a_file_that_has_some(tmp_path: Path, size: int) -> None:
     source = generated(size, *[Opening(stops=0, breaks=False, total=False)] * 50)
-    with pytest.raises(IntegrityError, match=f"only 0 of {size} bytes came"):
+    with pytest.raises(IntegrityError, match=f"only 0 of {size} bytes arrived"):
         async with opened(source, tmp_path / "spool") as content:
             await content.read(0, 10)
 
@@ -129,7 +129,7 @@ async def test_zero_bytes_for_a_file_that_has_some(tmp_path: Path, size: int) ->
 @pytest.mark.parametrize("change", [-1000, 1000])
 async def test_another_length_than_listed(tmp_path: Path, size: int, change: int) -> None:
     source = generated(size + change)
-    with pytest.raises(IntegrityError, match=f"should have {size} bytes and has {size + change}"):
+    with pytest.raises(IntegrityError, match=f"should have {size} bytes but has {size + change}"):
         async with opened(source, tmp_path / "spool", source.file(size=size)) as content:
             await content.read(0, 10)
 
@@ -137,7 +137,7 @@ async def test_another_length_than_listed(tmp_path: Path, size: int, change: int
 @pytest.mark.parametrize("size", KINDS)
 async def test_a_file_that_changes_its_length_while_it_is_read(tmp_path: Path, size: int) -> None:
     source = generated(size, Opening(stops=size // 2), *[Opening(size=size + 5)] * LENGTH_TRIES)
-    with pytest.raises(IntegrityError, match=f"should have {size} bytes and has {size + 5}"):
+    with pytest.raises(IntegrityError, match=f"should have {size} bytes but has {size + 5}"):
         async with opened(source, tmp_path / "spool") as content:
             await content.read(0, size)
 

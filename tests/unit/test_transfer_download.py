@@ -68,7 +68,7 @@ async def test_breaks_without_progress_end_with_their_error() -> None:
 
 async def test_a_zero_byte_body_for_a_file_that_has_bytes() -> None:
     source = source_of(DATA, *[Opening(stops=0, breaks=False, total=False)] * 100)
-    with pytest.raises(IntegrityError, match="only 0 of 256000 bytes came"):
+    with pytest.raises(IntegrityError, match="only 0 of 256000 bytes arrived"):
         await drain(source)
     assert source.offsets == [0] * TRIES
 
@@ -94,7 +94,7 @@ async def test_an_answer_of_another_length_is_asked_again(stops: int | None) -> 
 
 async def test_another_length_is_told_before_a_byte_is_given() -> None:
     source = source_of(DATA)
-    with pytest.raises(IntegrityError, match="should have 10 bytes and has 256000"):
+    with pytest.raises(IntegrityError, match="should have 10 bytes but has 256000"):
         await drain(source, 10)
     assert (source.served, source.offsets) == (0, [0] * LENGTH_TRIES)
 
@@ -108,7 +108,7 @@ async def test_more_bytes_than_expected_without_a_word_of_it() -> None:
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_file_that_grows_or_shrinks_while_it_is_read(size: int, known: bool) -> None:
     source = source_of(DATA, Opening(stops=100_000), *[Opening(size=size)] * LENGTH_TRIES)
-    with pytest.raises(IntegrityError, match=f"should have 256000 bytes and has {size}"):
+    with pytest.raises(IntegrityError, match=f"should have 256000 bytes but has {size}"):
         await drain(source, len(DATA) if known else None)
 
 
@@ -118,7 +118,7 @@ async def test_an_answer_from_behind_the_offset_is_refused() -> None:
     async def ahead(offset: int) -> object:
         return await source.open(offset + 5)
 
-    with pytest.raises(ContractBroken, match="asked from byte 0, answered from byte 5"):
+    with pytest.raises(ContractBroken, match="requested from byte 0, received from byte 5"):
         _ = [block async for block in Download(ahead, "photo.tif", len(DATA))]  # type: ignore[arg-type]
     assert source.alive == 0
 

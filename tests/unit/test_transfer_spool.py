@@ -131,7 +131,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_a_full_disk_is_told_and_the_file_removed(tiny_disk: Path) -> None:
-    with pytest.raises(DiskFull, match="no room left in the spool folder") as caught:
+    with pytest.raises(DiskFull, match="no space left in the spool folder") as caught:
         await spooled(tiny_disk, bytes(MIB), bytes(MIB), bytes(MIB))
     assert caught.value.hint
     assert list(tiny_disk.iterdir()) == []

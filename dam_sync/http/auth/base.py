@@ -119,7 +119,7 @@ class SignedToken(HeaderAuth):
 
     def __init__(self, claims: Mapping[str, str], key: str, algorithm: str, lifetime: timedelta, clock: Clock) -> None:
         if algorithm not in ALGORITHMS:
-            raise ConfigError(f"auth.algorithm takes {', '.join(ALGORITHMS)}, not {algorithm!r}")
+            raise ConfigError(f"auth.algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
         if not key:
             raise ConfigError("auth.key is empty")
         self._claims = dict(claims)
@@ -148,7 +148,7 @@ class SignedToken(HeaderAuth):
         now = self._clock.now()
         issued = int(now.timestamp())
         claims = {**self._claims, "iat": issued, "exp": issued + int(self._lifetime.total_seconds())}
-        with warnings.catch_warnings():  # the service issues the key; its length is not ours to choose
+        with warnings.catch_warnings():  # the service issues the key, whatever its length
             warnings.simplefilter("ignore", InsecureKeyLengthWarning)
             token = jwt.encode(claims, self._key, algorithm=self._algorithm)
         self._headers = bearer(token)
@@ -204,7 +204,7 @@ class GrantedToken(HeaderAuth):
             operation=f"POST {urlsplit(self._token_url).path}",
             method="POST",
             path=self._token_url,
-            repeatable=True,  # what got lost does no harm; a rotated token is refused and told so
+            repeatable=True,  # a lost response does no harm; a rotated token is refused with an error
             reads=True,
             accept=REFUSED,
         )

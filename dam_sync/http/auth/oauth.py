@@ -31,7 +31,7 @@ from dam_sync.model.values import Json, instant_text, parse_instant
 
 Fields: TypeAlias = Mapping[str, str]
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-ENDING = 300.0  # seconds of life, below which the same token is not asked for again
+ENDING = 300.0  # seconds of lifetime, below which the same token is not requested again
 AGREE_AGAIN = "let the user consent again in the browser and put the new code or refresh token into the job file"
 
 

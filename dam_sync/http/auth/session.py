@@ -16,7 +16,7 @@ from dam_sync.model.values import Json
 
 RESERVE = timedelta(seconds=300)  # wire D 1.4: refresh when less than this remains
 KEPT = timedelta(days=29)  # wire D 1.4: refresh tokens end 30 days after the login
-UNSAID = timedelta(minutes=50)  # a session that tells no end lives an hour (spec 002, Authentication, Service D)
+UNSAID = timedelta(minutes=50)  # a session without an expiry lives an hour (spec 002, Authentication, Service D)
 _HINT = "check api_key, username and password in the job file"
 
 
@@ -65,7 +65,7 @@ class SessionLogin(GrantedToken):
         hide(*(token for token in fresh.values() if token))
         self._session = fresh
         self._renew_at = self._clock.monotonic() + self._life(session.get("expireEpoch"))
-        # both tokens, for no document says which is read (wire D 1.2)
+        # both tokens, because no document says which is read (wire D 1.2)
         self._headers = {"Authorization": fresh["authorization"], "AccessToken": fresh["accessToken"]}
 
     def _life(self, end: Json) -> float:

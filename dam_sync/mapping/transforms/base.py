@@ -1,4 +1,4 @@
-"""What a transform is: its arguments, what it takes and gives, and one of two ways to work."""
+"""The interface of transforms: arguments, input and output types, on one value or on a list."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ OUTCOMES: Mapping[str, ValueOutcome] = {
 
 
 def outcome_of(choice: str | None) -> ValueOutcome:
-    """What a transform's own argument says about a value that does not fit; None leaves it to the line's on_error."""
+    """The outcome that a transform's argument names for a value that does not fit; None leaves it to the rule's
+    on_error."""
     return OUTCOMES[choice] if choice else ValueOutcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class TransformContext:
-    """What transforms may look up. terms: by the target's vocabulary key. unknown_groups: names that were looked up at
-    the target and are not there."""
+    """What transforms can look up. terms: by the target's vocabulary key. unknown_groups: names that were looked up at
+    the target and do not exist."""
 
     languages: LanguagePreference = field(default_factory=LanguagePreference)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
@@ -57,8 +58,8 @@ class TransformContext:
 class Transform(BaseModel):
     """One step of a pipe; its fields are its arguments. Total: it returns a value or a note, and never raises.
 
-    short: the argument that a bare value stands for (`{split: ";"}`). takes: shapes it works on; values of another
-    shape that have a plain text are turned into text first where it takes text.
+    short: the argument that a bare value stands for (`{split: ";"}`). takes: types it works on; values of another
+    type with a plain text are converted to text first if it accepts text.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=False)
@@ -67,43 +68,43 @@ class Transform(BaseModel):
     example: ClassVar[str]
     short: ClassVar[str] = ""
     takes: ClassVar[frozenset[ValueType]] = frozenset({ValueType.TEXT})
-    each_language: ClassVar[bool] = False  # one text in, one text out: goes through every language of a text
+    each_language: ClassVar[bool] = False  # one text in, one text out: applied to every language of a text
 
     def output_type(self, shape: ValueType) -> ValueType:
-        """The shape of its results for values of this shape."""
+        """The type of its results for values of this type."""
         return ValueType.TEXT
 
     def reject_reason(self, shape: ValueType) -> str:
-        """Why values of this shape cannot go in; empty when they can."""
+        """Why values of this type are not accepted; empty if they are."""
         if shape in self.takes or (ValueType.TEXT in self.takes and shape in SPEAKING):
             return ""
         return f"{self.name} takes {' or '.join(sorted(self.takes))}, not a {shape.value}"
 
     def is_multi(self, many: bool) -> bool:
-        """Whether several values may come out, when `many` says whether several go in."""
+        """Whether it may return several values; `many`: whether it gets several."""
         return many
 
     def problems(self, context: TransformContext) -> Iterator[str]:
-        """What can be told to be wrong before any value is seen."""
+        """Problems that are known before any value is processed."""
         yield from ()
 
 
 class EachTransform(Transform):
-    """Works on one value after the other."""
+    """Works on one value at a time."""
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """What comes of one value."""
+        """The result for one value."""
         return Result((value,))
 
     def text_of(self, value: Scalar, context: TransformContext) -> str | Result:
-        """The text to work on, or the note that there is none."""
+        """The text to work on, or a note that there is none."""
         text = context.languages.text(value)
         if text is None:
             return self.fail(f"takes text, not a {type(value).__name__.lower()}")
         return text
 
     def fail(self, detail: str, choice: str | None = None) -> Result:
-        """No value; what becomes of the asset is said by `choice` or the line's on_error."""
+        """No value; `choice` or the rule's on_error says what happens to the asset."""
         return Result((), Note(self.name, detail, outcome_of(choice)))
 
 
@@ -113,9 +114,9 @@ class ListTransform(Transform):
     takes: ClassVar[frozenset[ValueType]] = ANY
 
     def output_type(self, shape: ValueType) -> ValueType:
-        """Values go through as they are."""
+        """Values are not changed."""
         return shape
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
-        """What comes of the list."""
+        """The result for the list."""
         return ListResult(tuple((value, (index,)) for index, value in enumerate(values)))

@@ -1,4 +1,4 @@
-"""Transforms that read and write days and instants."""
+"""Transforms that read and write dates and timestamps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ISO = "iso"
 
 @cache
 def _zones() -> frozenset[str]:
-    """Every zone there is; found by reading hundreds of files."""
+    """All time zones; finding them reads hundreds of files."""
     return frozenset(available_timezones())
 
 
@@ -45,7 +45,7 @@ class _Moment(EachTransform):
 
     @property
     def place(self) -> tzinfo:
-        """The zone in which dates are meant; UTC where it is unknown, which `problems` tells."""
+        """The time zone of dates; UTC if it is unknown, which `problems` reports."""
         try:
             return ZoneInfo(self.zone)
         except (OSError, ValueError, KeyError):
@@ -60,7 +60,7 @@ class _Moment(EachTransform):
         return None
 
     def spelt(self, moment: datetime | date) -> Result:
-        """As text in the format `out`."""
+        """The value as text in the format `out`."""
         try:
             return Result((moment.strftime(self.out or ""),))
         except ValueError:
@@ -75,7 +75,7 @@ class Date(_Moment):
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
     def output_type(self, shape: ValueType) -> ValueType:
-        """A date, or text where `out` is given."""
+        """A date, or text if `out` is given."""
         return ValueType.TEXT if self.out else ValueType.DATE
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
@@ -100,7 +100,7 @@ class DateTime(_Moment):
     example: ClassVar[str] = '{datetime: {in: ["%d/%m/%Y %H:%M"], zone: Europe/Paris}}'
 
     def output_type(self, shape: ValueType) -> ValueType:
-        """An instant, or text where `out` is given."""
+        """A timestamp, or text if `out` is given."""
         return ValueType.TEXT if self.out else ValueType.INSTANT
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
@@ -116,7 +116,7 @@ class DateTime(_Moment):
 
 
 def _usable(form: str) -> bool:
-    """Whether what this format writes can be read by it."""
+    """Whether this format can read what it writes."""
     sample = datetime(2021, 11, 23, 13, 14, 15, tzinfo=UTC)
     try:
         datetime.strptime(sample.strftime(form), form).replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Transforms between kinds of value and text: what `text` writes, the other transforms read again."""
+"""Transforms between value types and text: the others read what `text` writes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AsPlace(EachTransform):
         if isinstance(text, Result):
             return text
         place = read_place(text)
-        return self.fail("there is neither a point nor an address") if place is None else Result((place,))
+        return self.fail("it is neither a point nor an address") if place is None else Result((place,))
 
 
 class AsRow(EachTransform):
@@ -92,13 +92,13 @@ class Language(EachTransform):
         locale = self.locale.lower()
         if isinstance(value, Localized):
             found = value.texts.get(locale, "")
-            return Result((Localized({locale: found}),)) if found else self.fail(f"there is no text in {locale}")
+            return Result((Localized({locale: found}),)) if found else self.fail(f"it has no text in {locale}")
         text = self.text_of(value, context)
         return text if isinstance(text, Result) else Result((Localized({locale: text}),))
 
 
 def canonical_text(value: Scalar, languages: LanguagePreference) -> str | None:
-    """The one way to write a value as text, the same everywhere; None for rows with what JSON cannot hold."""
+    """The canonical text of a value; None for rows with values that JSON cannot represent."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -111,7 +111,7 @@ def canonical_text(value: Scalar, languages: LanguagePreference) -> str | None:
 
 
 def place_text(place: GeoPoint) -> str:
-    """`48.4, -4.5, Brest`; an address alone where there is no point, led by `, , ` if it looks like a point."""
+    """`48.4, -4.5, Brest`; an address alone without a point, with the prefix `, , ` if it looks like a point."""
     latitude, longitude, address = _degrees(place.latitude), _degrees(place.longitude), place.address.strip()
     if latitude or longitude:
         return f"{latitude}, {longitude}" + (f", {address}" if address else "")
@@ -119,7 +119,7 @@ def place_text(place: GeoPoint) -> str:
 
 
 def read_place(text: str) -> GeoPoint | None:
-    """The inverse of `place_text`; what is no point on the globe is an address. None for a blank."""
+    """The inverse of `place_text`; anything but valid coordinates is an address. None for whitespace."""
     plain = text.strip()
     point = _point(plain)
     if point is not None:
@@ -151,7 +151,7 @@ def row_text(row: Row) -> str | None:
 
 
 def read_row(text: str) -> Row | None:
-    """The inverse of `row_text`; None for what is no row."""
+    """The inverse of `row_text`; None if it is not a row."""
     try:
         data: Json = json.loads(text)
         if isinstance(data, dict) and set(data) == {ROW} and isinstance(data[ROW], dict):

@@ -92,7 +92,7 @@ class Const(ListTransform):
     value: Constant
 
     def output_type(self, shape: ValueType) -> ValueType:
-        """The shape of the constant."""
+        """The type of the constant."""
         return shape_of(self.value)
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:

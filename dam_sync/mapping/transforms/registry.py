@@ -38,7 +38,7 @@ TRANSFORMS: Mapping[str, type[Transform]] = {
     )
 }
 LATER = frozenset({"cel", "where", "when", "fuzzy", "suggest"})
-"""Documented words that are not part of this release."""
+"""Documented names that are not supported yet."""
 
 
 def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: list[Diagnostic]) -> Transform | None:
@@ -51,7 +51,9 @@ def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: 
     if kind is None:
         hint = "remove it" if name in LATER else nearest(name, TRANSFORMS)
         diagnostics.append(
-            written.diagnostic(place, f"{name}: not in this release" if name in LATER else f"no transform {name}", hint)
+            written.diagnostic(
+                place, f"{name}: not in this release" if name in LATER else f"unknown transform {name}", hint
+            )
         )
         return None
     arguments = _arguments(kind, given)
@@ -82,12 +84,12 @@ def _arguments(kind: type[Transform], given: Json) -> Json:
 def _diagnostics(
     kind: type[Transform], error: ValidationError, place: KeyPath, written: SourceMap, nested: bool
 ) -> Iterator[Diagnostic]:
-    """The errors told at the step: an argument's own line only where the file has one for it."""
+    """The errors of a step; an argument's own line only if the file has one for it."""
     schema = kind.model_json_schema(by_alias=True)
     inner = SourceMap(written.file, {}, {})
     for fault in diagnostics_of(inner, error.errors(include_url=False, include_input=False), schema):
         if fault.key == "file" or not nested:
-            message = fault.message if nested or "unknown key" not in fault.message else "takes no arguments"
+            message = fault.message if nested or "unknown key" not in fault.message else "has no arguments"
             yield written.diagnostic(place, message)
         else:
             yield written.diagnostic((*place, fault.key), fault.message, fault.hint)

@@ -27,7 +27,7 @@ class TextTransform(EachTransform):
         return text if isinstance(text, Result) else Result((self.change(text),))
 
     def change(self, text: str) -> str:
-        """The text that comes of this one."""
+        """The changed text."""
         return text
 
 

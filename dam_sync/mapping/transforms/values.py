@@ -17,7 +17,7 @@ from dam_sync.mapping.vocabulary import TermIndex, path_text
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.values import GeoPoint, Person, Row, Scalar, Term, value_to_json
 
-LONGEST_NUMBER = 400  # the smallest and the largest number take some 330 digits
+LONGEST_NUMBER = 400  # the smallest and the largest number have about 330 digits
 WORDS_TRUE = ("Yes", "true", "1")
 WORDS_FALSE = ("No", "false", "0")
 Unmatched = Annotated[
@@ -68,7 +68,7 @@ class Flag(EachTransform):
     no: Words = Field(default=WORDS_FALSE, alias="false")
 
     def output_type(self, shape: ValueType) -> ValueType:
-        """The other one."""
+        """The other type."""
         return ValueType.TEXT if shape is ValueType.FLAG else ValueType.FLAG
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
@@ -166,7 +166,7 @@ class LookUp(EachTransform):
     def problems(self, context: TransformContext) -> Iterator[str]:
         """Unknown tables."""
         if self.table not in context.lookups:
-            yield f"there is no lookup {self.table}; {nearest(self.table, context.lookups)}".rstrip("; ")
+            yield f"unknown lookup {self.table}; {nearest(self.table, context.lookups)}".rstrip("; ")
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
@@ -197,13 +197,13 @@ class MatchTerm(EachTransform):
     def problems(self, context: TransformContext) -> Iterator[str]:
         """Unknown rules."""
         if self.rule not in context.rules:
-            yield f"there is no vocabulary {self.rule}; {nearest(self.rule, context.rules)}".rstrip("; ")
+            yield f"unknown vocabulary {self.rule}; {nearest(self.rule, context.rules)}".rstrip("; ")
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         rule = context.rules.get(self.rule)
         if rule is None:
-            return self.fail(f"there is no vocabulary {self.rule}")
+            return self.fail(f"unknown vocabulary {self.rule}")
         index = context.terms.get(rule.target)
         return rule.apply(value, TermIndex() if index is None else index, context.languages, self.name)
 
@@ -216,7 +216,7 @@ PARTS = {
 
 
 def _digits(text: str, decimal: str) -> str | None:
-    """Plain digits with a point, from a number written with groups; None when it is none."""
+    """Plain digits with a decimal point, from a number with digit groups; None if it is not a number."""
     group = "," if decimal == "." else "."
     plain = re.sub(r"(?<=\d)[\s'’\u00a0\u202f](?=\d{3})", "", text.strip().replace("−", "-"))
     if len(plain) > LONGEST_NUMBER:
