@@ -87,7 +87,7 @@ async def test_a_keyset_that_gives_smaller_pages_than_asked_is_no_fault() -> Non
 
 async def test_a_listing_that_ends_early_is_truncated() -> None:
     fetch = scripted([Page(rows(0, 10), 25), Page(rows(10, 20), 25), Page([], 25)])
-    with pytest.raises(TruncatedListing, match="promised 25 rows and gave 20") as caught:
+    with pytest.raises(TruncatedListing, match="announced 25 rows and returned 20") as caught:
         await drain(fetch, Offset(10))
     assert caught.value.disposition is Disposition.STOP
     assert caught.value.hint
@@ -98,12 +98,12 @@ async def test_a_server_that_gives_smaller_pages_than_asked_is_no_silent_loss() 
         first = (params["page"] - 1) * 5
         return Page(rows(first, min(first + 5, 25)), 25)
 
-    with pytest.raises(TruncatedListing, match="promised 25 rows and gave 15"):
+    with pytest.raises(TruncatedListing, match="announced 25 rows and returned 15"):
         await drain(fetch, PageNumber(10))
 
 
 async def test_a_scan_that_loses_its_cursor_is_truncated() -> None:
-    with pytest.raises(TruncatedListing, match="promised 9 rows and gave 4"):
+    with pytest.raises(TruncatedListing, match="announced 9 rows and returned 4"):
         await drain(scripted([Page(rows(0, 4), 9, None)]), ScanCursor(4))
 
 
@@ -162,7 +162,7 @@ async def test_a_resumed_walk_is_checked_like_an_unbroken_one() -> None:
         await anext(paginate(scripted([Page(rows(10, 20), 12)]), Offset(10), cursor))
     resumed = paginate(scripted([Page(rows(10, 20), 30), Page([], 30)]), Offset(10), cursor)
     await anext(resumed)
-    with pytest.raises(TruncatedListing, match="promised 30 rows and gave 20"):
+    with pytest.raises(TruncatedListing, match="announced 30 rows and returned 20"):
         await anext(resumed)
 
 

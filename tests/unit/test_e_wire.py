@@ -208,7 +208,7 @@ def test_list_rows_with_and_without_envelope() -> None:
 def test_a_list_that_gives_less_than_it_counted_is_not_believed() -> None:
     for whole in ([ASSET], {"items": [ASSET]}, {"items": [ASSET], "total_count": 1}):
         assert wire.whole_of(whole) == [ASSET]
-    with pytest.raises(IntegrityError, match="promised 2 rows and gave 1") as short:
+    with pytest.raises(IntegrityError, match="announced 2 rows and returned 1") as short:
         wire.whole_of({"items": [ASSET], "total_count": 2})
     assert short.value.disposition is Disposition.PARK
 
