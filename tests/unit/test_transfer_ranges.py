@@ -101,9 +101,7 @@ async def test_an_ended_range_session_is_forgotten_and_begun_anew() -> None:
     assert await by_ranges(Once(), server, journal) == {"file": "session 2"}
 
 
-@pytest.mark.parametrize(
-    ("offset", "message"), [(0, "repeatedly"), (-5, "byte -5"), (2000, "byte 2000 of a file")]
-)
+@pytest.mark.parametrize(("offset", "message"), [(0, "repeatedly"), (-5, "byte -5"), (2000, "byte 2000 of a file")])
 async def test_a_server_that_asks_for_nonsense(offset: int, message: str) -> None:
     server = RangesServer()
 
