@@ -29,6 +29,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.codec.wire import document_of
 from dam_sync.services.b_documents.options import (
     DocumentsLoginToken,
     DocumentsOAuth,
@@ -82,7 +83,7 @@ class DocumentsApi:
     async def document(self, uid: str) -> Json:
         """A document, whole. Raises NotFound."""
         request = Request(facts.GET_ID, "GET", document_path(uid), headers=WHOLE, asset=uid)
-        return _whole((await self.client.send(request)).json())
+        return document_of((await self.client.send(request)).json())
 
     async def at_path(self, path: str, hidden: Json = None) -> Json:
         """The document at a path, whole, or None; the repository itself is asked, so what was just written is seen.
@@ -95,7 +96,7 @@ class DocumentsApi:
         reply = await self.client.send(request)
         if reply.status == 403:
             return hidden
-        return None if reply.status == 404 else _whole(reply.object())
+        return None if reply.status == 404 else document_of(reply.object())
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Response:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
@@ -195,11 +196,3 @@ def _all_texts(data: Json) -> list[str]:
     if isinstance(data, list | tuple):
         return [text for part in data for text in _all_texts(part)]
     return []
-
-
-@interprets_response
-def _whole(document: Json) -> Json:
-    """A document with its properties. Raises ContractBroken for anything else."""
-    if not isinstance(document.get("properties") or {}, dict):
-        raise TypeError("the properties of a document are not an object")
-    return document

@@ -14,6 +14,7 @@ from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.codec.wire import document_of
 
 LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
 
@@ -98,7 +99,7 @@ def hits_of(reply: Json) -> DocumentsHits:
         raise ContractBroken(f"a search went wrong: {str(reply.get('errorMessage'))[:120]}")
     total = reply.get("resultsCount")
     counted = isinstance(total, int) and total >= 0 and not reply.get("resultsCountLimit")
-    return DocumentsHits(tuple(rows), total if counted else None, int(reply.get("maxPageSize") or 0))
+    return DocumentsHits(tuple(map(document_of, rows)), total if counted else None, int(reply.get("maxPageSize") or 0))
 
 
 def quoted(text: str) -> str:

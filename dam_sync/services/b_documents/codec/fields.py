@@ -302,7 +302,9 @@ def _complex(key: str, declared: Json, multiple: bool, required: bool) -> Docume
 
 def _constraints(declared: Json, name: str) -> list[tuple[str, Json]]:
     rows = declared.get(name) or []
-    return [(member_text(row, "name"), row.get("parameters") or {}) for row in rows if isinstance(row, dict)]
+    if not isinstance(rows, list):
+        raise TypeError(f"{name} is {rows!r:.40}, not a list")
+    return [(member_text(row, "name"), row.get("parameters") or {}) for row in rows]
 
 
 def _constrained(info: DocumentsField, name: str, parameters: Json) -> DocumentsField:

@@ -62,6 +62,14 @@ def is_trashed(row: Json) -> bool:
 
 
 @interprets_response
+def document_of(row: Json) -> Json:
+    """A document whose properties, where it has any, are an object. Raises ContractBroken for anything else."""
+    if not isinstance(row.get("properties") or {}, dict):
+        raise TypeError("the properties of a document are not an object")
+    return row
+
+
+@interprets_response
 def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
     """Moves with every change of the document, and where the path to it does (wire B 2.6)."""
     place = digest_of([list(folder), is_trashed(row), str(row.get("state"))])[:8]

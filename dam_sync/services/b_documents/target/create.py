@@ -174,7 +174,8 @@ class DocumentsCreate(DocumentsUpdate):
         params = {"target": place.parent, "name": place.name}
 
         async def move() -> Json:
-            return (await self.api.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)).object()
+            reply = await self.api.operate(MOVE, f"doc:{asset}", params, repeatable=True, asset=asset)
+            return wire.document_of(reply.object())
 
         with suppress(Conflict):
             moved = await again_on_conflict(self.api, move)

@@ -15,6 +15,7 @@ from dam_sync.model.errors import Conflict, ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, DocumentsApi, document_path
+from dam_sync.services.b_documents.codec.wire import document_of
 from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 T = TypeVar("T")
@@ -61,7 +62,7 @@ class CreateOnce:
         for wait in facts.CLAIM_WAITS:
             reply = await self._post(new, key, replays)
             if reply.status != 409:
-                return await self._alone(new, reply.object(), ours)
+                return await self._alone(new, document_of(reply.object()), ours)
             found = await self.find(new)
             if found is not None and ours(found):
                 return found
@@ -69,7 +70,7 @@ class CreateOnce:
         if _is_claimed(reply):  # whoever had the key died with it, and nothing was made (wire B 6.8)
             reply = await self._post(new, self.api.clock.token(), replays)
             if reply.status != 409:
-                return await self._alone(new, reply.object(), ours)
+                return await self._alone(new, document_of(reply.object()), ours)
         raise Conflict("another create of the same name is under way", operation=facts.POST_ID, code="name race")
 
     async def find(self, new: NewDocument) -> Json | None:

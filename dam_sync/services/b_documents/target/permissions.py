@@ -16,6 +16,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.codec.rights import lists_of, local_grants, strangers
+from dam_sync.services.b_documents.codec.wire import document_of
 from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 WITH_RIGHTS = {"enrichers-document": "acls"}
@@ -72,7 +73,7 @@ class DocumentsPermissions:
         if block:
             params["blockInheritance"] = True
         reply = await self.api.operate(ADD, f"doc:{asset}", params, repeatable=True, asset=asset, headers=WITH_RIGHTS)
-        row = reply.object() if reply.body else {}
+        row = document_of(reply.object()) if reply.body else {}
         return row if lists_of(row) is not None else await self.api.document(asset)
 
     async def _remove(self, asset: AssetId, aces: Iterable[Json]) -> None:

@@ -111,7 +111,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             )
             reply = await self.api.client.send(request)
             if reply.status != 409:
-                return reply.object()
+                return wire.document_of(reply.object())
             row = None
             await self.api.clock.sleep((wait or 0) * (0.5 + self.api.clock.chance()))
         raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
@@ -160,7 +160,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             return
         params = {"target": target, "name": member_text(row, "path").rpartition("/")[2]}
         reply = await self.api.operate("Document.Move", f"doc:{asset}", params, repeatable=True, asset=asset)
-        moved = reply.object()
+        moved = wire.document_of(reply.object())
         if (member_text(moved, "parentRef") or target) != target:
             raise Rejected(
                 "the document is not in the folder it was moved to",
@@ -228,7 +228,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         reply = await self.api.operate(
             "Document.CreateVersion", f"doc:{asset}", params, repeatable=False, asset=asset, headers=WHOLE
         )
-        return reply.object()
+        return wire.document_of(reply.object())
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """One more file besides the main one; after a lost response it is looked for."""
