@@ -315,5 +315,5 @@ async def test_a_refusal_after_the_media_was_made_says_what_stays(opened: Open) 
     with pytest.raises(InvalidValue) as refused:
         await service.create(draft, Bytes("new.jpg", b"x" * 50), journal)
     (made,) = tenant.truth()
-    assert f"media {made}, created for it, stays in the target" in refused.value.message
+    assert f"media {made}, created for it, stays at the target" in refused.value.message
     assert await service.create(draft, Bytes("new.jpg", b"x" * 50), journal) == made

@@ -188,7 +188,7 @@ async def test_an_attachment_without_bytes_is_reported(opened: Open) -> None:
     service = tenant.connect()
     first, _ = await entries(service)
     tenant.faults.add([{"match": "PUT *", "do": "odd"}])
-    with pytest.raises(Rejected, match="does not show its bytes"):
+    with pytest.raises(Rejected, match="does not have its bytes"):
         await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
 
 

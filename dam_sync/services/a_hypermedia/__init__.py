@@ -1,4 +1,4 @@
-"""Service A: a hypermedia DAM; its links say where to go, forms say what a media can hold."""
+"""Service A: a hypermedia DAM, where links lead to resources and forms define the fields of a media."""
 
 from __future__ import annotations
 

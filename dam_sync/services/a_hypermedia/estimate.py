@@ -1,4 +1,4 @@
-"""What writing costs, call by call, from what is already known of the instance; no call is made (wire A 6.13)."""
+"""Estimates the calls of writes from what is already known about the instance; no call is made (wire A 6.13)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ from dam_sync.services.a_hypermedia.uploads import largest
 
 
 class HypermediaEstimate(MediaFinder):
-    """Counts calls; needs `schema()` to have been read. What would be refused before its first call costs nothing."""
+    """Counts calls; needs `schema()` to have been read. A write that would be refused before its first call costs
+    nothing."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -54,7 +55,7 @@ class HypermediaEstimate(MediaFinder):
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """The calls of one write.
 
-        What happens once in a run, finding the staging folder and learning a type of link, is counted once.
+        What happens once per run (finding the staging folder, learning a link type) is counted once.
         """
         try:
             return self._calls_of(change, size)
@@ -101,7 +102,7 @@ class HypermediaEstimate(MediaFinder):
         return calls if kept else calls + self._displaced_calls([Placement("folder", (), "staging")])
 
     def _staging_calls(self) -> Counter[str]:
-        """Making the staging folder where the top of the tree, read with the schema, has none."""
+        """Making the staging folder if the top of the tree, read with the schema, has none."""
         if self._staging_counted or self._staging.now is not None:
             return Counter()
         self._staging_counted = True
@@ -154,7 +155,7 @@ class HypermediaEstimate(MediaFinder):
         return self._tenant.statuses.now or {}
 
     def _field_calls(self, writes: Writes) -> Counter[str]:
-        """The fields, and the status in the same way of writing."""
+        """The fields, and the status written with them."""
         entry = self._api.entry.now
         writes = replace(writes, selectable=self._proofs.bulk and (entry is None or bool(entry.user)))
         rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
@@ -165,7 +166,7 @@ class HypermediaEstimate(MediaFinder):
         return calls
 
     def _value_calls(self, writes: Writes, rides: bool) -> Counter[str]:
-        """With reading back the first use of each form."""
+        """Includes reading back the first use of each form."""
         if not writes.bulked:
             new = self._proofs.new(first_of_each(writes.puts, SINGLE))
             return one("PUT", "medias", METADATA, len(writes.puts)) + one("GET", "medias", METADATA, len(new))
@@ -179,7 +180,7 @@ class HypermediaEstimate(MediaFinder):
         entry = self._api.entry.now
         chunks = entry is None or entry.has(facts.CHUNKS)
         if size > largest(chunks):
-            raise TooLarge(f"the service does not take {size} bytes")
+            raise TooLarge(f"the service does not accept files of {size} bytes")
         bounds = self._api.limits.parts_for(size) if chunks else None
         parts = bounds.split(size) if bounds else ()
         return one("POST", "files") + one("PUT", "files", "/{fileId}", len(parts))
@@ -193,7 +194,7 @@ class HypermediaEstimate(MediaFinder):
         return calls + one("GET", "thesauruses", "/{id}", more + len(self._proofs.new([TITLES][:more])))
 
     def _container_calls(self, place: Placement) -> Calls:
-        """One missing folder: its siblings are read, then it is made. A label is never made."""
+        """One missing folder: its siblings are read, then it is created. A label is never created."""
         if place.kind != "folder":
             return {}
         if len(place.path) == 1:
@@ -203,7 +204,7 @@ class HypermediaEstimate(MediaFinder):
 
 
 def one(method: str, endpoint: str, template: str = "", times: int = 1) -> Counter[str]:
-    """So many calls of one endpoint."""
+    """A number of calls of one endpoint."""
     return Counter({HalRequest(method, endpoint, template).operation: times}) if times else Counter()
 
 

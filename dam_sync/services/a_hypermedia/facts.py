@@ -1,4 +1,4 @@
-"""Numbers, error rules and open questions of service A, each with its source. Nothing here does anything."""
+"""Numbers, error rules and assumptions of service A, each with its source. Data only."""
 
 from __future__ import annotations
 
@@ -67,16 +67,19 @@ LANGUAGES = ("en", "fr", "de", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "
 # spec 000, Resources: values of `status`
 STATUSES = ("import", "basket", "draft", "published", "archived", "trash")
 
-_FOLDER = "give the integration user the right to write in this folder, or map to another one"
-_THESAURUS = "give the integration user the right to edit this thesaurus, or map to terms that exist"
-_LINK = "the link was refused though it was fresh; see that a proxy lets such links through, then `errors JOB --retry`"
+_FOLDER = "grant the integration user write permission in this folder, or map to another one"
+_THESAURUS = "grant the integration user permission to edit this thesaurus, or map to existing terms"
+_LINK = "the link was refused although it was new; check whether a proxy blocks such links, then `errors JOB --retry`"
 
 RULES = (
     # spec 000, Errors
     ErrorRule(401, Denied, code="error.account.to_be_validated", hint="an administrator must validate the account"),
     ErrorRule(401, Denied, code="user-need-registration*", hint="log in once in the browser and finish registration"),
     ErrorRule(
-        401, Denied, code="user-access-forbidden-for-ui", hint="correct or drop the option client_id_header in the job"
+        401,
+        Denied,
+        code="user-access-forbidden-for-ui",
+        hint="correct or remove the option client_id_header in the job",
     ),
     # wire A 7: rights are per folder, media and thesaurus, so a refusal concerns one asset, whatever its code
     ErrorRule(403, Rejected, operation="* /api/dam/folders/{folderId}/medias*", hint=_FOLDER),
@@ -87,12 +90,12 @@ RULES = (
         403,
         Rejected,
         operation="POST /api/dam/users/{userId}/selections/{selectionId}/*",
-        hint="give the user the right to edit this media",
+        hint="grant the user permission to edit this media",
     ),
     ErrorRule(
-        403, Rejected, code="media-operation-forbidden", hint="give the integration user the right on this media"
+        403, Rejected, code="media-operation-forbidden", hint="grant the integration user permission for this media"
     ),
-    ErrorRule(403, Rejected, operation="* /api/dam/medias/{mediaId}*", hint="give the user the right on this media"),
+    ErrorRule(403, Rejected, operation="* /api/dam/medias/{mediaId}*", hint="grant the user permission for this media"),
     ErrorRule(403, Rejected, operation="GET /download-express*", hint="the user's download level forbids the original"),
     # wire A 6.2, 6.3: an expired or unfinished descriptor
     ErrorRule(404, SessionGone, code="file-not-found"),
@@ -119,7 +122,7 @@ RULES = (
     ),
     ErrorRule(400, ContractBroken, operation="GET /api/dam/search*"),
     ErrorRule(400, InvalidValue),
-    ErrorRule(415, Rejected, hint="the service does not take this type of file"),
+    ErrorRule(415, Rejected, hint="the service does not accept this type of file"),
 )
 
 # spec 000, Resources; wire A 3 (read), 6 (write). Rights, release and expiry are fields of the customer's own (3.1)

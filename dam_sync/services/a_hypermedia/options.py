@@ -25,7 +25,7 @@ def _numbered(types: Mapping[str, str]) -> Mapping[str, str]:
 
 
 class HypermediaOptions(Options):
-    """What a job says about an instance of service A."""
+    """Options of a job for an instance of service A."""
 
     relation_prefix: str = Field("svc", description="prefix of the instance's link relations (svc)")
     header_prefix: str = Field("X-SVC-", description="prefix of the instance's request headers (X-SVC-)")
@@ -70,7 +70,7 @@ class HypermediaOptions(Options):
 
 
 class HypermediaSignedToken(AuthMethod):
-    """A token that is signed with the key of an application (wire A 1.3)."""
+    """A token signed with the key of an application (wire A 1.3)."""
 
     client_id: str
     login: str

@@ -1,4 +1,4 @@
-"""Service A, a hypermedia DAM: the sum of its parts."""
+"""Service A, a hypermedia DAM: composed of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabularies and folders: read, found or made (wire A 5.3, 5.4)."""
+"""Vocabularies and folders: read, found or created (wire A 5.3, 5.4)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
-TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms read back when they are first used
+TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms read back on first use
 
 
 class HypermediaTaxonomy(HypermediaBase):
-    """Terms and containers. Siblings may share a title at the service, so one writer at a time works below a parent."""
+    """Terms and containers. Siblings may have equal titles, so there is one writer at a time per parent."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._writers: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
-        """Every term, parents first. A thesaurus costs two calls a term: its children, and its languages."""
+        """Every term, parents first. A thesaurus costs two calls per term: its children, and its languages."""
         word, root = await self._source(vocabulary)
         if word == "lookup":
             for item in await self._tenant.lookup(root):
@@ -79,13 +79,13 @@ class HypermediaTaxonomy(HypermediaBase):
         )
 
     async def _source(self, vocabulary: str) -> tuple[str, str]:
-        """Where a vocabulary is kept: thesaurus or lookup, and its id."""
+        """The source of a vocabulary: thesaurus or lookup, and its id."""
         forms = await self._tenant.forms.get()
         if vocabulary in forms.sources:
             return forms.sources[vocabulary]
         if vocabulary.isdigit():
             return ("thesaurus", vocabulary)
-        raise NotFound(f"there is no vocabulary {vocabulary!r}", hint=nearest(vocabulary, forms.sources))
+        raise NotFound(f"unknown vocabulary {vocabulary!r}", hint=nearest(vocabulary, forms.sources))
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """Children of the parent are read, the title compared, then POST, then the other
@@ -96,7 +96,7 @@ class HypermediaTaxonomy(HypermediaBase):
         language = await self._language_of(term)
         title = term.labels.get(language, term.label)
         if not title:
-            raise InvalidValue("a thesaurus takes no term without a title", code="thesaurus-title-missing")
+            raise InvalidValue("a thesaurus does not accept a term without a title", code="thesaurus-title-missing")
         _check_titles({**term.labels, language: title})
         parent = term.parent or root
         async with self._writers["term", parent]:  # one writer per parent (wire A 5.3): siblings are not unique
@@ -116,7 +116,7 @@ class HypermediaTaxonomy(HypermediaBase):
         return replace(term, id=identity, label=title)
 
     async def _refuse_unmade(self, identity: str, parent: str, title: str, language: str) -> None:
-        """The first term that is made is looked for among the children of its parent. Raises Rejected."""
+        """Check the first created term among the children of its parent. Raises Rejected."""
 
         async def look() -> bool:
             children = embedded(await self._node(parent, language), "child")
@@ -124,18 +124,20 @@ class HypermediaTaxonomy(HypermediaBase):
             return identity in titles and same_name(titles[identity], title)
 
         if not await self._proofs.holds(TERM, look):
-            hint = "add one term by hand to see what the thesaurus takes, then `errors JOB --retry`"
-            text = f"the term {title!r} was not made: the service accepted it and does not show it below its parent"
+            hint = "add one term by hand to see what the thesaurus accepts, then `errors JOB --retry`"
+            text = (
+                f"the term {title!r} was not created: the service accepted it but does not return it below its parent"
+            )
             raise Rejected(text, code="not-written", hint=hint)
 
     async def _language_of(self, term: Term) -> str:
-        """The language its title is written in: the first content language it has a title in."""
+        """The language its title is written in: the first content language in which it has one."""
         locales = await self._tenant.locales.get()
         return next((locale for locale in locales if locale in term.labels), locales[0])
 
     async def _fill(self, identity: str, term: Term, language: str) -> None:
-        """A term that was there is given the titles it lacks, for whoever made it may have been stopped behind its
-        first call; what it says already stays. Where its thesaurus may not be edited it is taken as it is."""
+        """Add missing titles to an existing term, because an earlier run may have been killed after its
+        first call; existing titles stay. If the thesaurus cannot be edited, the term is used as it is."""
         wanted = {locale for locale, title in term.labels.items() if title} - {language}
         if not wanted:
             return
@@ -161,7 +163,7 @@ class HypermediaTaxonomy(HypermediaBase):
             return all(same_name(now.get(locale), title) for locale, title in wanted.items())
 
         if reply.status != 403 and not await self._proofs.holds(TITLES, look):
-            hint = "change one term by hand to see what the thesaurus takes, then `errors JOB --retry`"
+            hint = "change one term by hand to see what the thesaurus accepts, then `errors JOB --retry`"
             text = f"the languages of the term {identity} were not written: the service accepted them without effect"
             raise Rejected(text, code="not-written", hint=hint)
 
@@ -169,7 +171,7 @@ class HypermediaTaxonomy(HypermediaBase):
         for item in await self._tenant.lookup(lookup):
             if same_name(item.get("title"), term.label):
                 return replace(term, id=wanted_id(item), label=member_text(item, "title"))
-        hint = "an administrator adds values to lists; or map this one to a value that exists"
+        hint = "let an administrator add the value to the list, or map it to an existing one"
         raise Unsupported(f"the closed list {vocabulary!r} has no value {term.label!r}", hint=hint)
 
     async def containers(self) -> AsyncIterator[Placement]:
@@ -182,7 +184,7 @@ class HypermediaTaxonomy(HypermediaBase):
             yield Placement("label", (title,), identity)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """A folder is looked for among its siblings, then made; a label must exist."""
+        """Find a folder among its siblings, or create it; a label must exist."""
         if kind == "label":
             return await self._label(path)
         if kind != "folder" or not path:
@@ -202,32 +204,32 @@ class HypermediaTaxonomy(HypermediaBase):
             return Placement("folder", tuple(path), made)
 
     async def _refuse_other_parent(self, identity: str, parent: str, title: str) -> None:
-        """The first folder that is made in another one is looked for there. Raises Rejected."""
+        """Check that the first created subfolder is in its parent. Raises Rejected."""
 
         async def look() -> bool:
             children = embedded(await self._tenant.folder(parent), "child")
             return identity in map(wanted_id, children)
 
         if not await self._proofs.holds(FOLDER, look):
-            hint = "make one folder by hand to see what the service takes, then `errors JOB --retry`"
-            raise Rejected(f"the folder {title!r} was made and is not in its parent", code="not-written", hint=hint)
+            hint = "create one folder by hand to see what the service accepts, then `errors JOB --retry`"
+            raise Rejected(f"the folder {title!r} was created but is not in its parent", code="not-written", hint=hint)
 
     async def _label(self, path: Sequence[str]) -> Placement:
         for title, identity in (await self._tenant.labels.get()).items():
             if len(path) == 1 and same_name(title, path[0]):
                 return Placement("label", tuple(path), identity)
-        hint = "an administrator makes labels; or map this one to a label that exists"
+        hint = "let an administrator create the label, or map this one to an existing label"
         raise Unsupported(f"the service has no label {'/'.join(path)!r}", hint=hint)
 
 
 def needs_more(term: Term, language: str) -> bool:
-    """Whether a new term has more to say than its title in one language."""
+    """Whether a new term has more than a title in one language."""
     others = {locale: title for locale, title in term.labels.items() if locale != language and title}
     return bool(others or any(term.synonyms.values()) or any(term.descriptions.values()))
 
 
 def completed(known: Json, term: Term, *, over: bool) -> dict[str, Any]:
-    """A term as read, with what ours says; `over` what it says itself, else only where it says nothing."""
+    """A term as read, completed by ours; `over`: existing values are replaced, too."""
     parts: dict[str, dict[str, Any]] = {
         "titles": {locale: title for locale, title in term.labels.items() if title},
         "descriptions": dict(term.descriptions),
@@ -245,10 +247,10 @@ def completed(known: Json, term: Term, *, over: bool) -> dict[str, Any]:
 
 
 def _check_titles(titles: Mapping[str, str]) -> None:
-    """Each before any is written. Raises InvalidValue."""
+    """Check every title before any is written. Raises InvalidValue."""
     for title in titles.values():
         if len(title) > facts.TERM_LETTERS:
-            text = f"term {title!r} has {len(title)} characters; a thesaurus takes 1 to {facts.TERM_LETTERS}"
+            text = f"term {title!r} has {len(title)} characters; a thesaurus accepts 1 to {facts.TERM_LETTERS}"
             raise InvalidValue(text, code="thesaurus-title-too-long")
 
 

@@ -1,4 +1,4 @@
-"""What must be known of an instance to read its media: forms, statuses, labels, folders, content languages."""
+"""What is known about an instance: forms, statuses, labels, folders, content languages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dam_sync.services.a_hypermedia.uploads import HypermediaUploads
 
 
 class HypermediaTenant:
-    """Learnt by calls at first need, then kept; folders and forms are learnt again when an unknown one turns up."""
+    """Read on first use, then kept; folders and forms are read again if an unknown one turns up."""
 
     def __init__(self, api: HypermediaApi, options: HypermediaOptions) -> None:
         self.link_types: Collection[str] = options.link_types
@@ -42,7 +42,7 @@ class HypermediaTenant:
         self.folders = SingleFlight(self._folders)
 
     async def offer(self) -> Offer:
-        """What the instance offers beyond its forms; the top of the folder tree is read for what writing will cost."""
+        """What the instance offers beyond its forms; the top of the folder tree is read for estimates."""
         statuses = await self.statuses.get()
         await self.top.get()
         return Offer(
@@ -54,7 +54,7 @@ class HypermediaTenant:
         )
 
     async def decode_context(self, medias: Sequence[Json]) -> MediaDecodeContext:
-        """All that is needed to read these media."""
+        """The context for reading these media."""
         rels = self._api.rels
         forms = await self._covering(self.forms, {tail(link(m, rels.rel("form"))) for m in medias} - {""})
         places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
@@ -65,14 +65,14 @@ class HypermediaTenant:
         return forms if all(identity in forms.by_id for identity in ids) else await known.renewed(forms)
 
     async def _folder_paths(self, ids: set[str]) -> Mapping[str, tuple[str, ...]]:
-        """Paths by folder id; the tree is walked only where a media is in a folder."""
+        """Paths by folder id; the tree is read only if a media is in a folder."""
         if not ids:
             return {}
         folders = await self.folders.get()
         if not ids <= folders.keys():
             folders = await self.folders.renewed(folders)
             for hidden in ids - folders.keys():
-                folders.setdefault(hidden, ())  # not in the tree this user sees: known by its title alone
+                folders.setdefault(hidden, ())  # not visible to this user in the tree: only its title is known
         return folders
 
     async def _forms(self) -> MediaForms:
@@ -136,7 +136,7 @@ class HypermediaTenant:
         return found
 
     async def _node(self, identity: str, fresh: bool) -> Json:
-        """The top is taken as it was read before, but for a second walk."""
+        """A folder; the top is not read again, except in a second walk."""
         return await (self.folder(identity) if identity or fresh else self.top.get())
 
     async def folder(self, identity: str) -> Json:
@@ -147,7 +147,7 @@ class HypermediaTenant:
         return await self._api.json(request)
 
     async def _languages(self) -> tuple[str, ...]:
-        """Content languages, the user's own first: as set in the options, else by asking (wire A 5.6)."""
+        """Content languages, the user's own first: from the options, otherwise by a call (wire A 5.6)."""
         if self._options.locales:
             return self._options.locales
         found = await self._languages_of_a_media() or await self._languages_of_a_term()
@@ -174,7 +174,7 @@ class HypermediaTenant:
         return served_language((await self._api.call(request)).headers)
 
     async def _languages_of_a_term(self) -> tuple[str, ...]:
-        """An empty library: the keys of the titles of a thesaurus are a second source."""
+        """For an empty library: the languages of thesaurus titles."""
         for root in await self._roots():
             whole = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (wanted_id(root),)))
             if titles := whole.get("titles"):
@@ -183,9 +183,11 @@ class HypermediaTenant:
 
 
 class HypermediaBase(HttpService):
-    """What all parts of the service share: the connection, what is known of the instance, what was proven in this run.
+    """What all parts of the service share: the connection, what is known about the instance, what was proven in this
+    run.
 
-    A part implements methods of `Service` and extends this class or another part, so that the service is their sum.
+    A part implements methods of `Service` and extends this class or another part, so that the service is composed of
+    them.
     """
 
     kind: ClassVar[str] = facts.NAME
@@ -204,10 +206,10 @@ class HypermediaBase(HttpService):
 
     @property
     def client(self) -> Client:
-        """What sends the requests."""
+        """The client that sends the requests."""
         return self._api.client
 
 
 def served_language(headers: Mapping[str, str]) -> str:
-    """The language a reply is really in, in lower case; empty where it does not say (wire A 0)."""
+    """The actual language of a response, in lower case; empty if not stated (wire A 0)."""
     return headers.get("content-language", "").partition(",")[0].strip().lower()

@@ -21,7 +21,7 @@ _FILE = f"{ENDPOINTS['files']}/{{fileId}}"
 
 
 class HypermediaUploads:
-    """Gives a file descriptor for content; descriptors end within the hour, unused ones vanish by themselves."""
+    """Uploads content to a file descriptor; descriptors expire within the hour."""
 
     def __init__(self, api: HypermediaApi, budget: Budget | None) -> None:
         self._api = api
@@ -30,7 +30,7 @@ class HypermediaUploads:
     async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
         """The path of the descriptor, recorded in `journal` under `name`; safe to repeat.
 
-        Raises TooLarge, SessionGone when the descriptor ended meanwhile.
+        Raises TooLarge, SessionGone if the descriptor expired.
         """
         await self.check(content)
         bounds, keep = self._api.limits.parts_for(content.size), facts.UPLOAD_LIFE
@@ -42,10 +42,10 @@ class HypermediaUploads:
         return str(handle["path"])
 
     async def check(self, content: Content) -> None:
-        """Raises TooLarge for what this release takes in no way; no call but the first of the connection."""
+        """Raises TooLarge for what this release does not accept; no call except the first of the connection."""
         most = largest(await self._takes_chunks())
         if content.size > most:
-            text = f"{content.name} has {content.size} bytes; the service takes {most}"
+            text = f"{content.name} has {content.size} bytes; the service accepts {most}"
             older = most < facts.LARGEST_BYTES
             raise TooLarge(text, hint="files this large need release 4.31.0 or newer" if older else "")
 
@@ -86,7 +86,7 @@ class Ranges:
         self._content = content
 
     async def begin(self, size: int) -> Json:
-        """Announce the file; a ticket."""
+        """Announce the file; returns a ticket."""
         rels = self._api.rels
         reply = await self._api.client.send(
             Request(
@@ -105,13 +105,13 @@ class Ranges:
         return {"path": _descriptor(reply, await self._api.path("files")), "size": size}
 
     async def offset(self, ticket: Json) -> int:
-        """The next byte the service wants. Raises SessionGone when the descriptor ended."""
+        """The next byte that the service expects. Raises SessionGone if the descriptor expired."""
         request = Request(operation=f"GET {_FILE}", method="GET", path=ticket["path"])
         return next_expected((await self._api.client.send(request)).json(), ticket["size"])
 
     async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
-        """Send one range; the next byte wanted. After a lost response the service is asked what it has, so no range
-        that arrived is sent again. Raises Transient when it fails again and again."""
+        """Send one range; returns the next expected byte. After a lost response the service is asked what it has, so no
+        range that arrived is sent again. Raises Transient if it fails repeatedly."""
         for pause in facts.RANGE_PAUSES:
             try:
                 return await self._sent(ticket, part, total, body)
@@ -148,14 +148,14 @@ class Ranges:
 
 
 async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
-    """In pieces a connection takes without holding up the others."""
+    """In pieces that do not block other connections."""
     for start in range(0, len(body), MIB):
         yield body[start : start + MIB]
 
 
 @interprets_response
 def next_expected(descriptor: Json, complete: int) -> int:
-    """The first offset of `nextExpectedRanges`; `complete` where it has no ranges (wire A 6.2)."""
+    """The first offset of `nextExpectedRanges`; `complete` if it has no ranges (wire A 6.2)."""
     ranges = descriptor.get("nextExpectedRanges") if isinstance(descriptor, dict) else None
     if isinstance(ranges, str):
         ranges = [ranges]
@@ -163,13 +163,13 @@ def next_expected(descriptor: Json, complete: int) -> int:
         return complete
     start = str(ranges[0]).removeprefix("bytes").strip(" =").partition("-")[0]
     if not start.isdigit():
-        raise SessionGone(f"the service expects a range we cannot read: {ranges[0]!r}")
+        raise SessionGone(f"the service expects an unreadable range: {ranges[0]!r}")
     return int(start)
 
 
 @interprets_response
 def _descriptor(reply: Response, files: str) -> str:
-    """Location first; else the link or id of the body (wire A 6.1)."""
+    """Location first; otherwise the link or id of the body (wire A 6.1)."""
     location = reply.headers.get("location", "")
     if location:
         return api_path(location)

@@ -34,7 +34,7 @@ def authenticator_of(context: Context) -> Authenticator:
 
 
 def _headers(options: HypermediaOptions) -> dict[str, str]:
-    """Version 1 is the only one, so it is pinned (wire A 0); the user interface is checked where asked for (1.4)."""
+    """Version 1 is the only one, so it is pinned (wire A 0); the user interface is checked if requested (1.4)."""
     headers = {"Accept": "application/hal+json;version=1"}
     if options.client_id_header:
         headers[f"{options.header_prefix}CLIENT-ID"] = options.client_id_header

@@ -1,4 +1,4 @@
-"""Calls to one instance: relations turned into paths, languages, pages, and what is learnt only once."""
+"""Calls to one instance: relations turned into paths, languages, pages, and what is read only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dam_sync.services.a_hypermedia.api.client import client_of
 from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, either, link, oddity, tail, total_of
 from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
 
-# wire A 1.1: paths of the current layout, for relations the instance does not show
+# wire A 1.1: paths of the current layout, for relations that the instance does not return
 ENDPOINTS: Mapping[str, str] = {
     "medias": "/api/dam/medias",
     "media-search": "/api/dam/search/media",
@@ -67,7 +67,7 @@ class HalRequest:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoints:
-    """What the two entry points say: release, URLs by relation, the own user, how far our clock is behind."""
+    """What the two entry points say: release, URLs by relation, the current user, the clock difference."""
 
     release: tuple[int, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class EntryPoints:
     skew: timedelta = timedelta(0)
 
     def has(self, release: tuple[int, ...]) -> bool:
-        """Whether the instance is at least of this release; an unreadable one is taken for the newest."""
+        """Whether the instance is at least of this release; an unreadable one counts as the newest."""
         return not self.release or self.release >= release
 
 
@@ -94,7 +94,7 @@ class HypermediaApi:
         self.entry = SingleFlight(self._enter)
 
     async def call(self, request: HalRequest) -> Response:
-        """One call. Raises what the rules say."""
+        """Make a call. Raises errors according to the rules."""
         headers = {}
         if request.language:
             headers["Accept-Language" if request.method == "GET" else "Content-Language"] = request.language
@@ -114,14 +114,14 @@ class HypermediaApi:
         )
 
     async def json(self, request: HalRequest) -> Json:
-        """The same, as JSON. Raises ContractBroken when a read returns no resource; a write may return nothing."""
+        """The response as JSON. Raises ContractBroken if a read returns no resource; a write may return nothing."""
         reply = await self.call(request)
         if request.method == "GET" and reply.status == 200:
             return resource_of(reply)
         return reply.json() if reply.body.strip() else {}
 
     async def path(self, endpoint: str, template: str = "", ids: Sequence[str] = ()) -> str:
-        """The path of a resource: the instance's own relation where it shows one."""
+        """The path of a resource: from the instance's own relation if it returns one."""
         links = (await self.entry.get()).links
         parts = iter(ids)
         return links.get(endpoint, ENDPOINTS[endpoint]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
@@ -131,9 +131,9 @@ class HypermediaApi:
         return self.base_url + await self.path(endpoint, template, ids)
 
     async def listed(self, request: HalRequest, key: str, *, counted: bool = True) -> list[Json]:
-        """Every item of a collection, page by page; the whole where it is not paged (wire A 0).
+        """Every item of a collection, page by page; all at once if it is not paged (wire A 0).
 
-        Raises TruncatedListing when fewer come than the collection counts, if it is `counted`.
+        Raises TruncatedListing if there are fewer than the collection counts, if it is `counted`.
         """
         rows: list[Json] = []
         before: list[Json] = []
@@ -142,29 +142,29 @@ class HypermediaApi:
             page = await self.json(replace(request, params=paged))
             found, total = either(page, key), total_of(page)
             if found and found == before:
-                break  # the same page again: there is nothing else to be had
+                break  # the same page again: there is nothing more
             rows, before = rows + found, found
             if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
                 break
         if counted and total is not None and len(rows) < total:
             raise TruncatedListing(
-                f"{len(rows)} of {total} items came", operation=request.operation, asset=request.asset
+                f"only {len(rows)} of {total} items were returned", operation=request.operation, asset=request.asset
             )
         return rows
 
     async def arrays(self) -> list[tuple[str, str]]:
-        """Asks for arrays where the release knows how (wire A 10); both shapes are read anyway."""
+        """Requests arrays if the release supports it (wire A 10); both shapes are read anyway."""
         return [("forceArrays", "true")] if (await self.entry.get()).has(facts.FORCE_ARRAYS) else []
 
     async def user(self) -> tuple[str, tuple[str, ...]]:
-        """The login of the own user, and what is wrong with it. Raises Denied."""
+        """The login of the current user, and notes about its permissions. Raises Denied."""
         identity = (await self.entry.get()).user
         if not identity:
-            return "", ("the instance does not show its current user: bulk writing is not possible",)
+            return "", ("the instance does not return the current user: bulk writing is not possible",)
         request = HalRequest("GET", "users", "/{userId}", (identity,), accept=frozenset({403, 404}))
         reply = await self.call(request)
         if reply.status != 200:
-            return "", ("the user may not read its own record, so its rights are unknown",)
+            return "", ("the user cannot read its own record, so its permissions are unknown",)
         body = resource_of(reply)
         return (member_text(body, "login", "email") or identity), ()
 
@@ -188,16 +188,18 @@ class HypermediaApi:
         except Denied as error:
             if self._signed and not EntryPoints(release).has(facts.SIGNED_TOKENS):
                 said = ".".join(map(str, release))
-                error.within(hint=f"release {said} is older than 4.28.0 and knows no signed tokens: use the flow basic")
+                error.within(
+                    hint=f"release {said} is older than 4.28.0 and does not support signed tokens: use the flow basic"
+                )
             raise
 
 
-_DIGITS = 19  # of a number that every JSON reader takes
+_DIGITS = 19  # of a number that every JSON parser accepts
 
 
 @interprets_response
 def resource_of(reply: Response) -> Json:
-    """The resource of a response. Raises ContractBroken when it is not a resource."""
+    """The resource of a response. Raises ContractBroken if it is not a resource."""
     body = reply.json()
     if problem := oddity(body):
         raise ContractBroken(problem, service=reply.service, operation=reply.operation, asset=reply.asset)
@@ -206,19 +208,19 @@ def resource_of(reply: Response) -> Json:
 
 @interprets_response
 def made_id(reply: Response) -> str:
-    """The id of what a POST made: from Location, else from the body (wire A 0, 11.5). Raises ContractBroken."""
+    """The id created by a POST: from Location, otherwise from the body (wire A 0, 11.5). Raises ContractBroken."""
     location = reply.headers.get("location", "")
     if location:
         return tail(location)
     body = reply.json() if reply.body.strip() else {}
     found = tail(link(body, "self")) or (member_text(body, "id") if isinstance(body, dict) else "")
     if not found:
-        raise ContractBroken("the service made something and did not say where")
+        raise ContractBroken("the service created a resource but did not return its URL")
     return found
 
 
 def as_number(identity: str) -> int | str:
-    """Ids go into bodies as numbers where they are numbers (wire A 0)."""
+    """Ids are sent as numbers if they are numbers (wire A 0)."""
     return int(identity) if identity.isdecimal() and len(identity) < _DIGITS else identity
 
 

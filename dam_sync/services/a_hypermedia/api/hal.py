@@ -20,7 +20,7 @@ _EPOCH_MS = 100_000_000_000  # a smaller number is seconds
 
 @dataclass(frozen=True, slots=True)
 class Rels:
-    """Tokens a deployment spells its own way: prefix of link relations, prefix of request headers (wire A 13)."""
+    """Names that differ by deployment: prefix of link relations, prefix of request headers (wire A 13)."""
 
     prefix: str = "svc"
     header_prefix: str = "X-SVC-"
@@ -72,14 +72,14 @@ def embedded_items(resource: Json, key: str) -> list[Any]:
 
 @interprets_response
 def either(resource: Json, key: str) -> list[dict[str, Any]]:
-    """The same under the singular or the plural of a key that nobody has shown (wire A 0)."""
+    """The embedded objects under the singular or the plural of an undocumented key (wire A 0)."""
     return embedded(resource, key) or embedded(resource, f"{key}s")
 
 
 @interprets_response
 def oddity(resource: Json) -> str:
-    """Why a response is not a HAL resource (wire A 0); empty when it is one. A response that some proxy or a fault made
-    must not pass for an empty list."""
+    """Why a response is not a HAL resource (wire A 0); empty when it is one. A response from a proxy or an error
+    must not count as an empty list."""
     if not isinstance(resource, dict):
         return "the response is not a JSON object"
     for name in ("_links", "_embedded"):
@@ -109,7 +109,7 @@ def tail(href: str) -> str:
 
 
 def file_url(href: str) -> str:
-    """A URL of bytes on a static host; plain http is raised to https but for loopback (wire A 11.5)."""
+    """A URL of bytes on a static host; http is changed to https except for localhost (wire A 11.5)."""
     parts = urlsplit(href)
     if not parts.netloc:
         return ""
@@ -121,7 +121,7 @@ def file_url(href: str) -> str:
 
 @interprets_response
 def whole(value: Json) -> int | None:
-    """A count or size; it has been seen as text (wire A 6.1)."""
+    """A count or size; which some releases send as text (wire A 6.1)."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -150,13 +150,13 @@ def timestamp_text(when: datetime) -> str:
 
 @interprets_response
 def same_name(one: Json, other: str) -> bool:
-    """Whether two names differ in nothing but their Unicode form, which a service may change."""
+    """Whether two names differ only in their Unicode form, which a service may change."""
     return unicodedata.normalize("NFC", str(one or "")) == unicodedata.normalize("NFC", other)
 
 
 @interprets_response
 def wanted_id(row: Json) -> str:
-    """The id of a row. Raises ContractBroken when it has none."""
+    """The id of a row. Raises ContractBroken if it has none."""
     found = row.get("id") if isinstance(row, dict) else None
     if found is None or found == "":
         raise ContractBroken("a listed media has no id")

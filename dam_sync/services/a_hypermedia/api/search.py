@@ -1,4 +1,4 @@
-"""The searches of service A: one page, a count, and how windows and folders are asked for (wire A 2.2)."""
+"""The searches of service A: one page, a count, and queries for windows and folders (wire A 2.2)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _FAR_PAST, _FAR_FUTURE = "1900-01-01T00:00:00.000Z", "2999-12-31T23:59:59.999Z"
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """One page of a search; `body` is empty where the service refused with a status that was expected."""
+    """One page of a search; `body` is empty if the service refused with an expected status."""
 
     body: Json
     headers: Mapping[str, str]
 
 
 class MediaSearch:
-    """Asks without facets, which nobody reads."""
+    """Searches without facets, which are not used."""
 
     def __init__(self, api: HypermediaApi) -> None:
         self._api = api
@@ -36,7 +36,7 @@ class MediaSearch:
     async def search(
         self, query: Query, endpoint: str = "media-search", language: str = "", accept: frozenset[int] = frozenset()
     ) -> SearchPage:
-        """One page. Raises what the rules say, but for the statuses in `accept`."""
+        """One page. Raises errors according to the rules, except for the statuses in `accept`."""
         entry = await self._api.entry.get()
         facets = [("facet-fields", "[]")] if entry.has(facts.FACET_FIELDS) else []
         params = [*query, *facets, *await self._api.arrays()]
@@ -47,14 +47,15 @@ class MediaSearch:
         return SearchPage(body, reply.headers)
 
     async def count(self, query: Query) -> int:
-        """Hits of a query. The bare search counts every media the user may read, the trash left out (wire A 2.1)."""
+        """Hits of a query. The bare search counts every media that the user can read, without the trash (wire A
+        2.1)."""
         found = await self.search([*query, ("fields", "id"), ("page", "1"), ("size", "1")])
         return total_of(found.body) or 0
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCounter:
-    """Counts windows of one date, in one folder's subtree where one is given; `by` empty: not by date."""
+    """Counts windows of one date, in one folder's subtree if one is given; `by` empty: not by date."""
 
     media_search: MediaSearch
     by: str
@@ -65,7 +66,7 @@ class WindowCounter:
 
 
 def scope(by: str, window: Window, folder: Placement | None = None) -> list[tuple[str, str]]:
-    """The part of a query that says which media: [since, until) of a date, the subtree of a folder."""
+    """The part of a query that selects media: [since, until) of a date, the subtree of a folder."""
     query = [between(by, window)] if by else []
     return [*query, ("fq", f"folderId:{folder.id}")] if folder else query
 

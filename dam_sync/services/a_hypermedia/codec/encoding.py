@@ -1,4 +1,4 @@
-"""Values as written to the 16 field types of service A (wire A 6.4). Pure; InvalidValue where one does not fit."""
+"""Values as written to the 16 field types of service A (wire A 6.4). Pure; InvalidValue if one does not fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def encode(field: FormField, value: Value | None) -> Json:
         return [_encoded(field, item) for item in items]
     if isinstance(value, tuple):
         if len(value) > 1:
-            raise InvalidValue(f"field {field.name} takes one value and was given {len(value)}")
+            raise InvalidValue(f"field {field.name} takes one value, but got {len(value)}")
         value = value[0]
     return _encoded(field, value)
 
@@ -68,7 +68,7 @@ def _encoded_text(field: FormField, value: Scalar) -> str:
 
 
 def _plain(value: Scalar) -> Json:
-    """A scalar as JSON where nothing says which type is wanted."""
+    """A scalar as JSON for a field of unknown type."""
     match value:
         case datetime():
             return timestamp_text(value)
@@ -149,7 +149,7 @@ def _encoded_term(field: FormField, value: Scalar) -> Json:
     if value.id:
         return {"id": _number_if(value.id), "title": value.label}
     if field.type == "SIMPLE_LIST" and not field.force_selection:
-        return value.label  # wire A 6.4: the title alone is taken where selection is not forced
+        return value.label  # wire A 6.4: the title alone is accepted if selection is not forced
     raise InvalidValue(f"field {field.name}: the term {value.label!r} has no id in the target's vocabulary")
 
 

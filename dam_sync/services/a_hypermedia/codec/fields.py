@@ -1,4 +1,4 @@
-"""The neutral schema that the forms, thesauri, statuses and labels of one instance make. Pure functions."""
+"""The neutral schema built from the forms, thesauri, statuses and labels of one instance. Pure functions."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ OWN_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What else an instance has: titles of thesaurus roots by id, label titles, status names, content languages, and
-    titles of link types that the operator named."""
+    """What an instance has besides forms: titles of thesaurus roots by id, label titles, status names, content
+    languages, and titles of link types that the operator named."""
 
     roots: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class Offer:
 
 
 def schema_of(forms: MediaForms, offer: Offer) -> Schema:
-    """The neutral schema. Tags, release, expiry and groups cannot be held, so they are not in `holds` (wire A 3.1)."""
+    """The neutral schema. Tags, release, expiry and groups cannot be stored (wire A 3.1)."""
     return Schema(
         fields=_fields(forms),
         vocabularies=_vocabularies(forms, offer),
@@ -91,7 +91,8 @@ def _field(one: FormField, form: str) -> Field:
 
 
 def _merged(before: Field | None, more: Field) -> Field:
-    """One field in several forms: required where any demands it, the tightest length, editable where all say so."""
+    """One field in several forms: required if any form requires it, the shortest length, editable if it is so in
+    all."""
     if before is None:
         return more
     lengths = [length for length in (before.max_length, more.max_length) if length is not None]
@@ -106,7 +107,7 @@ def _merged(before: Field | None, more: Field) -> Field:
 
 
 def _vocabularies(forms: MediaForms, offer: Offer) -> dict[str, Vocabulary]:
-    """Thesauri grow, lookups are closed (wire A 5.1); a thesaurus no field uses goes by its id."""
+    """Thesauri grow, lookups are closed (wire A 5.1); a thesaurus that no field uses is named by its id."""
     found: dict[str, Vocabulary] = {}
     for key, (word, identity) in forms.sources.items():
         tree = word == "thesaurus"
@@ -126,6 +127,6 @@ def _label(forms: MediaForms, key: str) -> str:
 
 
 def status_names(statuses: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """Names a draft may give as status: base statuses, listed or not, and the tenant's own, as (base, title)."""
+    """Names that a draft may use as status: base statuses, listed or not, and the tenant's own, as (base, title)."""
     names = {name for base, title in statuses for name in (base, title if title.casefold() != base else base) if name}
     return frozenset(names | _ALWAYS) - {"trash"}

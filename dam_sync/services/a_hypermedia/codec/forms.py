@@ -37,7 +37,7 @@ _TEXTS = _LANGUAGE_TYPES | {"EMAIL", "URL", "SIMPLE_LIST", "MULTIPLE_LIST"}
 @dataclass(frozen=True, slots=True)
 class FormField:
     """One field of a form. name: internal name, the service's key in calls; key: ours, which differs from the name only
-    where another form gives the same name to a field of another nature. source: thesaurus or lookup as (kind, id).
+    if another form has a different field of the same name. source: thesaurus or lookup as (kind, id).
     """
 
     name: str
@@ -49,7 +49,7 @@ class FormField:
     indexed: bool = False
     force_selection: bool = False
     localized: bool = False
-    guessed: bool = False  # that it is localized: no response said so (wire A 5.6)
+    guessed: bool = False  # that it is localized: not stated by any response (wire A 5.6)
     max_length: int | None = None
     source: tuple[str, str] | None = None
     vocabulary: str = ""
@@ -62,7 +62,7 @@ class FormField:
 
     @property
     def kind(self) -> FieldKind:
-        """The neutral kind; a list is a vocabulary only where it has a lookup it is bound to."""
+        """The neutral kind; a list is a vocabulary only if it is bound to a lookup."""
         return FieldKind.TERM if self.vocabulary else KINDS.get(self.type, FieldKind.TEXT)
 
     @property
@@ -95,7 +95,7 @@ class MediaForms:
 
     @cached_property
     def by_key(self) -> Mapping[str, FormField]:
-        """Fields by our key; the first form's where several share one."""
+        """Fields by our key; that of the first form if several share one."""
         found: dict[str, FormField] = {}
         for form in self.by_id.values():
             for item in form.fields.values():
@@ -109,7 +109,7 @@ class MediaForms:
 
 @interprets_response
 def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languages: bool) -> FormField:
-    """One field as read; what the form leaves out is taken from the instance-wide sheet field of the same name."""
+    """One field as read; missing parts are taken from the instance-wide sheet field of the same name."""
     name = str(item.get("internalName") or item.get("name") or item.get("id"))
     full = {**sheet.get(name, {}), **item}
     links = {**sheet.get(name, {}).get("_links", {}), **item.get("_links", {})}
@@ -134,7 +134,7 @@ def field_of(item: Json, sheet: Mapping[str, Json], prefix: str, several_languag
 
 
 def _source(links: Mapping[str, Json], prefix: str, kind: str, forced: bool) -> tuple[str, str] | None:
-    """A thesaurus, or a lookup the field is bound to; suggestions for a free list are no vocabulary (wire A 5.2)."""
+    """A thesaurus, or a lookup the field is bound to; suggestions for a free list are not a vocabulary (wire A 5.2)."""
     for word in ("thesaurus", "lookup"):
         found = links.get(f"{prefix}:{word}")
         href = found.get("href", "") if isinstance(found, dict) else found
@@ -147,7 +147,7 @@ def _source(links: Mapping[str, Json], prefix: str, kind: str, forced: bool) -> 
 def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> MediaForms:
     """Forms as read, in order of id, with unique names, field keys and vocabulary keys.
 
-    A vocabulary is called after the first field that uses it, for that name is the tenant's own and never changes.
+    A vocabulary is named after the first field that uses it, because that name never changes.
     """
     names: set[str] = set()
     natures: dict[str, tuple[object, ...]] = {}
@@ -167,7 +167,7 @@ def forms_of(items: Sequence[tuple[Json, Sequence[FormField]]]) -> MediaForms:
 
 
 def with_choices(forms: MediaForms, choices: Mapping[str, Mapping[str, str]]) -> MediaForms:
-    """The same with the values of lookups, lookup id -> title -> id, in the lists whose values are bare titles."""
+    """A copy with the values of lookups, lookup id -> title -> id, in the lists whose values are bare titles."""
 
     def filled(one: FormField) -> FormField:
         bare = one.type == "MULTIPLE_LIST" and one.source is not None

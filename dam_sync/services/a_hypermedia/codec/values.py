@@ -24,19 +24,20 @@ class UnreadableValue(ValueError):
 
 @interprets_response
 def decode(field: FormField, item: Json, zone: tzinfo = UTC, strange: list[Json] | None = None) -> Value | None:
-    """The value of a metadata item; None when it is empty. strange: takes what has another shape and is left out."""
+    """The value of a metadata item; None if it is empty. strange: collects values of another shape, which are left
+    out."""
     found = _found(item)
     if found is None or found in ("", []):
         return None
     values = _readable(found, lambda row: _scalar(field, row, zone), strange)
-    if field.multiple or len(values) > 1:  # several also of a type that is new, or single by our reading alone
+    if field.multiple or len(values) > 1:  # also for a new type, or one that is single only in our reading
         return values or None
     return values[0] if values else None
 
 
 @interprets_response
 def decode_untyped(item: Json, strange: list[Json] | None = None) -> Value | None:
-    """The value of a field whose form is not known: as its JSON looks."""
+    """The value of a field with an unknown form, judged by its JSON."""
     found = _found(item)
     values = _readable(found, _looks_like, strange)
     return (values or None) if isinstance(found, list) else values[0] if values else None
@@ -47,7 +48,7 @@ def _readable(found: Json, read: Callable[[Json], Scalar | None], strange: list[
     for row in found if isinstance(found, list) else [found]:
         try:
             value = read(row)
-        except (UnreadableValue, OverflowError, OSError):  # a timestamp may lie beyond the years that exist
+        except (UnreadableValue, OverflowError, OSError):  # a timestamp may be out of range
             if strange is not None:
                 strange.append(row)
             continue
@@ -57,7 +58,7 @@ def _readable(found: Json, read: Callable[[Json], Scalar | None], strange: list[
 
 
 def _plain(raw: Json) -> str:
-    """A text or a number as text; empty for nothing. Raises Strange."""
+    """A text or a number as text; empty for nothing. Raises UnreadableValue."""
     if raw is None:
         return ""
     if not is_textual(raw):
@@ -176,7 +177,7 @@ def _flag(raw: Json) -> Scalar | None:
     word = _plain(raw).strip().casefold()
     if word in _YES or word in _NO:
         return word in _YES
-    return _plain(raw)  # nobody said what it means
+    return _plain(raw)  # its meaning is unknown
 
 
 def _instant(raw: Json) -> Scalar | None:
@@ -191,7 +192,7 @@ def _instant(raw: Json) -> Scalar | None:
 
 
 def _day(raw: Json, zone: tzinfo) -> Scalar | None:
-    """The day in `zone`; where none is given, that is in UTC, the value is a midnight somewhere: the nearest one."""
+    """The day in `zone`; in UTC (none given) the value is a midnight in some time zone, so the nearest one."""
     if isinstance(raw, str) and len(raw) == len("2025-02-06"):
         try:
             return date.fromisoformat(raw)

@@ -39,13 +39,13 @@ class Status:
 
     @property
     def custom(self) -> bool:
-        """Whether it says more than its base status."""
+        """Whether it differs from its base status."""
         return self.title.casefold() != self.base
 
 
 @dataclass(frozen=True, slots=True)
 class MediaDecodeContext:
-    """What one instance means by its ids: all that is needed to read a media."""
+    """The meaning of ids in one instance: everything needed to read a media."""
 
     rels: Rels = field(default_factory=Rels)
     forms: MediaForms = field(default_factory=MediaForms)
@@ -62,9 +62,9 @@ DATES = {"creationDate": "created_at", "updateDate": "changed_at", "importDate":
 
 @interprets_response
 def revision_of(media: Json) -> Revision:
-    """Changes with `updateDate` and, as a second witness of a new file version, with the size of the file.
+    """Changes with `updateDate` and, as a second sign of a new file version, with the size of the file.
 
-    Both are in the light rows of a search and in the whole media, so both give the same revision.
+    Both are in the light rows of a search and in the whole media, so both have the same revision.
     """
     when = timestamp_of(media.get("updateDate"))
     size = whole(media.get("fileSize"))
@@ -80,7 +80,7 @@ def entry_of(row: Json, asset: Asset | None = None, deleted: bool = False) -> En
 
 @interprets_response
 def status_of(item: Json) -> Status:
-    """A custom status; some say their base status as a link or not at all, then the title is all there is."""
+    """A custom status; some have their base status as a link or not at all; then only the title is known."""
     title = member_text(item, "title", "name")
     return Status(wanted_id(item), title, (member_text(item, "status") or title).lower())
 
@@ -90,9 +90,9 @@ def status_of(item: Json) -> Status:
 
 @interprets_response
 def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) -> Asset:
-    """A media read in one or several languages, the first reading whole; `versions` holds only the current file.
+    """A media read in one or several languages, the first reading complete; `versions` holds only the current file.
 
-    A reading is (language really served, JSON). Relations, older versions and attachments take calls of their own.
+    A reading is (language actually served, JSON). Relations, older versions and attachments take calls of their own.
     """
     media = readings[0][1]
     losses = [
@@ -123,7 +123,7 @@ def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) 
 
 @interprets_response
 def restrictions_of(media: Json) -> frozenset[Restriction]:
-    """What narrows who has the media, as far as it is published: a level of download below the original (wire A 3.1).
+    """Known restrictions of a media: a download level below the original (wire A 3.1).
     Rights of folders are not (5.1)."""
     level = str(media.get("downloadLevel") or "HD").upper()
     return (
@@ -135,7 +135,7 @@ def restrictions_of(media: Json) -> frozenset[Restriction]:
 def metadata_of(
     readings: Sequence[tuple[str, Json]], form: MediaForm | None, zone: tzinfo, losses: list[Loss]
 ) -> dict[str, Value]:
-    """The form's values; localized ones gathered over the readings, each under the language really served."""
+    """The form's values; localized ones collected from all readings, each under the language actually served."""
     values: dict[str, Value] = {}
     for language, media in readings:
         for item in embedded_items(media, "metadata"):
@@ -162,7 +162,7 @@ def _read_item(
 
 
 def _add_language(values: dict[str, Value], key: str, language: str, value: Value | None) -> None:
-    """One text per language; of a list each element keeps its language."""
+    """One text per language; in a list each element keeps its language."""
     if isinstance(value, tuple):
         before = values.get(key) or ()
         more: tuple[Scalar, ...] = tuple(Localized({language: item}) for item in value if isinstance(item, str))
@@ -178,7 +178,7 @@ def _add_language(values: dict[str, Value], key: str, language: str, value: Valu
 
 @interprets_response
 def current_file(media: Json, rels: Rels) -> tuple[FileRef, ...]:
-    """The file of the media; nothing for a media that is metadata only."""
+    """The file of the media; None for a media without a file."""
     name, size = text_in(media, "originalFileName", "filename", []), whole(media.get("fileSize"))
     if not name and not size:
         return ()
@@ -205,27 +205,27 @@ def version_order(item: Json, current: str) -> tuple[bool, int, float, str]:
 
 @interprets_response
 def attachment_of(media: str, item: Json, rels: Rels) -> FileRef:
-    """One attachment (wire A 3.2, 6.9); its name may be only in the title."""
+    """One attachment (wire A 3.2, 6.9); the title may be its only name."""
     name = text_in(item, "fileName", "attachments", []) or text_in(item, "title", "attachments", [])
     return _file(item, f"{media}/attachments/{wanted_id(item)}", name, own_link(item, rels, "download-link"))
 
 
 @interprets_response
 def is_online(item: Json) -> bool:
-    """Whether the bytes of an attachment can be had; one that says nothing of its state is (wire A 3.2)."""
+    """Whether an attachment can be downloaded; one without a state can (wire A 3.2)."""
     return str(item.get("status") or "ONLINE").upper() == "ONLINE"
 
 
 @interprets_response
 def offline_loss(item: Json) -> Loss:
-    """An attachment whose bytes the service does not give out."""
+    """The loss of an attachment that the service does not return."""
     name = str(item.get("fileName") or item.get("title") or item.get("id"))
     return Loss("attachments", "not online", f"{name}, {str(item.get('status')).lower()}")
 
 
 @interprets_response
 def file_losses(item: Json, path: str = "filename") -> list[Loss]:
-    """What a file says of itself in a shape that cannot be read."""
+    """Losses of file properties that cannot be read."""
     losses: list[Loss] = []
     for key in ("originalFileName", "fileName", "mediaType"):
         text_in(item, key, path, losses)
@@ -263,7 +263,7 @@ def placed_in(media: Json, kind: str) -> list[Json]:
 
 @interprets_response
 def has_full_shape(row: Json) -> bool:
-    """Whether a row carries what only whole media carry (wire A 2.5)."""
+    """Whether a row has what only complete media have (wire A 2.5)."""
     return all(key in row for key in ("status", "originalFileName", "fileVersionCount")) and bool(
         embedded_items(row, "metadata")
     )
@@ -271,7 +271,7 @@ def has_full_shape(row: Json) -> bool:
 
 @interprets_response
 def has_counts_of(row: Json, media: Json) -> bool:
-    """Whether a row says of versions, attachments and links what the whole media says; one that is silent would hide
+    """Whether a row counts versions, attachments and links like the complete media; one without counts would hide
     them (wire A 2.5)."""
     counts = ("fileVersionCount", "attachmentCounts", "mediaLinkCount")
     return all(key in row and row[key] == media.get(key) for key in counts)
@@ -279,7 +279,7 @@ def has_counts_of(row: Json, media: Json) -> bool:
 
 @interprets_response
 def needs_more_calls(media: Json) -> bool:
-    """Whether versions, attachments or links of a media are to be read by calls of their own (wire A 3.3)."""
+    """Whether versions, attachments or links of a media need calls of their own (wire A 3.3)."""
     return version_count(media) > 1 or attachment_count(media) > 0 or relation_count(media) > 0
 
 
@@ -291,19 +291,19 @@ def version_count(media: Json) -> int:
 
 @interprets_response
 def attachment_count(media: Json) -> int:
-    """Attachments in any state."""
+    """Number of attachments in any state."""
     counts = media.get("attachmentCounts")
     return sum(map(_count, counts.values())) if isinstance(counts, dict) else _count(counts)
 
 
 @interprets_response
 def relation_count(media: Json) -> int:
-    """Links to other media."""
+    """Number of links to other media."""
     return _count(media.get("mediaLinkCount"))
 
 
 def _count(value: Json) -> int:
-    """0 where there is none. One that cannot be read is taken for several, so that the list itself is read."""
+    """0 if missing. An unreadable count means several, so that the list itself is read."""
     return 0 if value is None else _SEVERAL if (number := whole(value)) is None else number
 
 
@@ -329,7 +329,7 @@ def _placements(media: Json, context: MediaDecodeContext, losses: list[Loss]) ->
 
 
 def _own_fields(media: Json, context: MediaDecodeContext, losses: list[Loss]) -> dict[str, Value]:
-    """Properties of the media itself that are shown as fields; absent and unset ones are left out."""
+    """Properties of the media itself that are shown as fields; without absent and unset ones."""
     point = media.get("pointOfInterest") or {}
     if not isinstance(point, dict) or not all(is_textual(part) for part in point.values()):
         losses.append(unreadable("fields.point_of_interest", point, "pointOfInterest"))

@@ -1,4 +1,4 @@
-"""Which calls write a set of values, decided before any is sent, so that they can be counted (wire A 6.13). Pure."""
+"""The calls that write a set of values, decided before any is sent, so that they can be counted (wire A 6.13). Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dam_sync.services.a_hypermedia.codec.forms import WRITABLE_OWN, FormField, 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """One field in one language; `value` None or [] clears it. of: what the form says of the field."""
+    """One field in one language; `value` None or [] clears it. of: the field in the form."""
 
     field: str
     value: Json
@@ -25,13 +25,13 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What is to be written of one media: fields, and properties that go with the status into a PUT of the media."""
+    """Values to write to one media: fields, and properties that are written with the status by a PUT of the media."""
 
     puts: tuple[Put, ...] = ()
     own: Mapping[str, Json] | None = None
     status: str = ""
-    closed: bool = False  # in place of a status: one in which no ordinary user sees the media
-    selectable: bool = True  # whether bulks may be used: an instance may not say who we are, and the form may fail
+    closed: bool = False  # instead of a status: one that hides the media from ordinary users
+    selectable: bool = True  # whether bulks may be used: the current user may be unknown, and the form may fail
 
     @property
     def sets_status(self) -> bool:
@@ -40,12 +40,12 @@ class Writes:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """One bulk each; what has no language rides in the first."""
+        """One bulk each; values without a language are in the first."""
         return tuple(dict.fromkeys(put.language for put in self.puts if put.language)) or ("",)
 
     @property
     def bulked(self) -> bool:
-        """Whether a selection and bulks cost fewer calls than a PUT each (wire A 6.13)."""
+        """Whether a selection and bulks cost fewer calls than separate PUTs (wire A 6.13)."""
         if len(self.puts) < facts.BULK_FROM or not self.selectable:
             return False
         alone = len(self.puts) + (2 if self.sets_status and not self.own else 0)
@@ -66,10 +66,10 @@ def writes_of(
     closed: bool = False,
     whole: bool = False,
 ) -> Writes:
-    """The writes for values by our field keys, in order. Raises InvalidValue for a field that is not known or editable.
+    """The writes for values by our field keys, in order. Raises InvalidValue for an unknown or read-only field.
 
-    whole: the languages a localized value does not name are cleared, so that the field becomes exactly the value; but
-    not of a field that is only guessed to have languages.
+    whole: languages missing in a localized value are cleared, so that the field becomes exactly the value; but
+    not for a field that is only guessed to be localized.
     """
     puts: list[Put] = []
     own: dict[str, Json] = {}
@@ -92,7 +92,7 @@ def _puts(field: FormField, value: Value | None, locales: Sequence[str], whole: 
     if not field.localized:
         return [Put(field.name, encode(field, value), of=field)]
     texts = by_language(field, value, locales[0])
-    alone = field.guessed and bool(texts)  # it may have one value for all languages, and clearing one clears it
+    alone = field.guessed and bool(texts)  # it may have one value for all languages, which clearing one would clear
     missing = [language for language in locales if language not in texts] if whole and not alone else []
     written = [Put(field.name, encode(field, text), language, field) for language, text in texts.items()]
     return written + [Put(field.name, encode(field, None), language, field) for language in missing]

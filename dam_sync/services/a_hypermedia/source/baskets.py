@@ -1,4 +1,4 @@
-"""Baskets of service A as collections: counted for a note, read where the job asks for them (wire A 6.10)."""
+"""Baskets of service A as collections: counted for a note, read if the job requests them (wire A 6.10)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 KIND = "collection"
 MEMBERS = "/{basketId}/medias"
-EVERYBODYS = ("as-admin", "true")  # wire A 6.10: else only the own ones
+EVERYBODYS = ("as-admin", "true")  # wire A 6.10: otherwise only the user's own
 REFUSED = frozenset({403, 404, 405})
 
 
 class BasketReader(HypermediaBase):
-    """The baskets that the integration user may see: everybody's for an administrator, else its own."""
+    """The baskets that the integration user may see: all for an administrator, otherwise its own."""
 
     async def _basket_notes(self) -> tuple[str, ...]:
-        """What a source leaves behind without the option; one call."""
+        """Notes about unread baskets without the option; one call."""
         request = HalRequest("GET", "baskets", params=[EVERYBODYS, ("page", "1"), ("size", "1")], accept=REFUSED)
         reply = await self._api.call(request)
         number = total_of(reply.json()) if reply.status == 200 else None
@@ -35,7 +35,7 @@ class BasketReader(HypermediaBase):
         )
 
     async def members(self) -> AsyncIterator[Membership]:
-        """Each basket with its media, page by page. Raises TruncatedListing when fewer come than it counts."""
+        """Each basket with its media, page by page. Raises TruncatedListing if there are fewer than it counts."""
         for basket in await self._baskets():
             place = Placement(KIND, ((member_text(basket, "title") or wanted_id(basket)),), wanted_id(basket))
             params = [("fields", "id")]

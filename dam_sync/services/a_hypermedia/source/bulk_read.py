@@ -1,4 +1,5 @@
-"""Searches that give whole media, where an instance's do: proven on one hit before use (wire A 2.5, 3.3)."""
+"""Searches that return complete media, if the instance supports it: verified on one hit before use (wire A 2.5,
+3.3)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _PROPERTIES = (
 
 
 class BulkReader:
-    """Whole media from search rows; `proven` says whether this instance's search can give them."""
+    """Complete media from search rows; `proven` says whether this instance's search returns them."""
 
     def __init__(
         self, api: HypermediaApi, tenant: HypermediaTenant, reader: MediaReader, media_search: MediaSearch
@@ -37,14 +38,14 @@ class BulkReader:
 
     @property
     def fields(self) -> tuple[str, str]:
-        """All that a media is read from (wire A 2.5)."""
+        """All fields from which a media is read (wire A 2.5)."""
         rel = self._api.rels.rel
         links = ",".join([rel("form"), rel("custom-status"), rel("hires"), "current"])
         inner = "_embedded{metadata},_embedded{label},_embedded{folder}"
         return ("fields", f"{_PROPERTIES},_links{{{links}}},{inner}")
 
     async def _prove(self) -> bool:
-        """Two calls at most: a row must give the very asset that reading it by id gives, and be in some folder."""
+        """Two calls at most: a row must equal the asset read by id, and be in some folder."""
         found = await self._media_search.search([self.fields, ("page", "1"), ("size", "1")])
         rows = embedded(found.body, "media")
         if not rows or not has_full_shape(rows[0]):
@@ -59,13 +60,13 @@ class BulkReader:
         return by_row == by_id and has_counts_of(rows[0], media) and bool(folder_ids(media))
 
     async def language(self) -> str:
-        """What the rows are asked for in; `assets` asks for the others."""
+        """The language of the rows; `assets` requests the others."""
         return (await self._tenant.locales.get())[0]
 
     async def assets(self, query: Query, endpoint: str, first: str, rows: Sequence[Json]) -> dict[str, Asset]:
-        """Whole assets by id, for rows that came in language `first`; the same page is asked for in the other
+        """Complete assets by id, for rows in the language `first`; the same page is requested in the other
         languages. Rows that need calls of their own are left out: for versions or links, or because a page in another
-        language lacks them or shows them changed, which would drop what is said in it."""
+        language lacks them or has them changed, which would lose that language."""
         readings: dict[str, list[tuple[str, Json]]] = {wanted_id(row): [(first, row)] for row in rows}
         for language in (await self._tenant.locales.get())[1:]:
             found = await self._media_search.search(query, endpoint, language)

@@ -1,4 +1,4 @@
-"""The whole library, or what changed: keyset by id where proven, else by date, else by folder (wire A 2)."""
+"""The whole library, or what changed: keyset by id if proven, otherwise by date, otherwise by folder (wire A 2)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EPOCH = datetime(facts.EPOCH_YEAR, 1, 1, tzinfo=UTC)
 
 
 class MediaCrawler(MediaReader):
-    """Shards say how they are to be read: `scan` is keyset or pages, `by` the date they were cut by, `endpoint` the
+    """Shards say how they are to be read: `scan` is keyset or pages, `by` the date they were split by, `endpoint` the
     search, `bulk` whether rows carry whole media."""
 
     def __init__(self, context: Context) -> None:
@@ -36,7 +36,7 @@ class MediaCrawler(MediaReader):
         self._bulk_reader = BulkReader(self._api, self._tenant, self, self._media_search)
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """The whole library; or what changed in a window, and what went into the trash in it."""
+        """The whole library; or what changed in a window, and what was moved to the trash in it."""
         bulk = {"rich": await self._bulk_reader.proven.get()}
         whole_library = window.since is None and window.until is None
         async with aclosing(self._library() if whole_library else self._changes(window)) as pieces:
@@ -58,7 +58,7 @@ class MediaCrawler(MediaReader):
                 yield shard
 
     async def _changes(self, window: Window) -> AsyncGenerator[Shard, None]:
-        """By updateDate, earlier by the overlap. What went into the trash leaves the search (wire A 2.6)."""
+        """By updateDate, earlier by the overlap. What was moved to the trash leaves the search (wire A 2.6)."""
         since = window.since - facts.OVERLAP if window.since else None
         asked = Window(since, window.until or self._api.clock.now() + facts.AHEAD)
         whole_window = await anext(aiter(Whole().shards(asked, WindowCounter(self._media_search, "updateDate"))))
@@ -72,7 +72,7 @@ class MediaCrawler(MediaReader):
         yield Shard(f"trash {whole_window.id}", {**by, "scan": "pages", "road": "trash-search"})
 
     async def _ids_work(self, total: int) -> bool:
-        """One call more than the count: ranges on id count all of the library, and rows ascend (wire A 2.4)."""
+        """Costs one more call than the count: ranges on id count all of the library, and rows ascend (wire A 2.4)."""
         if not self._options.keyset:
             return False
         query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(self.limits.page))]
@@ -95,12 +95,12 @@ class MediaCrawler(MediaReader):
             yield replace(shard, params={**shard.params, "scan": "pages"})
 
     async def _top_folders(self) -> AsyncIterator[Placement]:
-        """A folder filter takes the whole subtree (wire A 2.2), so the top of the tree is enough."""
+        """A folder filter covers the whole subtree (wire A 2.2), so the top of the tree is enough."""
         for child in embedded(await self._tenant.folder(""), "child"):
             yield Placement("folder", (member_text(child, "title"),), wanted_id(child))
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """Rows as entries, whole ones where the search gives whole media."""
+        """Rows as entries, complete ones if the search returns complete media."""
         scan = _Scan(self._media_search, self._bulk_reader, shard, self.limits)
         async with aclosing(paginate(scan.fetch, scan.pager(), cursor)) as pages:
             async for page, behind in pages:
@@ -108,7 +108,7 @@ class MediaCrawler(MediaReader):
 
 
 class _Scan:
-    """One shard being read; `whole` are the assets of the page at hand."""
+    """One shard being read; `whole` are the assets of the current page."""
 
     def __init__(self, media_search: MediaSearch, bulk: BulkReader, shard: Shard, limits: Limits) -> None:
         self._limits = limits
@@ -158,7 +158,7 @@ class _Scan:
         return [*query, ("sort", self._sort()), ("page", str(params["page"]))]
 
     def _sort(self) -> str:
-        """Newest first for changes: a media that changes meanwhile moves to the front, so nothing is skipped."""
+        """Newest first for changes: a media changed meanwhile moves to the front, so nothing is skipped."""
         return "updateDate desc" if self._by == "updateDate" else "importDate"
 
     @interprets_response

@@ -1,4 +1,4 @@
-"""One media, complete, by the fewest calls (wire A 3)."""
+"""Reads one media completely with the fewest calls (wire A 3)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 
 class MediaReader(HypermediaBase):
-    """Reads media by id: one call, one more per further language where a form has localized fields, and calls for
-    versions, attachments and links only where the media counts some (wire A 3.3)."""
+    """Reads media by id: one call, one more per further language if a form has localized fields, and calls for
+    versions, attachments and links only if the media counts some (wire A 3.3)."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -58,13 +58,13 @@ class MediaReader(HypermediaBase):
         return await self.completed(asset_of(readings, context), media)
 
     async def media(self, asset: str, language: str = "") -> tuple[str, Json]:
-        """The media as JSON, and the language it came in."""
+        """The media as JSON, and its language."""
         params = [("embedAllMetadata", "true"), ("embeddedFolders", "true"), *await self._api.arrays()]
         return await self._read(asset, language, params)
 
     async def _with_folders(self, media: Json) -> Json:
-        """A media that embeds no folder may be in none; until one showed that this instance embeds them, the list of
-        its folders is asked for (wire A 3.3)."""
+        """A media without embedded folders may be in none; until one shows that this instance embeds them, the list of
+        its folders is requested (wire A 3.3)."""
         self._embeds_folders = self._embeds_folders or bool(folder_ids(media))
         if self._embeds_folders or not own_link(media, self._api.rels, "folders"):
             return media
@@ -74,7 +74,7 @@ class MediaReader(HypermediaBase):
         return {**media, "_embedded": {**(media.get("_embedded") or {}), "folder": folders or []}}
 
     async def completed(self, asset: Asset, media: Json) -> Asset:
-        """With older versions, attachments and links, where the media counts any."""
+        """The media with older versions, attachments and links, if it counts any."""
         if self._options.public_links:
             asset = replace(asset, source_links=await self.permalinks(asset.id))
         if not needs_more_calls(media):
@@ -96,11 +96,11 @@ class MediaReader(HypermediaBase):
 
     @interprets_response
     def is_whole(self, media: Json) -> bool:
-        """Whether a media says all there is, so that no call of its own is needed."""
+        """Whether a media is complete, so that no further call is needed."""
         return not self._options.public_links and not needs_more_calls(media)
 
     async def permalinks(self, asset: str) -> dict[str, str]:
-        """Public URLs by format, `original` among them where it is configured (wire A 3.2)."""
+        """Public URLs by format, including `original` if it is configured (wire A 3.2)."""
         request = HalRequest("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)
         items = await self._api.listed(request, "permalink")
         links = {wanted_id(item): file_url(link(item, "latest-version")) for item in items}
@@ -128,7 +128,7 @@ class MediaReader(HypermediaBase):
         return tuple(files), (*(offline_loss(item) for item in away), *strange)
 
     async def attachment_items(self, asset: str) -> list[Json]:
-        """The same as JSON."""
+        """The attachments as JSON."""
         request = HalRequest("GET", "medias", "/{mediaId}/attachments", (asset,), asset=asset)
         return sorted(await self._api.listed(request, "attachment"), key=lambda item: wanted_id(item).zfill(20))
 
@@ -147,7 +147,7 @@ class MediaReader(HypermediaBase):
         return frozenset(found)
 
     async def link_types(self, asset: str) -> list[Json]:
-        """Types of links a media shows, with their counts; no other call lists them (wire A 14)."""
+        """Link types of a media, with counts; no other call lists them (wire A 14)."""
         request = HalRequest("GET", "medias", "/{mediaId}/media-links", (asset,), asset=asset)
         return await self._api.listed(request, "media-link")
 
@@ -167,19 +167,19 @@ class MediaReader(HypermediaBase):
 
 
 async def given(reading: Callable[[], Awaitable[T]], path: str, losses: list[Loss]) -> T | None:
-    """What is read; None, and a loss, where an instance lacks this optional part (wire A 6.9). A refusal is asked about
-    once more, for the media counts some: what passes must not lose them. Raises NotFound where it is the media itself
-    that is gone."""
+    """The response; None, and a loss, if the instance lacks this optional part (wire A 6.9). A refusal is verified by a
+    second call, because the media counts some: a temporary failure must not lose them. Raises NotFound if the media
+    itself is gone."""
     for _ in range(2):
         try:
             return await reading()
         except NotFound as error:
             if is_gone(error):
                 raise
-    losses.append(Loss(path, "not given out", "the media counts some, and the instance does not list them"))
+    losses.append(Loss(path, "not given out", "the media counts some, but the instance does not list them"))
     return None
 
 
 def is_gone(error: NotFound) -> bool:
-    """Whether it says that the media itself is gone, and not an optional part of the instance (wire A 7)."""
+    """Whether the error means that the media itself is gone, not an optional part of the instance (wire A 7)."""
     return error.code == MEDIA_GONE

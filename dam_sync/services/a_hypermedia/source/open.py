@@ -1,4 +1,4 @@
-"""The bytes of files: static links first, renewed when expired, else express download (wire A 4)."""
+"""The bytes of files: static links first, renewed if expired, otherwise express download (wire A 4)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tai
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader
 
 _API = "/api/"
-_RAISE_LEVEL = "give the integration user's group the download level HD on this media"
+_RAISE_LEVEL = "grant the integration user's group the download level HD on this media"
 
 
 class MediaOpener(MediaReader):
     """Opens originals, old versions and attachments."""
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """Bytes from `offset`; an expired link is read again, once. Raises Rejected where the user may
-        not have the original: a low-definition copy is never taken for it."""
+        """Bytes from `offset`; an expired link is read again, once. Raises Rejected if the user may
+        not have the original: a low-definition copy is never accepted."""
         if file.link:
             try:
                 return await self._static(file, file.link, offset)
@@ -66,7 +66,7 @@ class MediaOpener(MediaReader):
         item: Json = await self._api.json(request)
         url = file_url(link(item, self._api.rels.rel("hires")))
         if not url:
-            text = f"the service shows no download link for the older version {version}"
+            text = f"the service returns no download link for the older version {version}"
             raise Rejected(text, asset=media, code="no-link", hint=_RAISE_LEVEL)
         return url
 

@@ -1,4 +1,4 @@
-"""What is checked and learnt before anything is read: credential, release, number of media, schema."""
+"""Checks made before anything is read: credential, release, number of media, schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class HypermediaProbe(BasketReader):
         if not entry.has(facts.CHUNKS):
             most = facts.ONE_REQUEST_BYTES
             self.limits = replace(self.limits, parts=None, single_bytes=most, largest_bytes=most)
-            notes = (*notes, "this release is older than 4.31.0 and takes no chunks: files above 50 MB are parked")
+            notes = (
+                *notes,
+                "this release is older than 4.31.0 and does not support chunks: files above 50 MB are parked",
+            )
         if self._read_only and not self._options.baskets:
             notes = (*notes, *await self._basket_notes())
         return Account(

@@ -1,4 +1,4 @@
-"""A new media, so that a crash at any moment leaves no second one (wire A 6.12)."""
+"""Creates a media so that a crash at any moment leaves no second one (wire A 6.12)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from dam_sync.services.a_hypermedia.target.update import (
     status_to_write,
 )
 
-HIDDEN = "hidden at first"  # what is looked at of the first new media that must be hidden
+HIDDEN = "hidden at first"  # the check of the first new media that must be hidden
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedMedia:
-    """A draft turned into calls: the marker's value, all other writes, the form."""
+    """A draft as calls: the marker's value, all other writes, the form."""
 
     marker: Put | None
     writes: Writes
@@ -41,15 +41,15 @@ class PlannedMedia:
 
 
 class MediaCreator(MediaUpdater, MediaFinder):
-    """Creates in the staging folder, sets the marker first, then containers; fields and status come last, so nothing is
-    published incomplete. Once the marker is set the media is found by it and leaves the staging folder."""
+    """Creates media in the staging folder, sets the marker first, then containers; fields and status last, so nothing
+    is published incomplete. Once the marker is set the media is found by it and leaves the staging folder."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._published_at_once = False
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """Everything that can be refused without a call is refused before the first one."""
+        """Create the media. What can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
         hidden = is_hidden(plan.writes, await self._tenant.statuses.get())
         if hidden and self._published_at_once:
@@ -71,11 +71,11 @@ class MediaCreator(MediaUpdater, MediaFinder):
         return AssetId(asset)
 
     def audience(self, draft: Draft) -> Audience:
-        """Decided by the status alone: the rights of folders are not published (wire A 5.1)."""
+        """Depends on the status only: permissions of folders are not returned (wire A 5.1)."""
         return audience_of(draft, self._tenant.statuses.now or {})
 
     async def _refuse_published(self, asset: str) -> None:
-        """The first new media that must be hidden is looked at. Raises Rejected when the instance has published it,
+        """Check the first new media that must be hidden. Raises Rejected if the instance has published it,
         after it was hidden."""
         if await self._proofs.holds(HIDDEN, lambda: self._is_hidden(asset), patient=False):
             return
@@ -98,7 +98,7 @@ class MediaCreator(MediaUpdater, MediaFinder):
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
     async def _made(self, plan: PlannedMedia, path: str, content: Content | None, journal: Journal) -> tuple[str, bool]:
-        """The media's id, and whether an earlier attempt made it."""
+        """The media's id, and whether an earlier attempt created it."""
         fresh: list[str] = []
         refused: list[DamSyncError] = []
 
@@ -117,7 +117,7 @@ class MediaCreator(MediaUpdater, MediaFinder):
         try:
             made = await journal.run("create", call, reconcile=found)
         except (Rejected, SessionGone):
-            if refused:  # nothing was made for certain, so there is nothing to look for next time
+            if refused:  # certainly nothing was created, so there is nothing to look for next time
                 await journal.discard("create", "file*")
             raise
         return str(made["id"]), not fresh
@@ -131,8 +131,8 @@ class MediaCreator(MediaUpdater, MediaFinder):
         return {"_links": links}
 
     async def _post(self, body: Json, staging: str) -> str:
-        """The one call that must not happen twice. An older release makes media outside of folders (wire A 10)."""
-        force = [("forceNew", "true")]  # wire A 6.3: else a known XMP id merges the file into an older media
+        """The call that must not happen twice. An older release creates media outside of folders (wire A 10)."""
+        force = [("forceNew", "true")]  # wire A 6.3: otherwise a known XMP id merges the file into an older media
         if staging:
             request = HalRequest("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
             return made_id(await self._api.call(request))
@@ -140,17 +140,17 @@ class MediaCreator(MediaUpdater, MediaFinder):
 
 
 def _form_with(fields: Iterable[str], forms: MediaForms) -> MediaForm:
-    """The first form that has all these fields, for a media without a file has no class of document. Raises
-    InvalidValue where there is no such form."""
+    """The first form that has all these fields, because a media without a file has no document class. Raises
+    InvalidValue if there is none."""
     wanted = frozenset(fields) & forms.by_key.keys()
     for form in forms.by_id.values():
         if wanted <= {one.key for one in form.fields.values()}:
             return form
-    raise InvalidValue("a media without a file needs a form", hint="give a profile in the mapping")
+    raise InvalidValue("a media without a file needs a form", hint="map `profile`")
 
 
 def planned(draft: Draft, writes: Writes, form: MediaForm | None) -> PlannedMedia:
-    """The marker goes first and alone, so it is taken out of the rest."""
+    """Plan the writes; the marker is written first and alone."""
     marker = next((put for put in writes.puts if draft.marker and put.field == draft.marker.field), None)
     rest = tuple(put for put in writes.puts if put is not marker)
     if draft.marker and marker is None:
@@ -160,22 +160,22 @@ def planned(draft: Draft, writes: Writes, form: MediaForm | None) -> PlannedMedi
 
 @contextmanager
 def _what_stays(asset: str) -> Iterator[None]:
-    """Says of a refusal what it leaves at the target: a partial create, which the next attempt completes."""
+    """Add to a refusal what it leaves at the target: a partial create, which the next attempt completes."""
     try:
         yield
     except Rejected as error:
         if error.disposition is Disposition.PARK and not isinstance(error, NotFound):
-            error.message += f"; media {asset}, created for it, stays in the target until the asset is retried"
+            error.message += f"; media {asset}, created for it, stays at the target until the asset is retried"
         raise
 
 
 def is_hidden(writes: Writes, statuses: Mapping[str, Status]) -> bool:
-    """Whether ordinary users will not see a new media: one without a status stays a draft (wire A 6.3)."""
+    """Whether a new media is hidden from ordinary users: one without a status stays a draft (wire A 6.3)."""
     return status_to_write(writes, statuses).base != PUBLISHED
 
 
 def audience_of(draft: Draft, statuses: Mapping[str, Status]) -> Audience:
-    """Who would see a media made from this draft. One of a status that the instance has not counts as seen."""
+    """Who would see a media created from this draft. One with an unknown status counts as visible."""
     try:
         base = status_to_write(Writes(status=draft.status, closed=draft.closed), statuses).base
     except InvalidValue:
@@ -184,11 +184,11 @@ def audience_of(draft: Draft, statuses: Mapping[str, Status]) -> Audience:
 
 
 def published_at_once(asset: str = "") -> Rejected:
-    """Why a media that must be hidden is not made."""
+    """Why a media that must be hidden is not created."""
     done = "it was visible until it was hidden a moment later" if asset else "it was not created"
     return Rejected(
         f"the instance publishes new media at once, and this one must not be visible: {done}",
         asset=asset,
         code="published-at-once",
-        hint="have an administrator set the status of new media to draft, or accept the exposure rule in the job file",
+        hint="let an administrator set the status of new media to draft, or accept the exposure rule in the job file",
     )

@@ -1,4 +1,4 @@
-"""Finding what we made: by its marker, and after a lost response in the staging folder (wire A 6.12)."""
+"""Finds media that we created: by its marker, and after a lost response in the staging folder (wire A 6.12)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dam_sync.services.a_hypermedia.codec.writes import Put
 from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, holds, md5_of
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
-_POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to look again, as shares of the lag
+_POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to check again, as fractions of the lag
 
 
 class MediaFinder(HypermediaBase):
-    """Looks for media of ours. `_claims` says which unmarked media of the staging folder belongs to which marker."""
+    """Finds media of ours. `_claims` says which unmarked media of the staging folder belongs to which marker."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -28,7 +28,7 @@ class MediaFinder(HypermediaBase):
         self._staging = SingleFlight(self._staging_folder)
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """The media that carries the marker; the oldest where there are several. Waits out the lag before None."""
+        """The media with the marker; the oldest of several. Waits out the lag before returning None."""
         for attempt in range(len(_POLLS)):
             await self._wait(attempt)
             for asset in await self._search([("f", f"{marker.field}:{quoted(marker.value)}")]):
@@ -37,12 +37,12 @@ class MediaFinder(HypermediaBase):
         return None
 
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
-        """What an interrupted `create` made; before it is marked, only the journal knows of it."""
+        """The media that an interrupted `create` left; before it has a marker, only the journal knows it."""
         made = await journal.get("create")
         return AssetId(str(made["id"])) if made is not None else await self.find(marker)
 
     async def _marked(self, asset: str, field: str) -> str:
-        """What the media carries in the marker field now; reading by id is not behind as the index may be."""
+        """The current content of the marker field; reading by id is not delayed like the index."""
         accept = frozenset({404})
         reply = await self._api.call(HalRequest("GET", "medias", METADATA, (asset, field), asset=asset, accept=accept))
         if reply.status == 404 or not reply.body.strip():
@@ -50,8 +50,8 @@ class MediaFinder(HypermediaBase):
         return str(reply.object().get("value") or "")
 
     async def _created(self, content: Content | None, marker: Put | None) -> str:
-        """A media of the staging folder that is this content, unmarked and unclaimed, and so must be the one whose
-        response was lost; empty when the lag has passed without one. It is claimed at once."""
+        """A media of the staging folder with this content, unmarked and unclaimed, and therefore the one whose
+        response was lost; empty if the lag has passed without one. It is claimed at once."""
         owner = str(marker.value) if marker else ""
         md5 = await md5_of(content) if content else ""
         for attempt in range(len(_POLLS)):
@@ -65,7 +65,7 @@ class MediaFinder(HypermediaBase):
         return ""
 
     async def _claim(self, asset: str, marker: Marker | None, journal: Journal, resumed: bool) -> None:
-        """Make sure the media is ours alone before it is marked. Raises SessionGone when another work took it over."""
+        """Claim the media before it is marked. Raises SessionGone if another work item took it over."""
         owner = marker.value if marker else ""
         taken = self._claims.setdefault(asset, owner) != owner
         if not taken and resumed and marker:
@@ -75,20 +75,20 @@ class MediaFinder(HypermediaBase):
         if taken:
             await journal.discard("create", "file*")
             raise SessionGone(
-                "the media made for this asset was claimed for an identical asset; it is created again", asset=asset
+                "the media created for this asset was claimed for an identical asset; it is created again", asset=asset
             )
 
     def _release(self, asset: str) -> None:
-        """From now on the marker at the service says whose it is."""
+        """Release the claim: the marker now identifies the media."""
         self._claims.pop(asset, None)
 
     async def _staging_if_any(self) -> str:
-        """The staging folder; empty for a release that makes media outside of folders (wire A 10)."""
+        """The staging folder; empty for a release that creates media outside of folders (wire A 10)."""
         return await self._staging.get() if (await self._api.entry.get()).has(facts.FOLDER_CREATE) else ""
 
     async def _staged(self) -> list[str]:
-        """Members of the staging folder, as the folder and as the search see them (wire A 14), the folder maybe showing
-        fewer than it counts (wire A 2.1); in an older release whatever came in since yesterday."""
+        """Members of the staging folder, from the folder and from the search (wire A 14), because the folder may return
+        fewer than it counts (wire A 2.1); in an older release, all media imported since yesterday."""
         folder = await self._staging_if_any()
         if not folder:
             return await self._search([between("importDate", Window(self._api.clock.now() - facts.AHEAD))])
@@ -110,7 +110,7 @@ class MediaFinder(HypermediaBase):
         return holds(media, content, md5)
 
     async def _is_ours(self, media: Json) -> bool:
-        """Outside of a staging folder another user's media may look the same; its importer decides, where both that
+        """Outside of a staging folder another user's media may look the same; its importer decides, if both that
         and who we are is known (wire A 10)."""
         if await self._staging_if_any():
             return True
@@ -125,12 +125,12 @@ class MediaFinder(HypermediaBase):
         return sorted(ids, key=lambda asset: asset.zfill(20))
 
     async def _wait(self, attempt: int) -> None:
-        """Before each attempt: nothing at first, by the last the index cannot be behind any more."""
+        """Before each attempt: none at first; at the last one the index can no longer be behind."""
         earlier = _POLLS[attempt - 1] if attempt else 0.0
         await self._api.clock.sleep(self._options.index_lag * (_POLLS[attempt] - earlier))
 
     async def _staging_folder(self) -> str:
-        """The folder new media are made in, at the top of the tree; made where it is missing."""
+        """The folder for new media at the top of the tree; created if missing."""
         top = await self._tenant.top.get()
         for child in embedded(top, "child"):
             if child.get("title") == self._options.staging_folder:
@@ -139,12 +139,12 @@ class MediaFinder(HypermediaBase):
             return made_id(
                 await self._api.call(HalRequest("POST", "folder-tree", json={"title": self._options.staging_folder}))
             )
-        except DamSyncError:  # it may have been made: the next attempt looks again
+        except DamSyncError:  # it may have been created: the next attempt checks again
             self._tenant.top.forget()
             raise
 
 
 def quoted(text: str) -> str:
-    """A phrase of the query syntax: always quoted, for `-` and `:` mean something (wire A 11.21)."""
+    """A phrase of the query syntax: always quoted, because `-` and `:` have a meaning (wire A 11.21)."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

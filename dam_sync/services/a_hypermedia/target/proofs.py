@@ -1,4 +1,4 @@
-"""Forms of request that write and that no document shows: read back when they are first used in a run (wire A 6)."""
+"""Undocumented write requests: read back on first use in a run (wire A 6)."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ log = structlog.get_logger(__name__)
 
 BULK, SINGLE = "bulk", "single"
 SHOWN = frozenset({"TEXT", "TEXT_AREA", "EMAIL", "URL", "THESAURUS"})  # wire A 6.4: writes marked [public] or [seed]
-LOOK_AGAIN = (
-    2.0  # seconds before a look that showed nothing is repeated; reads by id should not be behind (wire A 6.12)
-)
+LOOK_AGAIN = 2.0  # seconds before a check without result is repeated; reads by id should not lag (wire A 6.12)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
 class Proofs(Proven):
-    """Those of one connection. `bulk`: whether fields may be written by selection and bulk."""
+    """The proofs of one connection. `bulk`: whether fields may be written by selection and bulk."""
 
     def __init__(self, clock: Clock, bulk: bool = True) -> None:
         super().__init__(clock)
         self.bulk = bulk
 
     def no_bulks(self) -> None:
-        """The form of the bulk failed where single calls did not: it is not used again in this run."""
+        """Stop using bulks in this run: they failed where single calls did not."""
         if self.bulk:
             log.warning("bulk.replaced", message="bulk writes have no effect here: fields are written one by one")
         self.bulk = False
 
 
 def form_of(put: Put, way: str) -> str:
-    """The form in which a value is written; empty where a document or a client shows it."""
+    """The form in which a value is written; empty if it is documented."""
     if put.value in (None, []):
         return f"{way} clear" if way == BULK else f"{way} clear {put.value}"
     kind = put.of.type if put.of else "TEXT"
@@ -53,7 +51,7 @@ def form_of(put: Put, way: str) -> str:
 
 
 def first_of_each(puts: Iterable[Put], way: str) -> dict[str, Put]:
-    """One write for each form that needs a proof. Of texts in several languages the first: a bulk that heeded no
+    """One write for each form that needs a proof. Of texts in several languages the first: a bulk that ignored the
     language would have overwritten it."""
     found: dict[str, Put] = {}
     for put in puts:
@@ -64,7 +62,7 @@ def first_of_each(puts: Iterable[Put], way: str) -> dict[str, Put]:
 
 @interprets_response
 def kept(put: Put, item: Json, zone: tzinfo) -> bool:
-    """Whether a metadata item read back says what was written; spelling that a service may change is not compared."""
+    """Whether a metadata item read back has the written value; spelling that a service may change is ignored."""
     field = put.of or FormField(put.field)
     got = decode(field, item, zone)
     if put.value in (None, []):
@@ -73,7 +71,7 @@ def kept(put: Put, item: Json, zone: tzinfo) -> bool:
 
 
 def alike(field: FormField, wanted: Value | None, got: Value | None) -> bool:
-    """Whether two values are the same but for their spelling and order."""
+    """Whether two values are equal except for spelling and order."""
     if wanted is None or got is None:
         return wanted is got
     ours, theirs = (value if isinstance(value, tuple) else (value,) for value in (wanted, got))

@@ -1,4 +1,4 @@
-"""Attachments and links between media: optional, reported in plain words where an instance lacks them."""
+"""Attachments and links between media: optional, with a clear error if an instance lacks them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dam_sync.transfer.checked import CheckedContent
 ATTACHMENTS = "/{mediaId}/attachments"
 LINKS = "/{mediaId}/media-links"
 LINKED = "/{mediaId}/media-links/{linkId}/medias"
-LINK, ATTACHMENT = "link", "attachment"  # forms that are read back when they are first used
+LINK, ATTACHMENT = "link", "attachment"  # forms that are read back on first use
 _MISSING = frozenset({404, 405})
 
 
@@ -31,8 +31,8 @@ class MediaRelations(MediaReader):
         self._link_types = dict(self._options.link_types)  # ids by title
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """Announce the file, then send its bytes to the upload link, which asks for no credential. No call comes after
-        the bytes, and nothing takes them back, so they are checked before. Raises IntegrityError."""
+        """Announce the file, then send its bytes to the upload link, which needs no credential. No call follows
+        the bytes, and they cannot be withdrawn, so they are checked before. Raises IntegrityError."""
         name = f"attachment-{digest_of([content.name, content.size, dict(content.digests)])[:12]}"
         links: list[str] = []
 
@@ -52,10 +52,10 @@ class MediaRelations(MediaReader):
 
         if not await self._proofs.holds(ATTACHMENT, look):
             raise Rejected(
-                f"the attachment {content.name} was sent, and the media does not show its bytes",
+                f"the attachment {content.name} was sent, but the media does not have its bytes",
                 asset=asset,
                 code="not-written",
-                hint="add an attachment by hand to see whether the instance takes any, then `errors JOB --retry`",
+                hint="add an attachment by hand to see whether the instance accepts any, then `errors JOB --retry`",
             )
 
     async def _sent(self, asset: str, file: CheckedContent, identity: str, url: str) -> None:
@@ -64,7 +64,7 @@ class MediaRelations(MediaReader):
                 await self._upload_attachment(asset, file, url)
                 return
             except Rejected:
-                pass  # it lives a quarter of an hour, and the file may have been long in coming
+                pass  # it is valid for 15 minutes, and reading the file may have taken longer
         if url := await self._upload_link(asset, identity):
             await self._upload_attachment(asset, file, url)
 
@@ -90,7 +90,7 @@ class MediaRelations(MediaReader):
         request = HalRequest("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
         reply = await self._api.call(request)
         if reply.status == 405:
-            raise Unsupported("the instance takes no attachments by its API", asset=asset)
+            raise Unsupported("the instance does not accept attachments through its API", asset=asset)
         return reply
 
     async def _found_attachment(self, asset: str, content: Content) -> Json:
@@ -104,7 +104,7 @@ class MediaRelations(MediaReader):
         return await _shown(self.attachment_items(asset), asset, "attachments")
 
     async def _upload_link(self, asset: str, identity: str) -> str:
-        """Signed for a quarter of an hour, so read when needed and never kept. Empty where the bytes are there."""
+        """Signed for 15 minutes, so read when needed and never stored. Empty if the bytes are already there."""
         for item in await self._items(asset):
             if wanted_id(item) == identity:
                 if _is_online(item):
@@ -112,10 +112,10 @@ class MediaRelations(MediaReader):
                 url = file_url(own_link(item, self._api.rels, "upload-link"))
                 if url:
                     return url
-        raise Unsupported("the instance gives no upload link for the attachment", asset=asset)
+        raise Unsupported("the instance returns no upload link for the attachment", asset=asset)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
-        """Link two media; the type is one the media shows, or another media showed before (wire A 14)."""
+        """Link two media; the type is one of this media, or one seen on another media (wire A 14)."""
         kind = await self._link_type(asset, relation.kind)
         body = {"id": as_number(relation.target)}
         accept = _MISSING | {409}
@@ -123,7 +123,7 @@ class MediaRelations(MediaReader):
             HalRequest("POST", "medias", LINKED, (asset, kind), json=body, asset=asset, repeatable=True, accept=accept)
         )
         if reply.status in _MISSING:
-            raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not taken", asset=asset)
+            raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not accepted", asset=asset)
 
         async def look() -> bool:
             params = [("fields", "id"), *await self._api.arrays()]
@@ -133,11 +133,11 @@ class MediaRelations(MediaReader):
 
         if not await self._proofs.holds(LINK, look):
             raise Rejected(
-                f"the link {relation.kind!r} to media {relation.target} was not written: the service accepted it and "
-                "does not show it",
+                f"the link {relation.kind!r} to media {relation.target} was not written: the service accepted it but "
+                "does not return it",
                 asset=asset,
                 code="not-written",
-                hint="make this link by hand to see what forbids it, then run again",
+                hint="create this link by hand to see what prevents it, then run again",
             )
 
     async def _link_type(self, asset: str, title: str) -> str:
@@ -148,8 +148,8 @@ class MediaRelations(MediaReader):
             return self._link_types[title]
         if title.isdigit():
             return title
-        hint = "make one such link by hand, or map the relation to a type that exists"
-        raise Unsupported(f"the media shows no type of link {title!r}", asset=asset, hint=hint)
+        hint = "create one such link by hand, or map the relation to an existing type"
+        raise Unsupported(f"the media has no link type {title!r}", asset=asset, hint=hint)
 
 
 @interprets_response
@@ -158,16 +158,16 @@ def _body(reply: Response) -> Json:
 
 
 async def _shown(reading: Awaitable[list[Json]], asset: str, what: str) -> list[Json]:
-    """What an optional part of the instance lists. Raises Unsupported where it has not got it."""
+    """The list of an optional part of the instance. Raises Unsupported if it does not have it."""
     try:
         return await reading
     except NotFound as error:
         if is_gone(error):
             raise
-        raise Unsupported(f"the instance lists no {what} by its API", asset=asset) from error
+        raise Unsupported(f"the instance does not list {what} through its API", asset=asset) from error
 
 
 @interprets_response
 def _is_online(attachment: Json) -> bool:
-    """Whether its bytes have come."""
+    """Whether its bytes have arrived."""
     return str(attachment.get("status")).upper() == "ONLINE"

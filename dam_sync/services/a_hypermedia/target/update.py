@@ -51,16 +51,17 @@ BULKS = "/{userId}/selections/{selectionId}/bulks"
 PUBLISHED, CLOSED = "published", "draft"  # base statuses
 WITHIN = {"folder": "/{mediaId}/folders", "label": "/{mediaId}/labels"}
 ABSENT = frozenset({GONE})
-STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back when they are first used
+STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back on first use
 
 
 class MediaUpdater(HypermediaBase):
-    """Every call here may be repeated but for the one that adds a version, which is a recorded step."""
+    """Every call may be repeated, except the one that adds a version, which has a journal entry."""
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Labels and folders; fields, which become exactly what the patch says in every content language; the status.
+        """Write labels and folders; fields, which become exactly what the patch says in every content language; the
+        status.
 
-        No call renames a file (wire A 6.6), so `filename` is not among what the schema holds, and is not written; a new
+        No call renames a file (wire A 6.6), so `filename` is not written; a new
         name comes with the next version.
         """
         forms, locales = await self._tenant.forms.get(), await self._tenant.locales.get()
@@ -74,17 +75,17 @@ class MediaUpdater(HypermediaBase):
         await self._apply(asset, writes)
 
     async def _hide(self, asset: str) -> None:
-        """From now on no ordinary user sees the media; safe to repeat."""
+        """Hide the media from ordinary users; safe to repeat."""
         await self._apply(asset, Writes(closed=True))
 
     async def _is_hidden(self, asset: str) -> bool:
-        """Whether ordinary users do not see a media by its status."""
+        """Whether the status hides a media from ordinary users."""
         media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         return member_text(media, "status").lower() != PUBLISHED
 
     async def _apply(self, asset: str, writes: Writes) -> None:
-        """Write the fields, one by one or in bulks; then the status, after everything a publication demands, and with
-        it what only a PUT of the media can write. A status rides in the last bulk (wire A 6.13)."""
+        """Write the fields, one by one or in bulks; then the status, after everything that a publication requires, and
+        with it what only a PUT of the media can write. The status is part of the last bulk (wire A 6.13)."""
         status = await self._status_of(writes)
         writes = replace(writes, selectable=self._proofs.bulk and bool((await self._api.entry.get()).user))
         rides = writes.bulked and bool(status.id) and not writes.own
@@ -99,21 +100,21 @@ class MediaUpdater(HypermediaBase):
             self._proofs.no_bulks()
 
     async def _in_puts(self, asset: str, writes: Writes) -> None:
-        """A call for each field; the first use of a form that no document shows is read back. Raises Rejected."""
+        """One call for each field; the first use of an undocumented form is read back. Raises Rejected."""
         for put in writes.puts:
             await self._put_field(asset, put)
         lost = await self._not_kept(asset, writes, SINGLE)
         if lost:
             raise Rejected(
-                f"field {lost[0].field} was not written: the service accepted the value and does not have it",
+                f"field {lost[0].field} was not written: the service accepted the value but does not have it",
                 operation=HalRequest("PUT", "medias", METADATA).operation,
                 asset=asset,
                 code="not-written",
-                hint="write this value by hand to see what the field takes, then change its line in the mapping",
+                hint="write this value by hand to see what the field accepts, then change its line in the mapping",
             )
 
     async def _not_kept(self, asset: str, writes: Writes, way: str) -> list[Put]:
-        """The writes in a form that is not proven yet and showed no effect."""
+        """The writes in an unproven form that had no effect."""
         firsts = first_of_each(writes.puts, way)
         shown = await gather_or_raise(
             [self._proofs.holds(form, partial(self._kept, asset, put)) for form, put in firsts.items()]
@@ -121,9 +122,9 @@ class MediaUpdater(HypermediaBase):
         return [put for put, kept in zip(firsts.values(), shown, strict=True) if not kept]
 
     async def _in_bulks(self, asset: str, writes: Writes, status: Status | None, doubtful: bool) -> bool:
-        """Whether the service wrote them. A form that is not proven yet is read back, and does not count against the
-        asset where it is refused: a call for each field is refused where it fails, and does no harm where all was as it
-        should be. Raises Rejected where a form that was proven is refused."""
+        """Whether the service wrote them. An unproven form is read back, and does not count against the
+        asset if it is refused: one call per field then shows which field fails, and does no harm otherwise
+        . Raises Rejected if a proven form is refused."""
         try:
             if not await self._send_bulks(asset, writes, status):
                 return False
@@ -141,7 +142,7 @@ class MediaUpdater(HypermediaBase):
         )
         reply = await self._api.call(request)
         served = served_language(reply.headers)
-        elsewhere = bool(put.language and served) and served != put.language  # it has none of its own (wire A 0)
+        elsewhere = bool(put.language and served) and served != put.language  # the media has no value in it (wire A 0)
         empty = reply.status == GONE or elsewhere or not reply.body.strip()
         return kept(put, {} if empty else resource_of(reply), self._tenant.zone)
 
@@ -151,7 +152,7 @@ class MediaUpdater(HypermediaBase):
         return now == status.id if status.id and now else member_text(media, "status").lower() == status.base
 
     async def _send_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
-        """False where the service counts no media as written."""
+        """False if the service reports no media as written."""
         selection = await self._select(asset)
         bulks = writes.bulks()
         for number, (language, puts) in enumerate(bulks, 1):
@@ -171,7 +172,7 @@ class MediaUpdater(HypermediaBase):
         )
 
     async def _put_media(self, asset: str, writes: Writes, status: Status) -> None:
-        """GET, edit, PUT: the whole body goes back, for a part might clear the rest (wire A 14)."""
+        """GET, edit, PUT: the whole body is sent, because a part might clear the rest (wire A 14)."""
         reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         body: dict[str, Any] = {**reply.object(), **(writes.own or {})}
         if writes.sets_status:
@@ -188,19 +189,19 @@ class MediaUpdater(HypermediaBase):
         )
         if writes.sets_status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
             raise Rejected(
-                f"the status {status.title} was not written: the service accepted it and shows another one",
+                f"the status {status.title} was not written: the service accepted it but returns another one",
                 operation=HalRequest("PUT", "medias", MEDIA).operation,
                 asset=asset,
                 code="not-written",
-                hint="give this media the status by hand to see what forbids it, then `errors JOB --retry`",
+                hint="set this status by hand to see what prevents it, then `errors JOB --retry`",
             )
 
     async def _status_of(self, writes: Writes) -> Status:
-        """The status that is written; one without a name where none is. Raises InvalidValue."""
+        """The status to write; one without a name if none is. Raises InvalidValue."""
         return status_to_write(writes, await self._tenant.statuses.get() if writes.sets_status else {})
 
     async def _add_placements(self, asset: str, placements: Iterable[Placement]) -> None:
-        """Labels on, folders in; harmless to repeat."""
+        """Add labels and folders; safe to repeat."""
         for place in in_order(placements):
             if place.kind == "label":
                 body = {"id": as_number(place.id)}
@@ -221,7 +222,7 @@ class MediaUpdater(HypermediaBase):
             await self._refuse_unplaced(asset, place, inside=True)
 
     async def _refuse_unplaced(self, asset: str, place: Placement, *, inside: bool) -> None:
-        """Raises Rejected where the first membership of its kind, in or out, shows no effect."""
+        """Raises Rejected if the first membership of its kind, added or removed, had no effect."""
 
         async def look() -> bool:
             try:
@@ -244,7 +245,7 @@ class MediaUpdater(HypermediaBase):
             )
 
     async def _into_folder(self, asset: str, folder: str) -> None:
-        """Put an existing media into a folder; harmless to repeat."""
+        """Put an existing media into a folder; safe to repeat."""
         body = {"id": as_number(asset)}
         await self._api.call(
             HalRequest(
@@ -260,7 +261,7 @@ class MediaUpdater(HypermediaBase):
         )
 
     async def _remove_placements(self, asset: str, placements: Iterable[Placement]) -> None:
-        """Labels off, folders out; what is not there is ignored."""
+        """Remove labels and folders; missing ones are ignored."""
         for place in in_order(placements):
             if place.kind == "label":
                 await self._taken_out(
@@ -276,8 +277,8 @@ class MediaUpdater(HypermediaBase):
         await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)
 
     async def _taken_out(self, asset: str, kind: str, place: str, request: HalRequest) -> None:
-        """Sent twice where the first response is not the service's own, which is 204 (wire A 6.7): something on
-        the way may have said that all is well. Raises Rejected when it is in there though the service says no."""
+        """Sent twice if the first response is not the 204 of the service (wire A 6.7): a proxy on
+        the way may have responded. Raises Rejected if it is still in the container although the service denies it."""
         request = replace(request, asset=asset, repeatable=True, accept=frozenset({GONE}))
         reply = await self._api.call(request)
         if reply.status not in (DONE, GONE):
@@ -288,10 +289,10 @@ class MediaUpdater(HypermediaBase):
         media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
         if place in map(wanted_id, placed_in(media, kind)):
             raise Rejected(
-                f"the media stays in {kind} {place}, of which the service says that it is not in there",
+                f"the media stays in {kind} {place}, although the service says that it is not in it",
                 operation=request.operation,
                 asset=asset,
-                hint="take it out there by hand, or `errors JOB --retry` and run again",
+                hint="take it out by hand, or `errors JOB --retry` and run again",
             )
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
@@ -316,12 +317,13 @@ class MediaUpdater(HypermediaBase):
         try:
             await journal.run(name, add, reconcile=found)
         except (Rejected, SessionGone):
-            if refused:  # nothing was added for certain, so there is nothing to look for next time
+            if refused:  # certainly nothing was added, so there is nothing to look for next time
                 await journal.discard(name, f"{name}:*")
             raise
 
     async def remove(self, asset: AssetId) -> None:
-        """To the trash. Looked at first, for a second DELETE would purge (wire A 6.11); gone already is done."""
+        """Move to the trash. The media is read first, because a second DELETE would purge it (wire A 6.11); if it is
+        gone, it is done."""
 
         async def gone() -> bool:
             reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
@@ -332,7 +334,7 @@ class MediaUpdater(HypermediaBase):
         await self._api.call(HalRequest("DELETE", "medias", MEDIA, (asset,), asset=asset))
         if not await self._proofs.holds(TRASH, gone):
             raise Rejected(
-                "the media was to go to the trash and is still there, though the service accepted its removal",
+                "the media is not in the trash, although the service accepted its removal",
                 operation=HalRequest("DELETE", "medias", MEDIA).operation,
                 asset=asset,
                 code="not-written",
@@ -340,10 +342,10 @@ class MediaUpdater(HypermediaBase):
             )
 
     async def _select(self, asset: str) -> str:
-        """A fresh selection of one media. A reused one would write to the wrong media if a removal had been lost."""
+        """A new selection of one media. A reused one could write to the wrong media if a removal was lost."""
         user = (await self._api.entry.get()).user
         if not user:
-            raise Unsupported("the instance does not say who the user is, so nothing can be selected", asset=asset)
+            raise Unsupported("the instance does not return the current user, so nothing can be selected", asset=asset)
         request = HalRequest("POST", "users", SELECTIONS, (user,), asset=asset, repeatable=True)
         selection = made_id(await self._api.call(request))
         body = {"id": as_number(asset)}
@@ -353,7 +355,7 @@ class MediaUpdater(HypermediaBase):
         return selection
 
     async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> bool:
-        """REPLACE and CLEAR give the same result twice, so a bulk may be repeated. False where no media was updated."""
+        """REPLACE and CLEAR are idempotent, so a bulk may be repeated. False if no media was updated."""
         ids = ((await self._api.entry.get()).user, selection)
         reply = await self._api.call(
             HalRequest(
@@ -373,29 +375,29 @@ class MediaUpdater(HypermediaBase):
 
 
 def bulk_forms(writes: Writes, rides: bool) -> set[str]:
-    """The forms in which values are written by bulks; `rides`: the status is among them."""
+    """The forms in which values are written by bulks; `rides`: includes the status."""
     return {*first_of_each(writes.puts, BULK), *([BULK_STATUS] if rides else [])}
 
 
 def membership_form(kind: str, *, inside: bool) -> str:
-    """The form in which a media is put into a container of this kind, or taken out."""
+    """The form in which a media is added to or removed from a container of this kind."""
     return f"{kind} {'in' if inside else 'out'}"
 
 
 def status_to_write(writes: Writes, statuses: Mapping[str, Status]) -> Status:
-    """What the writes ask for; one without a name where they ask for none. Raises InvalidValue."""
+    """The status of the writes; one without a name if they have none. Raises InvalidValue."""
     if writes.closed:
         return hidden_status(statuses)
     return chosen_status(writes.status, statuses) if writes.status else Status("", "", "")
 
 
 def hidden_status(statuses: Mapping[str, Status]) -> Status:
-    """One in which only those who work on a media see it (wire A 2.1)."""
+    """A status in which only editors see a media (wire A 2.1)."""
     return _of_base(CLOSED, statuses) or Status("", CLOSED, CLOSED)
 
 
 def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
-    """By base status, else by title: a title never decides that a media becomes visible against the base status of its
+    """By base status, otherwise by title: a title never makes a media visible against the base status of its
     name. Raises InvalidValue."""
     wanted = name.casefold()
     found = _of_base(wanted, statuses) if wanted in facts.STATUSES else None
@@ -410,7 +412,7 @@ def chosen_status(name: str, statuses: Mapping[str, Status]) -> Status:
 
 
 def _of_base(base: str, statuses: Mapping[str, Status]) -> Status | None:
-    """The one of that title, then the plain one, then the lowest id."""
+    """The one with that title, then the plain one, then the lowest id."""
     fitting = [status for status in statuses.values() if status.base == base]
     return min(fitting, key=lambda one: (one.title.casefold() != base, one.custom, one.id.zfill(20)), default=None)
 
@@ -428,14 +430,14 @@ def in_order(placements: Iterable[Placement]) -> list[Placement]:
 
 @interprets_response
 def holds(media: Json, content: Content, md5: str) -> bool:
-    """Whether the media's current file is this content: name, size, md5 where it is published (wire A 6.12)."""
+    """Whether the media's current file is this content: name, size, md5 if it is published (wire A 6.12)."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
     same = same_name(media.get("originalFileName"), content.name) and whole(media.get("fileSize")) == content.size
     return same and (not theirs or theirs == md5)
 
 
 async def md5_of(content: Content) -> str:
-    """The md5 the service publishes; known already, or from one more reading of the content."""
+    """The md5 the service publishes; already known, or computed by reading the content again."""
     if known := content.digests.get("md5"):
         return known
     digest = hashlib.md5(usedforsecurity=False)
