@@ -288,5 +288,6 @@ def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
     )
 
 
+@interprets_response
 def _texts(row: Json, field: str) -> list[str]:
     return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]
