@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dam_sync.api.connection import ConnectedService, connect
     from dam_sync.api.job import Job
     from dam_sync.api.mapping import Mapping
-    from dam_sync.api.run_options import RunOptions
     from dam_sync.model.errors import (
         ConfigError,
         Conflict,
@@ -41,8 +40,11 @@ if TYPE_CHECKING:
         Throttled,
         TooLarge,
         Transient,
+        TruncatedListing,
+        Uncertain,
         Unsupported,
     )
+    from dam_sync.model.run_options import RunOptions
     from dam_sync.report.report import Report
 
 __version__ = "0.1.0"
@@ -71,6 +73,8 @@ __all__ = [
     "Throttled",
     "TooLarge",
     "Transient",
+    "TruncatedListing",
+    "Uncertain",
     "Unsupported",
     "connect",
 ]
@@ -79,7 +83,7 @@ _MODULES = {
     "Job": "dam_sync.api.job",
     "Mapping": "dam_sync.api.mapping",
     "Report": "dam_sync.report.report",
-    "RunOptions": "dam_sync.api.run_options",
+    "RunOptions": "dam_sync.model.run_options",
     "connect": "dam_sync.api.connection",
 }
 _ERRORS = "dam_sync.model.errors"

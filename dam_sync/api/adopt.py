@@ -14,7 +14,6 @@ from dam_sync.api.atomic_io import atomic_write, scratch_dir
 from dam_sync.api.bootstrap import connected, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import bare_report, copy_state
-from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks
@@ -23,6 +22,7 @@ from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import ConfigError, StopRequested
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.report import sentences
@@ -70,21 +70,21 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)
-        session = run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
-        await refuse_before_run(session)
+        context = run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
+        await refuse_before_run(context)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
-        held, number = (kept, run.id) if kept is not None and run is not None else (store, session.run.id)
-        adopted = await under_lease(held, number, session.clock, match_all(session, candidates, ways))
-        _refuse_stopped(session)
+        held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)
+        adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
+        _refuse_stopped(context)
         _refuse_decisions(decisions, candidates, asked.decisions)
         if asked.ambiguous is not None:
             _write_ambiguous(asked.ambiguous, candidates)
         if kept is not None and run is not None:
-            await refuse_before_run(replace(session, store=kept, run=run))
+            await refuse_before_run(replace(context, store=kept, run=run))
             await _keep(store, kept, candidates)
             await known_marks(kept)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
-        report = bare_report("adopt", opened, session)
+        report = bare_report("adopt", opened, context)
         _describe(report, adopted, job, asked)
     return report
 
@@ -109,9 +109,9 @@ def _refuse_field(key: str, target: Schema) -> None:
         raise ConfigError(f"--by-field {key}: {problem}", hint=f"name one of: {usable}")
 
 
-def _refuse_stopped(session: RunContext) -> None:
-    if session.control.stopped:
-        raise StopRequested(session.control.stopped, hint="nothing was linked; run the same command again")
+def _refuse_stopped(context: RunContext) -> None:
+    if context.stop.reason:
+        raise StopRequested(context.stop.reason, hint="nothing was linked; run the same command again")
 
 
 def _refuse_decisions(decisions: dict[str, str], candidates: Candidates, path: Path | None) -> None:

@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import JobConfig
 from dam_sync.config.side import auth_of, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
-from dam_sync.engine.run_context import MOVING, PLANNING, Contents, RunContext
+from dam_sync.engine.run_context import Contents, RunContext
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingReading, read_mapping, reading_of
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import MappingError
 from dam_sync.model.ports import Content
+from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Context, Service
 from dam_sync.services import discover
@@ -152,8 +152,9 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         dry=isinstance(opened.target, DryTarget),
         moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
         alike=job.source.kind == job.target.kind,
-        control=options.to_control(),
-        progress=options.progress,
+        options=options,
+        repair=options.repair,
+        deadline=options.clock.monotonic() + seconds_of(options.max_duration) if options.max_duration else None,
     )
 
 

@@ -15,7 +15,6 @@ from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, con
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
@@ -29,6 +28,7 @@ from dam_sync.mapping.results import ValueOutcome
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError, DamSyncError, MappingError, Rejected, SafetyStop
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text

@@ -7,19 +7,19 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dam_sync.api.demo_folder import keep, prepare
 from dam_sync.api.emulate import ready_mapping
 from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.library import MARKS, write_empty_tenant, write_library
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.run_options import RunOptions
 
 READY = ("a_hypermedia", "e_profiles")  # the pair with a handwritten mapping
 READY_SECONDS = 60
@@ -58,11 +58,11 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
         tell(f"the source is emulated at {source_url}, the target at {target_url}")
         job = await _write_job(folder, Emulated(demo.source, source_url), Emulated(demo.target, target_url), demo.ready)
         keep(folder, foreign)
-        plan = await plan_job(job, _like(options, output=folder / "plan.json"))
+        plan = await plan_job(job, replace(options, output=folder / "plan.json"))
         tell(f"the plan: {sum(plan.operations.values())} writes, see {folder / 'plan.json'}")
         run = await run_job(job, options)
         show(run.as_json())
-        verdict = await verify_job(job, _like(options, html=folder / "report.html"), "digest", "100%")
+        verdict = await verify_job(job, replace(options, html=folder / "report.html"), "digest", "100%")
         show(verdict.as_json())
     tell(f"the job file: {job}")
     tell(f"the report: {folder / 'report.html'}")
@@ -101,11 +101,6 @@ async def _address(process: asyncio.subprocess.Process) -> str:
         raise DamSyncError("the emulated service did not start", hint="start it alone: dam-sync emulate a_hypermedia")
     url: str = json.loads(line)["url"]
     return url
-
-
-def _like(options: RunOptions, **changes: Path) -> RunOptions:
-    """A copy of the options with other outputs, stopped by the same Ctrl-C."""
-    return RunOptions(**changes, control=options.control, progress=options.progress, clock=options.clock)  # type: ignore[arg-type]
 
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:

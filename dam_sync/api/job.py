@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from collections.abc import Mapping as Dictionary
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,9 +12,11 @@ import anyio
 
 from dam_sync.api.job_file import job_of
 from dam_sync.api.mapping import Mapping
-from dam_sync.api.run_options import RunOptions, cause_of
+from dam_sync.api.running import cause_of, snapshots
 from dam_sync.config.job import JobConfig, job_of_code
+from dam_sync.model.clock import Clock
 from dam_sync.model.errors import StopRequested
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
@@ -143,21 +146,24 @@ class Job:
     ) -> T:
         """The result of the coroutine, with its progress reported meanwhile. Raises the first error, never a group."""
         given = options or RunOptions()
-        given.connectors = given.connectors or self._connectors
+        given = replace(given, connectors=given.connectors or self._connectors)
+        snapshot = snapshots(given)
         try:
             async with anyio.create_task_group() as group:
                 if progress is not None:
-                    group.start_soon(_report_progress, progress, given)
+                    group.start_soon(_report_progress, progress, snapshot, given.clock)
                 result = await work(self._config, given)
                 group.cancel_scope.cancel()
         except (StopRequested, BaseExceptionGroup) as error:
             raise cause_of(error) from error
         if progress is not None:
-            progress(given.snapshot())
+            progress(snapshot())
         return result
 
 
-async def _report_progress(progress: ProgressCallback, options: RunOptions) -> None:
+async def _report_progress(
+    progress: ProgressCallback, snapshot: Callable[[], Dictionary[str, Any]], clock: Clock
+) -> None:
     while True:
-        await options.clock.sleep(PROGRESS_SECONDS)
-        progress(options.snapshot())
+        await clock.sleep(PROGRESS_SECONDS)
+        progress(snapshot())

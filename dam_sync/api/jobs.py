@@ -16,7 +16,6 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.job_file import job_of
-from dam_sync.api.run_options import RunOptions, part_of
 from dam_sync.api.run_record import books_of, keep_spent, operations_digest
 from dam_sync.api.state_commands import causes_of
 from dam_sync.api.stored_job import existing_store
@@ -35,6 +34,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
@@ -45,7 +45,7 @@ from dam_sync.store.store import SqlStore
 from dam_sync.transfer.spool import clean_spool
 
 PAGE = 500
-SETTLE_SECONDS = 1.0
+RESUME_PAUSE = 1.0
 REPORT, PLAN = "the report", "the plan"
 
 
@@ -54,7 +54,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
 
     The report is not written to `options.html` here: the result is printed first.
     """
-    job, began, session = job_of(path, options.connectors), options.clock.monotonic(), None
+    job, began, context = job_of(path, options.connectors), options.clock.monotonic(), None
     prove_writable(options.html, REPORT)
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, options.clock)
@@ -62,33 +62,33 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         run = await _begun(store, job, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
-                await options.clock.sleep(SETTLE_SECONDS)
+                await options.clock.sleep(RESUME_PAUSE)
             opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
             await refuse_before_run(prepared)
             await refuse_unknown(prepared)
-            session = prepared
+            context = prepared
             clean_spool(job.state_path.parent / "spool")
-            await execute(session)
-            await watch_probation(session, due=True, run=run.id)
+            await execute(context)
+            await watch_probation(context, due=True, run=run.id)
         except BaseException as error:
             with (
                 anyio.CancelScope(shield=True),
                 suppress(DamSyncError),
             ):  # a full disk: the state keeps the run as it is
-                if session is None:
+                if context is None:
                     await store.withdraw(run.id, _reason(error))
                 else:
-                    await keep_spent(session, began)
+                    await keep_spent(context, began)
                     await store.stop(run.id, _reason(error))
             raise
-        report = await report_of("run", opened, session, Done(await _ledger_start(store, run)))
-        report.notes.extend(await _probation(session))
-        report.notes.extend(sentences.about_orphans(session.orphans_aborted))
-        report.notes.extend(sentences.about_partial_creates(session.partial_creates_trashed))
-        spent = await keep_spent(session, began)
-        await close_run(session, books_of(report, session, spent, await _ledger_end(store)))
+        report = await report_of("run", opened, context, Done(await _ledger_start(store, run)))
+        report.notes.extend(await _probation(context))
+        report.notes.extend(sentences.about_orphans(context.orphans_aborted))
+        report.notes.extend(sentences.about_partial_creates(context.partial_creates_trashed))
+        spent = await keep_spent(context, began)
+        await close_run(context, books_of(report, context, spent, await _ledger_end(store)))
     return report
 
 
@@ -103,16 +103,16 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         store = await SqlStore.open(copied, options.clock)
         stack.push_async_callback(store.close)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
-        session = run_context_of(opened, store, run, options)
-        await refuse_before_run(session)
-        await refuse_unknown(session)
+        context = run_context_of(opened, store, run, options)
+        await refuse_before_run(context)
+        await refuse_unknown(context)
         files = DryFiles(opened.source)
-        session.contents = files.contents
+        context.contents = files.contents
         if not options.only:
-            await window_of(session)  # may start an interrupted run again
-        done = await Done.of(session)
-        await execute(session)
-        report = await report_of("plan", opened, session, done)
+            await window_of(context)  # may start an interrupted run again
+        done = await Done.of(context)
+        await execute(context)
+        report = await report_of("plan", opened, context, done)
         report.source.calls = dict(Counter(report.source.calls) + files.estimated)
         report.forecast_seconds = _estimated_seconds(report, opened, files, (started, options.clock.monotonic()))
         report.bytes = files.size
@@ -135,19 +135,19 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
     level = level or job.policy.verify
     if level not in LEVELS:
         raise ConfigError(f"--level expects one of {', '.join(LEVELS)}, not {level}")
-    part = part_of(sample)
+    part = fraction_of(sample)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(existing_store(job, options.clock))
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", options.clock)
         stack.push_async_callback(found.close)
         scratch_run = await found.begin(job.name, "verify")
-        session = run_context_of(opened, store, scratch_run, options)
-        await refuse_before_verify(session)
-        verdict = await Verifier(session, found, level, part).run()
-        report = bare_report("verify", opened, session)
+        context = run_context_of(opened, store, scratch_run, options)
+        await refuse_before_verify(context)
+        verdict = await Verifier(context, found, level, part).run()
+        report = bare_report("verify", opened, context)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
-        report.notes.extend(await _probation(session))
+        report.notes.extend(await _probation(context))
     write_html(report, options.html)
     return report
 
@@ -162,11 +162,11 @@ class Done:
     losses: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
-    async def of(cls, session: RunContext) -> Done:
+    async def of(cls, context: RunContext) -> Done:
         """Everything done so far by an interrupted run: a plan covers the rest."""
-        ledger, counts = await _ledger_end(session.store), await session.store.tally(session.run.id)
+        ledger, counts = await _ledger_end(context.store), await context.store.tally(context.run.id)
         settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
-        return cls(ledger, settled, await _losses(session))
+        return cls(ledger, settled, await _losses(context))
 
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
         """A tally without what was done before; never negative, because listed assets may change."""
@@ -174,44 +174,44 @@ class Done:
         return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
 
 
-async def report_of(kind: str, opened: ConnectedJob, session: RunContext, done: Done) -> Report:
+async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: Done) -> Report:
     """What the run did, read back from the state."""
-    report = bare_report(kind, opened, session)
-    report.run = session.run.number if kind == "run" else 0
-    report.resumed = session.run.resumed
-    report.counts = done.rest(await session.store.tally(session.run.id))
-    report.notes.extend(sentences.about_resumed(session.run.number, sum(done.counts.values())))
-    names, report.repaired = await _ledger_counts(session.store, session.run, done.ledger)
+    report = bare_report(kind, opened, context)
+    report.run = context.run.number if kind == "run" else 0
+    report.resumed = context.run.resumed
+    report.counts = done.rest(await context.store.tally(context.run.id))
+    report.notes.extend(sentences.about_resumed(context.run.number, sum(done.counts.values())))
+    names, report.repaired = await _ledger_counts(context.store, context.run, done.ledger)
     report.operations = count_operations(names)
-    report.digest = await operations_digest(session.store, session.run.id, done.ledger)
+    report.digest = await operations_digest(context.store, context.run.id, done.ledger)
     report.losses = [
         {"path": path, "rule": rule, "assets": number}
-        for (path, rule), number in (await _losses(session) - done.losses).most_common()
+        for (path, rule), number in (await _losses(context) - done.losses).most_common()
     ]
-    report.exposure = await report_exposure(session, report.losses)
+    report.exposure = await report_exposure(context, report.losses)
     report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
-        for cause, operation, hint, count, example in await causes_of(session.store)
+        for cause, operation, hint, count, example in await causes_of(context.store)
     ]
-    report.bytes = session.progress.bytes
+    report.bytes = context.progress.bytes
     report.notes.extend(opened.crosswalk.notes)
-    report.notes.extend(sentences.about_retried(session.retried))
-    window = await session.store.get_meta(f"window:{session.run.id}") or {}
-    report.notes.extend(sentences.about_unseen(unseen_changes(session, window.get("since"))))
-    report.notes.extend(sentences.about_relations(await unwritten_relations(session)))
-    if loss := await disappeared(session):
+    report.notes.extend(sentences.about_retried(context.retried))
+    window = await context.store.get_meta(f"window:{context.run.id}") or {}
+    report.notes.extend(sentences.about_unseen(unseen_changes(context, window.get("since"))))
+    report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
+    if loss := await disappeared(context):
         report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples))
     return report
 
 
-async def _probation(session: RunContext) -> list[str]:
-    left = await session.store.on_probation()
-    return sentences.about_probation(left.number, until_text(session, left.last)) if left.last else []
+async def _probation(context: RunContext) -> list[str]:
+    left = await context.store.on_probation()
+    return sentences.about_probation(left.number, until_text(context, left.last)) if left.last else []
 
 
-async def _losses(session: RunContext) -> Counter[tuple[str, str]]:
-    return Counter({(path, rule): number for path, rule, number in await session.store.losses(session.run.id)})
+async def _losses(context: RunContext) -> Counter[tuple[str, str]]:
+    return Counter({(path, rule): number for path, rule, number in await context.store.losses(context.run.id)})
 
 
 def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
@@ -227,21 +227,21 @@ def write_html(report: Report, path: Path | None) -> None:
             out.write(render_html(report.as_json()))
 
 
-def bare_report(kind: str, opened: ConnectedJob, session: RunContext) -> Report:
+def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
     """A report with only sides, times and notes."""
-    now = session.clock.now()
+    now = context.clock.now()
     return Report(
         kind=kind,
         job=opened.job.name,
         source=_side(opened.job.source.kind, opened.source_account, opened.source),
         target=_side(opened.job.target.kind, opened.target_account, opened.target),
-        started=instant_text(session.run.started_at.replace(microsecond=0)),
+        started=instant_text(context.run.started_at.replace(microsecond=0)),
         ended=instant_text(now.replace(microsecond=0)),
-        seconds=(now - session.run.started_at).total_seconds(),
+        seconds=(now - context.run.started_at).total_seconds(),
         notes=[
             *opened.source_account.notes,
             *opened.target_account.notes,
-            *sentences.about_accepted(session.accepted),
+            *sentences.about_accepted(context.accepted),
         ],
     )
 

@@ -7,11 +7,11 @@ import socket
 from urllib.parse import urlsplit
 
 from dam_sync.api.bootstrap import connect
-from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import JobConfig
 from dam_sync.config.side import HTTP, SideConfig
 from dam_sync.http.proxies import proxy_to
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
+from dam_sync.model.run_options import RunOptions
 from dam_sync.transfer.budget import MemoryBudget
 
 SECONDS = 5.0  # for a name lookup, and for a connection

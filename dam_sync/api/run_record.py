@@ -25,36 +25,36 @@ def _note(run: int) -> str:
     return f"spent:{run}"
 
 
-async def keep_spent(session: RunContext, began: float) -> dict[str, Json]:
+async def keep_spent(context: RunContext, began: float) -> dict[str, Json]:
     """Add what this process spent on the run to what earlier ones spent, and return the sum. Call it once per
     process."""
-    before = await session.store.get_meta(_note(session.run.id)) or {}
+    before = await context.store.get_meta(_note(context.run.id)) or {}
     calls = {
         side: dict(Counter(before.get("calls", {}).get(side, {})) + Counter(service.calls))
-        for side, service in (("source", session.source), ("target", session.target))
+        for side, service in (("source", context.source), ("target", context.target))
     }
-    seconds = before.get("seconds", 0.0) + session.clock.monotonic() - began
+    seconds = before.get("seconds", 0.0) + context.clock.monotonic() - began
     spent: dict[str, Json] = {
         "calls": calls,
-        "bytes": before.get("bytes", 0) + session.progress.bytes,
+        "bytes": before.get("bytes", 0) + context.progress.bytes,
         "seconds": round(seconds, 3),
         "processes": before.get("processes", 0) + 1,
     }
-    await session.store.set_meta(_note(session.run.id), spent)
+    await context.store.set_meta(_note(context.run.id), spent)
     return spent
 
 
-def books_of(report: Report, session: RunContext, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
+def books_of(report: Report, context: RunContext, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
     """The arguments of `finish`. ledger: the last ledger row; plan: a digest of the operations, equal to that of the
     plan if the run did exactly what the plan listed."""
-    schemas = schema_facts(session)
+    schemas = schema_facts(context)
     return {
         "counts": report.counts,
         "losses": report.losses,
         "operations": report.operations,
         "ledger": ledger,
         "plan": report.digest,
-        "mapping": session.crosswalk.digest,
+        "mapping": context.crosswalk.digest,
         "schemas": {side: digest_of(schemas[side]) for side in ("source", "target")},
         "version": __version__,
         **spent,

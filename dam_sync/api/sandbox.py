@@ -12,12 +12,12 @@ from ruamel.yaml import YAML
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.bootstrap import connect
 from dam_sync.api.job_file import job_of
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sampling import sample_of
 from dam_sync.config.secrets import is_secret
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.mapping.suggest import suggest
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.atomic_io import atomic_write, translate_os_error
-from dam_sync.api.run_options import seconds_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.guards.lost_state import IMPORTED
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.run_options import seconds_of
 from dam_sync.model.values import instant_text, parse_instant
+from dam_sync.store.meta import IMPORTED
 from dam_sync.store.sqlite import HELPERS, vacuum
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp

@@ -15,7 +15,7 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
-    from dam_sync.api.run_options import RunOptions
+    from dam_sync.model.run_options import RunOptions
 
 COMMON: tuple[tuple[str, Any, Any], ...] = (
     ("as_json", AsJson, False),
@@ -55,12 +55,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]], /, **options: Any) -> NoReturn:
     """Run a command's coroutine with these options and exit with its code; every error is printed as two lines and sets
     the exit code."""
-    from dam_sync.api.run_options import RunOptions, run_async  # loads the engine
+    from dam_sync.api.running import run_async, snapshots  # loads asyncio
+    from dam_sync.model.run_options import RunOptions
 
     with exit_on_error(output):
         run_options = RunOptions(**options, **output.run_options)
     try:
-        line = output.show_progress(run_options.snapshot)
+        line = output.show_progress(snapshots(run_options))
         line.start()
         try:
             code = run_async(run_options, act)

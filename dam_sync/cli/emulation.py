@@ -20,7 +20,7 @@ DEMO_PACKAGES = ("starlette", "uvicorn", "python_multipart", "PIL")
 
 if TYPE_CHECKING:
     from dam_sync.api.emulate import EmulatorAddress
-    from dam_sync.api.run_options import RunOptions
+    from dam_sync.model.run_options import RunOptions
 
 
 @command

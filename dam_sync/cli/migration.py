@@ -13,7 +13,7 @@ from dam_sync.report.next_step import after_check, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
-    from dam_sync.api.run_options import RunOptions
+    from dam_sync.model.run_options import RunOptions
 
 
 @command

@@ -18,7 +18,7 @@ from dam_sync.report.next_step import after_errors, after_state, after_status
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
-    from dam_sync.api.run_options import RunOptions
+    from dam_sync.model.run_options import RunOptions
 
 SHOWN_PARKED = 30
 

@@ -18,13 +18,14 @@ from dam_sync.engine.filenames import FilenameAllocator, with_suffix
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.run import list_everything, move
-from dam_sync.engine.run_context import MATCHING, RunContext
+from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.taxonomy import TargetContainers, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
 from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.run_options import MATCHING
 from dam_sync.store.candidates import CandidateMatch, Candidates
 from dam_sync.store.rows import LinkRow, Outcome
 

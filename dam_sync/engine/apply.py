@@ -107,7 +107,7 @@ class TargetWriter:
     async def _to_repair(self, item: DraftedAsset, meant: Sequence[Json]) -> Repair | None:
         """What a repairing run has to restore of a linked asset. Raises Conflict."""
         asset, drafted, link = item.asset, item.drafted, item.link
-        if link is None or not self.context.control.repair:
+        if link is None or not self.context.repair:
             return None
         try:
             return await Repairer(self.context).of(asset, drafted.draft, link, meant)

@@ -16,7 +16,7 @@ async def terms_of(context: RunContext) -> TargetTerms:
     with another mapping; a closed list is always read, because a guard monitors it."""
     journal, vocabularies = context.store.run_journal("terms"), tuple(context.crosswalk.vocabularies)
     noted = await context.store.get_meta(MET)
-    full = context.control.full or (await context.store.get_meta(f"window:{context.run.id}") or {}).get("full")
+    full = context.options.full or (await context.store.get_meta(f"window:{context.run.id}") or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:
         return TargetTerms(context.target, journal, vocabularies)
     return TargetTerms(context.target, journal, vocabularies, _open(context, noted["terms"]))

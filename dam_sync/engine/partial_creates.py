@@ -58,5 +58,5 @@ async def _find_partial(context: RunContext, marker: Marker | None, journal: Jou
 async def abort_orphaned_uploads(context: RunContext) -> None:
     """Abort upload sessions that a killed run left open, and count them; call it once no work can continue them. Does
     nothing in a run of chosen assets; safe to repeat."""
-    if not context.control.only:
+    if not context.options.only:
         context.orphans_aborted += await context.target.sweep(context.store.is_recorded)

@@ -81,17 +81,17 @@ class Pipeline:
 
     def _room(self) -> int:
         room = self.context.writers * READ_AHEAD
-        most = self.context.control.assets
+        most = self.context.options.limit
         return room if most is None else min(room, most - self.claimed)
 
     def _enough(self) -> bool:
         """Whether to start nothing new; stops the run at a limit."""
-        control = self.context.control
-        if control.assets is not None and self.claimed >= control.assets:
-            control.stop(f"stopped after {self.claimed} assets (--limit)")
-        if control.deadline is not None and self.context.clock.monotonic() >= control.deadline:
-            control.stop("stopped at the time limit", hurry=True)
-        return bool(control.stopped)
+        context, limit = self.context, self.context.options.limit
+        if limit is not None and self.claimed >= limit:
+            context.stop.stop(f"stopped after {self.claimed} assets (--limit)")
+        if context.deadline is not None and context.clock.monotonic() >= context.deadline:
+            context.stop.stop("stopped at the time limit", hurry=True)
+        return bool(context.stop.reason)
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
         async with gate:
@@ -104,7 +104,7 @@ class Pipeline:
             read = await task
             if read is None:
                 continue
-            if self.context.control.hurry:
+            if self.context.stop.hurry:
                 await self._release(work)
                 continue
             drafted: DraftedAsset | Concluded | Failed | None
@@ -118,7 +118,7 @@ class Pipeline:
 
     async def _write(self, ready: Ready) -> None:
         while (item := await ready.get()) is not None:
-            if self.context.control.hurry:
+            if self.context.stop.hurry:
                 await self._release(item.work)
                 continue
             written: Written | Concluded | Failed | None = await self.worker.write(item)

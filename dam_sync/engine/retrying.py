@@ -15,7 +15,7 @@ PASSED, CHANGED = "passed", "changed"  # why: a temporary failure, or the mappin
 
 async def retry_parked(context: RunContext) -> None:
     """Requeue what this run retries; safe to repeat."""
-    if context.control.only:
+    if context.options.only:
         return
     store, now = context.store, context.crosswalk.digest
     if await store.get_meta(BY_MAPPING) != now:
@@ -27,7 +27,7 @@ async def retry_parked(context: RunContext) -> None:
 
 def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:
     """What changes without being listed by date; nothing for a run that lists everything."""
-    return () if not since or context.control.only or context.control.full else context.source.limits.undated
+    return () if not since or context.options.only or context.options.full else context.source.limits.undated
 
 
 def with_limit(work: Work, outcome: Outcome) -> Outcome:

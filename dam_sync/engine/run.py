@@ -62,13 +62,13 @@ async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[A
 
 async def _phases(context: RunContext) -> None:
     containers = TargetContainers(context.target, context.store.run_journal("containers"), context.target_schema.naming)
-    if not context.control.only:
+    if not context.options.only:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     terms = await terms_of(context)
     await retry_exposed(context)
     await retry_parked(context)
-    if context.control.repair:
+    if context.repair:
         context.progress.phase = "waiting for the target's index"
         await context.clock.sleep(await context.lag_left())
     context.progress.phase = "reading the target"
@@ -84,8 +84,8 @@ async def _phases(context: RunContext) -> None:
             await context.store.unpark([CAUSE])
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
-    if context.control.stopped:
-        raise StopRequested(context.control.stopped, hint="run the same command again to continue")
+    if context.stop.reason:
+        raise StopRequested(context.stop.reason, hint="run the same command again to continue")
     context.progress.phase = "writing memberships and relations"
     await keep_terms(context, terms)
     await write_memberships(context)
@@ -113,7 +113,7 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
 async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
     """List the source into the store. A listing that lacks rows is read once more, because assets
     may have been deleted while it was read."""
-    if context.control.only:
+    if context.options.only:
         await _record_only(context)
     else:
         try:
@@ -136,7 +136,7 @@ async def _crawl_all(context: RunContext) -> bool:
     for row in await store.shards(run.id):
         if not row.done:
             await _crawl_shard(context, row.shard, row.cursor)
-        if context.control.stopped:
+        if context.stop.reason:
             return False
     return True
 
@@ -165,7 +165,7 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
         await context.store.record(context.run.id, shard, batch, skip)
         context.progress.listed += len(batch.entries)
         context.progress.unchanged += len(skip)
-        if context.control.stopped:
+        if context.stop.reason:
             return
 
 
@@ -173,14 +173,14 @@ async def _record_only(context: RunContext) -> None:
     """List only the named assets, as a shard of their own."""
     shard = Shard("only")
     await context.store.set_shards(context.run.id, [shard], complete=True)
-    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(context.control.only))
+    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(context.options.only))
     await context.store.record(context.run.id, shard, Batch(entries, None), ())
 
 
 async def refuse_unknown(context: RunContext) -> None:
     """Raises ConfigError for a requested asset that was never moved and does not exist at the source."""
-    links = await context.store.links([AssetId(name) for name in context.control.only])
-    for name in sorted(context.control.only - links.keys()):
+    links = await context.store.links([AssetId(name) for name in context.options.only])
+    for name in sorted(context.options.only - links.keys()):
         try:
             await context.source.fetch(AssetId(name))
         except NotFound as error:
@@ -210,20 +210,20 @@ async def window_of(context: RunContext) -> Json:
     """Since when changes are listed (`since`), whether every asset is read (`full`), and whether the target is
     repaired (`repair`): decided once per run, safe to repeat. A run that becomes a full one, or a repair, only now
     starts over: what it did before is read again. An interrupted repair is resumed as one."""
-    control, key = context.control, f"window:{context.run.id}"
-    full, known = control.full or control.repair, await context.store.get_meta(key)
+    repair, key = context.repair, f"window:{context.run.id}"
+    full, known = context.options.full or repair, await context.store.get_meta(key)
     if known is None:
         known = {
             "since": None if full else await context.store.get_meta("watermark"),
             "full": full,
-            "repair": control.repair,
+            "repair": repair,
         }
         await context.store.set_meta(key, known)
-    elif (full and not known.get("full")) or (control.repair and not known.get("repair")):
+    elif (full and not known.get("full")) or (repair and not known.get("repair")):
         await context.store.restart_listing(context.run.id)
-        known = {"since": None, "full": True, "repair": control.repair}
+        known = {"since": None, "full": True, "repair": repair}
         await context.store.set_meta(key, known)
-    control.repair = bool(known.get("repair"))
+    context.repair = bool(known.get("repair"))
     return {"full": full, **known}
 
 
@@ -234,20 +234,16 @@ async def list_everything(context: RunContext) -> None:
 
 async def _members_last(context: RunContext) -> bool:
     """Whether memberships are read last: the whole library is listed, and the source's listing makes them cheaper."""
-    control = context.control
-    if (
-        not context.source.limits.members_after_crawl
-        or control.only
-        or control.assets is not None
-        or control.deadline is not None
-    ):
+    options = context.options
+    bounded = bool(options.only) or options.limit is not None or context.deadline is not None
+    if bounded or not context.source.limits.members_after_crawl:
         return False
     return (await _window(context)).since is None
 
 
 async def _read_members(context: RunContext) -> None:
     """Read the memberships of the source, and those of the target if it is to be repaired."""
-    sides = [(context.source, ""), *([(context.target, TARGET)] if context.control.repair else [])]
+    sides = [(context.source, ""), *([(context.target, TARGET)] if context.repair else [])]
     await context.store.begin_members(context.run.id)
     for service, prefix in sides:
         if Operation.MEMBERS in service.capabilities:
@@ -259,7 +255,7 @@ async def _read_members(context: RunContext) -> None:
 async def close_run(context: RunContext, outcome: Json) -> None:
     """Move the watermark and close the run; only after everything else succeeded."""
     account, run = context.source_account, context.run
-    if not context.control.only:
+    if not context.options.only:
         watermark: datetime = run.started_at + account.clock_skew - context.source.limits.lag - timedelta(seconds=1)
         await context.store.set_meta("watermark", instant_text(watermark))
         await keep_disappearance(context, whole=await listed_all(context))

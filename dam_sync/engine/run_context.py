@@ -15,6 +15,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
+from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
 
@@ -22,62 +23,9 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.store.rows import Run
     from dam_sync.store.store import SqlStore
 
-MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
-"""Phases in which assets are counted, as shown in a terminal."""
 LEASE = timedelta(minutes=10)
 Contents = Callable[[FileRef, str], AbstractAsyncContextManager[Content]]
 """(file, new name) -> its bytes, checked."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """Counters to show during a run; no decision depends on them."""
-
-    phase: str = "starting"
-    expected: int | None = None
-    listed: int = 0
-    unchanged: int = 0
-    created: int = 0
-    updated: int = 0
-    parked: int = 0
-    skipped: int = 0
-    bytes: int = 0
-    source_calls: Callable[[], int] = lambda: 0
-    target_calls: Callable[[], int] = lambda: 0
-
-    def begin(self, phase: str) -> None:
-        """Start counting from zero."""
-        self.phase, self.expected = phase, None
-        self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = self.bytes = 0
-
-    @property
-    def done(self) -> int:
-        """Assets completed in this run."""
-        return self.unchanged + self.created + self.updated + self.parked + self.skipped
-
-
-@dataclass(slots=True)
-class RunControl:
-    """Options of this run. assets: maximum number of assets; only: only these source ids.
-
-    `stop(reason)` may be called at any time: nothing new is started, writes in progress are finished. With `hurry` what
-    was only read ahead is put back.
-    """
-
-    assets: int | None = None
-    only: frozenset[str] = frozenset()
-    deadline: float | None = None  # on the clock's monotonic scale
-    full: bool = False
-    repair: bool = False  # also restore what somebody changed at the target
-    accept_changes: bool = False
-    continue_parked: bool = False
-    stopped: str = ""
-    hurry: bool = False
-
-    def stop(self, reason: str, *, hurry: bool = False) -> None:
-        """Finish what is in progress and end the run; safe to repeat, the first reason is kept."""
-        self.stopped = self.stopped or reason
-        self.hurry = self.hurry or hurry
 
 
 @dataclass(slots=True)
@@ -101,16 +49,27 @@ class RunContext:
     dry: bool = False  # the target only simulates writes
     moving: str = MOVING  # the phase shown while assets are processed
     alike: bool = False  # both sides are services of one kind
-    control: RunControl = field(default_factory=RunControl)
-    progress: Progress = field(default_factory=Progress)
+    options: RunOptions = field(default_factory=RunOptions)
+    repair: bool = False  # as asked by `options`, or by those of the run that is resumed
+    deadline: float | None = None  # on the clock's monotonic scale
     orphans_aborted: int = 0  # uploads left open by a killed run that were aborted
     partial_creates_trashed: int = 0  # partial creates of a killed run whose source asset is gone
     retried: Counter[str] = field(default_factory=Counter)  # parked assets that are tried again, by reason
     accepted: list[str] = field(default_factory=list)  # accepted guard findings
 
-    def accept(self, told: Iterable[str]) -> None:
+    @property
+    def stop(self) -> StopToken:
+        """How the run is asked to stop."""
+        return self.options.stop_token
+
+    @property
+    def progress(self) -> Progress:
+        """Counters to be shown."""
+        return self.options.progress
+
+    def accept(self, findings: Iterable[str]) -> None:
         """Record, for the report, what the operator accepted; safe to repeat."""
-        self.accepted.extend(one for one in told if one not in self.accepted)
+        self.accepted.extend(one for one in findings if one not in self.accepted)
 
     async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
         """The asset as mapped: see `drafted_for`."""

@@ -115,12 +115,12 @@ async def disappeared(context: RunContext) -> Disappearance | None:
     """What is gone from the source and was not reported before, if this run can tell."""
     whole = await listed_all(context)
     loss = await disappearance_of(context, whole=whole)
-    return loss if loss.gone and (whole or loss.fresh) and not context.control.only else None
+    return loss if loss.gone and (whole or loss.fresh) and not context.options.only else None
 
 
 async def listed_all(context: RunContext) -> bool:
     """Whether this run lists every asset of the source, so that a missing one is gone."""
-    if context.control.only:
+    if context.options.only:
         return False
     window = await context.store.get_meta(f"window:{context.run.id}")
     return context.source.limits.enumerates_all or (window is not None and window["since"] is None)

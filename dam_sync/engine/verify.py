@@ -22,7 +22,7 @@ from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
-from dam_sync.engine.run_context import COMPARING, RunContext
+from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
@@ -30,6 +30,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
+from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
@@ -131,10 +132,8 @@ class Verifier:
 
     def _raise_if_stopped(self) -> None:
         """Raises StopRequested if the operator asked to stop."""
-        if self.context.control.stopped:
-            raise StopRequested(
-                self.context.control.stopped, hint="run the same command again; it compares from the start"
-            )
+        if self.context.stop.reason:
+            raise StopRequested(self.context.stop.reason, hint="run the same command again; it compares from the start")
 
     async def _load_terms(self) -> None:
         target = self.context.target

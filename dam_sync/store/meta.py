@@ -14,6 +14,8 @@ from dam_sync.store.migrations import version_of
 from dam_sync.store.runs import open_rows
 from dam_sync.store.tables import LINK, MEMBER, META, NAME, RUN, SHARD, WORK
 
+IMPORTED = "imported"  # note: the state was restored from an export, which may be older than the last write
+
 
 class Meta(Repository):
     """A key and value each, and the overview."""

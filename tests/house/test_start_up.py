@@ -72,15 +72,16 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("command", ["status", "errors"])
-def test_commands_on_the_state_load_no_service_and_no_http_library(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", ["status", "errors", "state"])
+def test_commands_on_the_state_load_no_service_no_engine_and_no_http_library(tmp_path: Path, command: str) -> None:
     side = "{kind: a_hypermedia, base_url: 'https://a.example', auth: {flow: basic}}"
     job = tmp_path / "job.yaml"
     job.write_text(f"{{version: 1, name: x, source: {side}, target: {side}, mapping: m.yaml, state: job.db}}\n")
     asyncio.run(_made(tmp_path / "job.db"))
     modules = imported(command, str(job))
     assert "dam_sync.store.store" in modules
-    wrong = ("dam_sync.services", "dam_sync.emulators", "httpx", "aiohttp", "starlette", "uvicorn", "PIL")
+    ours = tuple(f"dam_sync.{name}" for name in ("services", "emulators", "engine", "mapping"))
+    wrong = (*ours, "httpx", "aiohttp", "starlette", "uvicorn", "PIL")
     assert [name for name in modules if name.startswith(wrong)] == []
 
 

@@ -68,7 +68,7 @@ def test_an_operator_who_wants_an_end_is_heeded(tmp_path: Path) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
         options = move.universe.options()
-        options.to_control().stop("enough")
+        options.stop("enough")
         with pytest.raises(StopRequested, match="enough"):
             move.universe.do(verify_job(move.job, options, "fields", "100%"))
 

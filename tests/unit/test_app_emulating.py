@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from dam_sync.api.bootstrap import connect
 from dam_sync.api.emulate import Emulation, EmulatorAddress, ready, serve_emulation
 from dam_sync.api.job_file import job_of
-from dam_sync.api.run_options import RunOptions
 from dam_sync.cli import cli
 from dam_sync.emulators import application_of, emulated_kinds, profile_of
 from dam_sync.emulators.kit.environment import Environment
@@ -24,6 +23,7 @@ from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget

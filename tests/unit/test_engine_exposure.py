@@ -13,10 +13,11 @@ import pytest
 
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
-from dam_sync.engine.run_context import RunContext, RunControl
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Revision, Rights
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.exposure import ExposureRule, Waiver
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import Outcome
@@ -36,14 +37,14 @@ class Desk:
     store: SqlStore
     clock: SetClock
     mapping: str = "1"
-    control: RunControl = field(default_factory=RunControl)
+    options: RunOptions = field(default_factory=RunOptions)
 
     def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> RunContext:
         made = SimpleNamespace(
             store=self.store,
             clock=self.clock,
             policy=Policy(exposure=exposure),
-            control=self.control,
+            options=self.options,
             crosswalk=SimpleNamespace(digest=self.mapping),
             target_schema=Schema({}),
             target=SimpleNamespace(capabilities=Capabilities()),
@@ -78,10 +79,10 @@ async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> Non
 
 
 async def test_another_policy_puts_back_what_the_guard_set_aside_and_nothing_else(desk: Desk) -> None:
-    desk.control.only = frozenset({"a"})
+    desk.options = RunOptions(only=frozenset({"a"}))
     await retry_exposed(desk.session(ACCEPT))
     assert await desk.parked() == ["a", "b", "c"], "a run of single assets leaves the others"
-    desk.control.only = frozenset()
+    desk.options = RunOptions()
     await retry_exposed(desk.session(ACCEPT))
     assert await desk.parked() == ["c"]
 

@@ -21,13 +21,14 @@ from dam_sync.engine.guards.mass_deletion import (
 )
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import RunContext, RunControl
+from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Account, Batch, Shard
 from dam_sync.model.values import Term
@@ -69,7 +70,7 @@ class Desk:
     source_account: Account = field(default_factory=lambda: Account("s"))
     target_account: Account = field(default_factory=lambda: Account("t"))
     target_schema: Schema = TARGET
-    control: RunControl = field(default_factory=RunControl)
+    options: RunOptions = field(default_factory=RunOptions)
     run: RunRow = RUN
     told: list[str] = field(default_factory=list)
     waited: float = 0.0
@@ -120,22 +121,22 @@ MEANS, RIGHTS = (
 
 
 @pytest.mark.parametrize(
-    ("findings", "control", "stops"),
+    ("findings", "options", "stops"),
     [
-        ([], RunControl(), False),
-        ([MEANS], RunControl(), True),
-        ([MEANS], RunControl(full=True), False),
-        ([RIGHTS], RunControl(full=True), True),
-        ([MEANS, RIGHTS], RunControl(full=True), True),
-        ([MEANS, RIGHTS], RunControl(accept_changes=True), False),
+        ([], RunOptions(), False),
+        ([MEANS], RunOptions(), True),
+        ([MEANS], RunOptions(full=True), False),
+        ([RIGHTS], RunOptions(full=True), True),
+        ([MEANS, RIGHTS], RunOptions(full=True), True),
+        ([MEANS, RIGHTS], RunOptions(accept_changes=True), False),
     ],
 )
-def test_which_flag_goes_on(findings: list[GuardFinding], control: RunControl, stops: bool) -> None:
+def test_which_flag_goes_on(findings: list[GuardFinding], options: RunOptions, stops: bool) -> None:
     if not stops:
-        assert refuse(findings, control) == tuple(each.message for each in findings)
+        assert refuse(findings, options) == tuple(each.message for each in findings)
         return
     with pytest.raises(SafetyStop) as caught:
-        refuse(findings, control)
+        refuse(findings, options)
     assert all(each.message in caught.value.message and each.hint in caught.value.hint for each in findings)
 
 
@@ -200,7 +201,7 @@ async def test_a_source_that_counts_nothing_is_asked_for_some_assets(desk: Desk)
     assert desk.source.asked == 5
     desk.source.there = {f"s{each:03}" for each in range(20)}
     assert not await found(unseen_source(desk.session))
-    desk.source.there, desk.control = set(), RunControl(only=frozenset({"s001"}))
+    desk.source.there, desk.options = set(), RunOptions(only=frozenset({"s001"}))
     assert not await found(unseen_source(desk.session))
 
 
@@ -244,7 +245,7 @@ async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None
 
 
 async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
-    desk.control = RunControl(accept_changes=True)
+    desk.options = RunOptions(accept_changes=True)
     missing = MissingMonitor(desk.session)
     for number in range(3 * FEW):
         missing.from_source(AssetId(str(number)))
@@ -373,9 +374,9 @@ async def test_a_closed_list_that_lost_terms(desk: Desk) -> None:
     for _ in range(2):
         with pytest.raises(SafetyStop, match=r"list country lost 1 of its values \(Italy\)"):
             await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
-    desk.control = RunControl(full=True)
+    desk.options = RunOptions(full=True)
     await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
-    desk.control = RunControl()
+    desk.options = RunOptions()
     await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
 
 

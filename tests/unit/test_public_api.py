@@ -14,9 +14,10 @@ from ruamel.yaml import YAML
 import dam_sync
 from dam_sync.api.check import check_job
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.api.sandbox import Emulated
 from dam_sync.emulators.kit.library import schema_records, target_records
+from dam_sync.model import errors
+from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
 from tests.support.exposure import ACCEPTED
 from tests.support.small import MAPPING, SOURCE, TARGET, photos
@@ -148,6 +149,11 @@ def test_every_promised_name_is_there_and_no_other() -> None:
     assert set(dam_sync.__all__) <= set(dir(dam_sync))
     with pytest.raises(AttributeError):
         dam_sync.nonsense  # noqa: B018
+
+
+def test_every_error_is_public() -> None:
+    named = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert named <= set(dam_sync.__all__)
 
 
 async def test_a_transport_that_is_passed_in_carries_every_request_and_is_left_open() -> None:

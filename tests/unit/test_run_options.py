@@ -1,4 +1,4 @@
-"""How a verb ends when its operator wants an end."""
+"""How a command ends when its operator wants an end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import signal
 
 import pytest
 
-from dam_sync.api.run_options import RunOptions, part_of, run_async
+from dam_sync.api.running import run_async
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
+from dam_sync.model.run_options import RunOptions, fraction_of
 
 SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGHUP": "stopped by SIGHUP"}
 
 
 @pytest.mark.parametrize(("name", "told"), SIGNALS.items(), ids=SIGNALS)
-def test_a_signal_ends_a_verb_cleanly_and_is_called_by_its_name(name: str, told: str) -> None:
+def test_a_signal_ends_a_command_cleanly_and_is_called_by_its_name(name: str, told: str) -> None:
     async def act(options: RunOptions) -> int:
         os.kill(os.getpid(), signal.Signals[name])
         await asyncio.sleep(0.05)
-        assert options.control.hurry
-        raise StopRequested(options.control.stopped)
+        assert options.stop_token.hurry
+        raise StopRequested(options.stop_token.reason)
 
     with pytest.raises(Transient) as caught:
         run_async(RunOptions(), act)
@@ -47,7 +48,7 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     async def act(options: RunOptions) -> int:
         os.kill(os.getpid(), signal.SIGHUP)
         await asyncio.sleep(0.05)
-        return int(options.interrupted)
+        return int(bool(options.stop_token.reason))
 
     try:
         assert run_async(RunOptions(), act) == 0
@@ -67,11 +68,11 @@ def test_a_limit_is_reported_as_one(grouped: bool) -> None:
 
 
 def test_a_sample_is_a_percentage() -> None:
-    assert part_of("2%") == 0.02
-    assert part_of(" 12.5 % ") == 0.125
+    assert fraction_of("2%") == 0.02
+    assert fraction_of(" 12.5 % ") == 0.125
     for text in ("2", "0.02", "%", "0%", "101%", "two%"):
         with pytest.raises(ConfigError, match="percentage with its sign"):
-            part_of(text)
+            fraction_of(text)
 
 
 @pytest.mark.parametrize("text", ["soon", "8", "8 hours", "-1h", "0s"])

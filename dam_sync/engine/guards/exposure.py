@@ -116,7 +116,7 @@ async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -
 async def retry_exposed(context: RunContext) -> None:
     """Requeue what was set aside by another policy or mapping, or until a release date that has passed; safe to
     repeat."""
-    if context.control.only:
+    if context.options.only:
         return
     store = context.store
     now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.items()), can_close(context)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.run_context import RunControl
 from dam_sync.model.errors import SafetyStop
+from dam_sync.model.run_options import RunOptions
 
 EXAMPLES = 3
 
@@ -21,10 +21,10 @@ class GuardFinding:
     full: bool = False
 
 
-def refuse(findings: Sequence[GuardFinding], control: RunControl) -> tuple[str, ...]:
+def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, ...]:
     """The accepted findings as sentences. Raises SafetyStop with everything that was not accepted, so that nobody
     accepts an unreported finding."""
-    if not (control.accept_changes or all(finding.full and control.full for finding in findings)):
+    if not (options.accept_changes or all(finding.full and options.full for finding in findings)):
         message = "; ".join(finding.message for finding in findings)
         raise SafetyStop(message, hint="; ".join(dict.fromkeys(finding.hint for finding in findings)))
     return tuple(finding.message for finding in findings)

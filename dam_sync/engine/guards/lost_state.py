@@ -10,10 +10,10 @@ from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
+from dam_sync.store.meta import IMPORTED
 from dam_sync.store.store import SqlStore
 
 LOOKED = "marks"  # meta key: the target was searched for our markers before this state wrote anything
-IMPORTED = "imported"  # meta key: the state was restored from an export, which may be older than the last write
 LOST_HINT = (
     "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
     "`adopt JOB`; if another job created them, continue with --accept-changes"
@@ -51,7 +51,7 @@ async def _unlinked_marks(context: RunContext) -> int:
 def refuse_marks(context: RunContext, marked: int) -> None:
     """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
-        context.accept(refuse([lost_state(marked)], context.control))
+        context.accept(refuse([lost_state(marked)], context.options))
 
 
 def lost_state(marked: int) -> GuardFinding:

@@ -77,7 +77,7 @@ async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The source returns nothing, or far less than what is linked and not known to be gone. Without a count,
     some linked assets are requested."""
     store, total = context.store, context.source_account.total
-    if context.control.only:
+    if context.options.only:
         return
     if total is None:
         if await _mostly_gone(context.source, [link.source for link in await store.sample_links(SAMPLE)]):
@@ -131,7 +131,7 @@ async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
     known = await context.store.link_count()
     loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.store))
     if loss.massive:
-        context.accept(refuse([loss.finding()], context.control))
+        context.accept(refuse([loss.finding()], context.options))
 
 
 async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
@@ -160,7 +160,7 @@ async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> No
     if found is None:
         return
     try:
-        context.accept(refuse([found], context.control))
+        context.accept(refuse([found], context.options))
     except SafetyStop:
         await context.store.forget_shards(context.run.id)
         raise

@@ -35,7 +35,7 @@ class ParkingMonitor:
         self.cause = self.cause or outcome.cause
         self.over = outcome.action != "parked" or outcome.cause != self.cause
         self.parked += 1
-        if self.over or self.parked < FIRST or self.context.control.continue_parked:
+        if self.over or self.parked < FIRST or self.context.options.continue_parked:
             return
         if not any(each.seq < work.seq for each in in_hand):
             self.tripped = outcome.cause

@@ -24,11 +24,11 @@ VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as 
 async def refuse_before_run(context: RunContext) -> None:
     """Raises SafetyStop if continuing may be a mistake; otherwise stores what the operator accepted."""
     facts = await _facts(context)
-    context.accept(refuse([finding async for finding in _findings(context)], context.control))
+    context.accept(refuse([finding async for finding in _findings(context)], context.options))
     facts[ORIGIN] = await use_origin(context)
     known = {key: await context.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
-    if context.control.only:  # only some assets were written with it
+    if context.options.only:  # only some assets were written with it
         fresh = {key: value for key, value in fresh.items() if known[key] is None}
     async with asyncio.TaskGroup() as group:  # one commit
         for key, value in fresh.items():
@@ -39,7 +39,7 @@ async def refuse_before_verify(context: RunContext) -> None:
     """Like `refuse_before_run` for a verification, which stores nothing."""
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
-    context.accept(refuse(found, context.control))
+    context.accept(refuse(found, context.options))
     await use_origin(context)
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.config.job import JobConfig
 from dam_sync.emulators import profile_of
+from dam_sync.model.run_options import RunOptions
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from dam_sync.store import store

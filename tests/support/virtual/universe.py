@@ -15,7 +15,6 @@ from sqlalchemy import Engine, create_engine
 
 from dam_sync.api import bootstrap, job_file
 from dam_sync.api.jobs import run_job
-from dam_sync.api.run_options import RunOptions
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import catalogue_of
@@ -24,6 +23,7 @@ from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.http import dispatch
 from dam_sync.model.limits import Limits
+from dam_sync.model.run_options import RunOptions
 from dam_sync.store import runs, sqlite, store
 from dam_sync.store.runs import process_lives
 from tests.support.parts import limited

@@ -1,0 +1,78 @@
+"""Runs one call: its signals, its first error, its progress."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from dam_sync.model.errors import StopRequested, Transient, first_cause
+from dam_sync.model.run_options import COMPARING, MATCHING, MOVING, PLANNING, RunOptions
+from dam_sync.report.terminal import duration
+
+WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the terminal was closed"}
+INTERRUPTED = "stopped by {}; writes in progress were finished"
+
+
+def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> int:
+    """Run a command's coroutine and return its exit code. Ctrl-C and termination signals stop it cleanly, a second one
+    at once. A hangup that is ignored (`nohup`) stays ignored."""
+    received: list[str] = []
+
+    async def main() -> int:
+        task = asyncio.current_task()
+
+        def on_signal(name: str) -> None:
+            if received and task is not None:
+                task.cancel()
+            received.append(SIGNALS[name])
+            options.stop_token.stop(INTERRUPTED.format(SIGNALS[name]), hurry=True)
+
+        for name in SIGNALS:
+            number = signal.Signals[name]
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, on_signal, name)
+        try:
+            return await act(options)
+        except asyncio.CancelledError:
+            raise Transient(f"aborted by {received[-1] if received else ''}") from None
+        except (StopRequested, BaseExceptionGroup) as error:
+            raise cause_of(error) from error
+
+    return asyncio.run(main())
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """The error that ended a call; after a signal, the call can be made again."""
+    cause = first_cause(error)
+    if isinstance(cause, StopRequested) and cause.message in map(INTERRUPTED.format, SIGNALS.values()):
+        return Transient(cause.message)
+    return cause
+
+
+def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
+    """The counters for the progress line of a call that starts now."""
+    began = options.clock.monotonic()
+
+    def snapshot() -> Mapping[str, Any]:
+        progress = options.progress
+        elapsed = max(0.001, options.clock.monotonic() - began)
+        source, target = progress.source_calls(), progress.target_calls()
+        still = (progress.expected or 0) - progress.done
+        left = duration(elapsed / progress.done * still) if progress.done > 20 and still > 0 else ""
+        return {
+            "phase": progress.phase,
+            "expected": progress.expected,
+            "done": progress.done,
+            "moves": progress.phase in WITH_ASSETS,
+            "bytes": progress.bytes,
+            "source_calls": source,
+            "target_calls": target,
+            "rate": (source + target) / elapsed,
+            "parked": progress.parked,
+            "left": left,
+        }
+
+    return snapshot

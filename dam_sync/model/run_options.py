@@ -1,0 +1,114 @@
+"""The options of one call, how to stop it, and its progress."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.ports import Transport
+from dam_sync.model.service import Connector
+
+MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
+"""Phases in which assets are counted, as shown in a terminal."""
+DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
+PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(slots=True)
+class StopToken:
+    """Asks a call to stop: nothing new is started, writes in progress are finished. `reason` is empty until then; with
+    `hurry`, assets that were only read ahead are released."""
+
+    reason: str = ""
+    hurry: bool = False
+
+    def stop(self, reason: str, *, hurry: bool = False) -> None:
+        """Safe to repeat; the first reason is kept."""
+        self.reason = self.reason or reason
+        self.hurry = self.hurry or hurry
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counters to show during a call; no decision depends on them."""
+
+    phase: str = "starting"
+    expected: int | None = None
+    listed: int = 0
+    unchanged: int = 0
+    created: int = 0
+    updated: int = 0
+    parked: int = 0
+    skipped: int = 0
+    bytes: int = 0
+    source_calls: Callable[[], int] = lambda: 0
+    target_calls: Callable[[], int] = lambda: 0
+
+    def begin(self, phase: str) -> None:
+        """Start counting from zero."""
+        self.phase, self.expected = phase, None
+        self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = self.bytes = 0
+
+    @property
+    def done(self) -> int:
+        """Assets completed in this run."""
+        return self.unchanged + self.created + self.updated + self.parked + self.skipped
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of one call. only: just these source ids; limit: assets to take at most; max_calls: to each service;
+    repair: also restore what was changed at the target; output, html: files to write.
+
+    clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
+    the caller closes) and the installed services.
+    """
+
+    full: bool = False
+    repair: bool = False
+    only: frozenset[str] = frozenset()
+    accept_changes: bool = False
+    continue_parked: bool = False
+    limit: int | None = None
+    max_calls: int | None = None
+    max_duration: str | None = None
+    output: Path | None = None
+    html: Path | None = None
+    stop_token: StopToken = field(default_factory=StopToken)
+    progress: Progress = field(default_factory=Progress)
+    clock: Clock = SYSTEM_CLOCK
+    transport: Transport | None = None
+    connectors: Mapping[str, Connector] | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for an invalid duration before anything is opened."""
+        if self.max_duration is not None:
+            seconds_of(self.max_duration)
+
+    def stop(self, reason: str = "stopped by the caller") -> None:
+        """Start nothing new and finish writes in progress; the call then raises StopRequested with this reason. Safe
+        to repeat."""
+        self.stop_token.stop(reason, hurry=True)
+
+
+def seconds_of(text: str, option: str = "--max-duration") -> float:
+    """`90s`, `30m`, `8h` in seconds. Raises ConfigError."""
+    match = DURATION.match(text.strip())
+    if match is None or not float(match[1]):
+        raise ConfigError(f"{option} expects a duration, not {text!r}", hint="write 90s, 30m, 8h or 2d")
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def fraction_of(sample: str) -> float:
+    """`2%` as 0.02. Raises ConfigError."""
+    match = PERCENTAGE.match(sample.strip())
+    part = float(match[1]) / 100 if match else 0.0
+    if not 0 < part <= 1:
+        hint = "write 2% for two of a hundred assets, at most 100%"
+        raise ConfigError(f"--sample expects a percentage with its sign, not {sample!r}", hint=hint)
+    return part
