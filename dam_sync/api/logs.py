@@ -1,9 +1,14 @@
-"""Logs: events with fields on stderr, redacted."""
+"""Logs: events with fields on stderr or in a file, redacted."""
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 import structlog
 
@@ -12,9 +17,26 @@ from dam_sync.model.errors import ConfigError, DamSyncError, InternalError
 
 _log = structlog.get_logger()
 LEVELS = {0: 40, 1: 20}  # errors; with -v also events; with -vv every call
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def set_up_logs(verbose: int, log_format: str) -> None:
+@contextmanager
+def logging_to(path: Path | None, verbose: int, log_format: str) -> Iterator[None]:
+    """Log to this file, or to stderr. Raises ConfigError for an unknown format or a file that cannot be written."""
+    if path is None:
+        set_up_logs(verbose, log_format)
+        yield
+        return
+    with _opened(path) as file:
+        set_up_logs(verbose, log_format, file)
+        try:
+            yield
+        finally:
+            structlog.reset_defaults()
+
+
+def set_up_logs(verbose: int, log_format: str, file: TextIO | None = None) -> None:
     """Configure structlog for this process. Raises ConfigError for an unknown format."""
     if log_format not in ("console", "json"):
         raise ConfigError(f"--log-format expects console or json, not {log_format}")
@@ -30,8 +52,25 @@ def set_up_logs(verbose: int, log_format: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS.get(verbose, 10)),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file or sys.stderr),
     )
+
+
+def _opened(path: Path) -> TextIO:
+    """The file to append to, which only its owner may read."""
+    try:
+        descriptor = os.open(path, APPEND | NO_LINK, 0o600)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ConfigError(f"--log-file {path} is not a file", hint="give the path of a file")
+            os.fchmod(descriptor, 0o600)
+            return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace", buffering=1)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    except OSError as error:
+        hint = "give the path of a file, not of a symbolic link, in a folder where files can be written"
+        raise ConfigError(f"--log-file {path} cannot be written: {error.strerror}", hint=hint) from error
 
 
 def reported(error: Exception) -> DamSyncError:

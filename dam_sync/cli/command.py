@@ -2,64 +2,70 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_type_hints
 
 import typer
 
-from dam_sync.cli.options import AsJson, LogFormat, NoProgress, Verbose, Yes
+from dam_sync.cli.options import COMMON, SharedOption
 from dam_sync.model.errors import DamSyncError
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
-COMMON: tuple[tuple[str, Any, Any], ...] = (
-    ("as_json", AsJson, False),
-    ("no_progress", NoProgress, False),
-    ("verbose", Verbose, 0),
-    ("log_format", LogFormat, "console"),
-    ("yes", Yes, False),  # accepted by every command; none of them asks today
-)
+Function: TypeAlias = Callable[..., None]
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that every command takes, and pass an `Output` made from them as the first argument.
+def command(*shared: SharedOption) -> Callable[[Function], Function]:
+    """Add `shared`, which become `RunOptions`, and the options that every command takes; pass an `Output` made from them
+    as the first argument.
 
     `cli(arguments, obj={"clock": ...})` passes further `RunOptions` to the command.
     """
-    hints = get_type_hints(function, include_extras=True)
-    own = list(signature(function).parameters.values())[1:]
-    parameters = [
-        *(each.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[each.name]) for each in own),
-        Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context),
-        *(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, kind, default in COMMON),
-    ]
 
-    @wraps(function)
-    def wrapped(*, context: typer.Context, **given: Any) -> None:
-        as_json, no_progress, verbose, log_format, _ = (given.pop(name) for name, _, _ in COMMON)
-        output = Output(as_json, no_progress, verbose, context.obj)
-        with exit_on_error(output):
-            _set_up_logs(verbose, log_format)
-        function(output, **given)
+    def decorate(function: Function) -> Function:
+        hints = get_type_hints(function, include_extras=True)
+        own = list(signature(function).parameters.values())[1:]
+        parameters = [
+            *(each.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[each.name]) for each in own),
+            Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context),
+            *(
+                Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.annotation)
+                for each in (*shared, *COMMON)
+            ),
+        ]
 
-    wrapped.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-    return wrapped
+        @wraps(function)
+        def wrapped(*, context: typer.Context, **given: Any) -> None:
+            run_options = {each.name: given.pop(each.name) for each in shared}
+            common = {each.name: given.pop(each.name) for each in COMMON}
+            output = _output(common, {**_given(run_options), **(context.obj or {})})
+            with exit_on_error(output):
+                from dam_sync.api.logs import logging_to  # loads structlog
+
+                context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
+            function(output, **given)
+
+        wrapped.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+        return wrapped
+
+    return decorate
 
 
-def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]], /, **options: Any) -> NoReturn:
-    """Run a command's coroutine with these options and exit with its code; every error is printed as two lines and sets
-    the exit code."""
+def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> NoReturn:
+    """Run a command's coroutine and exit with its code; every error is printed as two lines and sets the exit
+    code."""
     from dam_sync.api.running import run_async, snapshots  # loads asyncio
     from dam_sync.model.run_options import RunOptions
 
     with exit_on_error(output):
-        run_options = RunOptions(**options, **output.run_options)
+        run_options = RunOptions(**output.run_options)
     try:
         line = output.show_progress(snapshots(run_options))
         line.start()
@@ -76,6 +82,13 @@ def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]
     raise typer.Exit(code)
 
 
+def confirm(output: Output, question: str) -> None:
+    """Ask before something is removed, and exit with 1 unless the answer is yes. Without a terminal nobody is asked."""
+    if output.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    typer.confirm(question, abort=True, err=True)
+
+
 @contextmanager
 def exit_on_error(output: Output) -> Iterator[None]:
     """Print an expected error and exit with its code."""
@@ -86,7 +99,14 @@ def exit_on_error(output: Output) -> Iterator[None]:
         raise typer.Exit(error.exit_code) from None
 
 
-def _set_up_logs(verbose: int, log_format: str) -> None:
-    from dam_sync.api.logs import set_up_logs  # loads structlog
+def _output(common: dict[str, Any], run_options: dict[str, Any]) -> Output:
+    return Output(common["as_json"], common["no_progress"], common["verbose"], run_options, yes=common["yes"])
 
-    set_up_logs(verbose, log_format)
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given, as `RunOptions` takes them."""
+    return {
+        name: frozenset(value) if isinstance(value, list) else value
+        for name, value in options.items()
+        if value is not None
+    }

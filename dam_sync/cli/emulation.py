@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
 
-@command
+@command()
 def demo(
     output: Output,
     assets: Annotated[int, typer.Option(min=1, help="Assets in the generated library.")] = 300,
@@ -48,7 +48,7 @@ def demo(
     execute(output, act)
 
 
-@command
+@command()
 def emulate(
     output: Output,
     kind: Annotated[str, typer.Argument(help="Which service.")] = "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import Accept, Continue, Full, Html, JobFile, Only, Repair
+from dam_sync.cli.options import ACCEPT, BOUNDS, HTML, PLAN, RUN, JobFile
 from dam_sync.report.next_step import after_check, after_report
 from dam_sync.report.output import Output
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
 
-@command
+@command()
 def check(output: Output, job: JobFile) -> None:
     """Check credentials, rights, releases, clocks and disk, and compile the mapping against both schemas."""
     from dam_sync.api.job import Job
@@ -36,18 +36,11 @@ def check(output: Output, job: JobFile) -> None:
     execute(output, act)
 
 
-@command
+@command(*PLAN)
 def plan(
     output: Output,
     job: JobFile,
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write every operation to this JSON file.")] = None,
-    html: Html = None,
     detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 10 if there are changes.")] = False,
-    full: Full = False,
-    repair: Repair = False,
-    only: Only = None,
-    accept_changes: Accept = False,
-    continue_parked: Continue = False,
 ) -> None:
     """Dry run: show what would happen to each asset, what would be lost and why, API calls and duration."""
     from dam_sync.api.job import Job
@@ -58,35 +51,11 @@ def plan(
         output.next(*after_report(report.as_json(), str(job)))
         return 10 if detailed and report.operations else 0
 
-    execute(
-        output,
-        act,
-        full=full,
-        repair=repair,
-        only=frozenset(only or ()),
-        output=out,
-        html=html,
-        accept_changes=accept_changes,
-        continue_parked=continue_parked,
-    )
+    execute(output, act)
 
 
-@command
-def run(
-    output: Output,
-    job: JobFile,
-    full: Full = False,
-    repair: Repair = False,
-    only: Only = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Move at most N assets.")] = None,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=1, help="Maximum number of API calls to each service.")
-    ] = None,
-    max_duration: Annotated[str | None, typer.Option("--max-duration", help="Stop after 90s, 30m, 8h …")] = None,
-    html: Html = None,
-    accept_changes: Accept = False,
-    continue_parked: Continue = False,
-) -> None:
+@command(*BOUNDS, *RUN)
+def run(output: Output, job: JobFile) -> None:
     """Migrate the library, or bring the target up to date. Resumes where it was interrupted."""
     from dam_sync.api.job import Job
     from dam_sync.api.jobs import unfinished, write_html
@@ -101,22 +70,10 @@ def run(
         output.next(*after_report(report.as_json(), str(job)))
         return code
 
-    execute(
-        output,
-        act,
-        full=full,
-        repair=repair,
-        only=frozenset(only or ()),
-        accept_changes=accept_changes,
-        continue_parked=continue_parked,
-        limit=limit,
-        max_calls=max_calls,
-        max_duration=max_duration,
-        html=html,
-    )
+    execute(output, act)
 
 
-@command
+@command(HTML, ACCEPT)
 def verify(
     output: Output,
     job: JobFile,
@@ -126,8 +83,6 @@ def verify(
     sample: Annotated[
         str, typer.Option("--sample", help="Compare only this share of the assets, for example 2%.")
     ] = "100%",
-    html: Html = None,
-    accept_changes: Accept = False,
 ) -> None:
     """Read both services back and compare them."""
     from dam_sync.api.job import Job
@@ -138,10 +93,10 @@ def verify(
         output.next(*after_report(report.as_json(), str(job)))
         return 3 if not report.clean else 5 if report.early else 0
 
-    execute(output, act, html=html, accept_changes=accept_changes)
+    execute(output, act)
 
 
-@command
+@command(ACCEPT)
 def adopt(
     output: Output,
     job: JobFile,
@@ -152,7 +107,6 @@ def adopt(
     decisions: Annotated[
         Path | None, typer.Option("--decisions", help="The file written by --csv, with decisions filled in.")
     ] = None,
-    accept_changes: Accept = False,
 ) -> None:
     """Link assets that are already at the target: by marker, by a field of ids, or by file name, size and digest."""
     from dam_sync.api.adopt import Adoption
@@ -166,4 +120,4 @@ def adopt(
         output.next(*after_report(report.as_json(), str(job)))
         return 4 if report.counts.get("ambiguous") else 0
 
-    execute(output, act, accept_changes=accept_changes)
+    execute(output, act)

@@ -1,25 +1,62 @@
-"""Arguments and options that several commands take."""
+"""Arguments and options that several commands take, each defined once."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print results as JSON.")]
-Verbose = Annotated[int, typer.Option("-v", "--verbose", count=True, help="Log more; twice logs every call.")]
-LogFormat = Annotated[str, typer.Option("--log-format", help="Format of log lines: console or json.")]
-NoProgress = Annotated[bool, typer.Option("--no-progress", help="Show no progress.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Accept = Annotated[bool, typer.Option("--accept-changes", help="Continue after a safety stop.")]
-Continue = Annotated[
-    bool, typer.Option("--continue-parked", help="Continue even if the first 25 assets are parked for the same cause.")
-]
-Full = Annotated[bool, typer.Option("--full", help="Read and map every asset again.")]
-Repair = Annotated[
-    bool, typer.Option("--repair", help="Also read every asset at the target, and restore what was changed there.")
-]
-Html = Annotated[Path | None, typer.Option("--html", help="Write the report to this HTML file.")]
-Only = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset; may be repeated.")]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOption:
+    """An option of several commands. name: its keyword, which for those of a run is a field of `RunOptions`."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+
+def _of(name: str, kind: Any, default: Any, *flags: str, **texts: Any) -> SharedOption:
+    return SharedOption(name, Annotated[kind, typer.Option(*flags, **texts)], default)
+
+
+COMMON = (
+    _of("as_json", bool, False, "--json", help="Print results as JSON."),
+    _of("no_progress", bool, False, "--no-progress", help="Show no progress."),
+    _of("verbose", int, 0, "-v", "--verbose", count=True, help="Log more; twice logs every call."),
+    _of("log_format", str, "console", "--log-format", help="Format of log lines: console or json."),
+    _of("log_file", Path | None, None, "--log-file", help="Append the log to this file instead of stderr."),
+    _of("yes", bool, False, "--yes", help="Do not ask for confirmation. Only a terminal is asked."),
+)
+ACCEPT = _of("accept_changes", bool, False, "--accept-changes", help="Continue after a safety stop.")
+HTML = _of("html", Path | None, None, "--html", help="Write the report to this HTML file.")
+RUN = (
+    _of("full", bool, False, "--full", help="Read and map every asset again."),
+    _of(
+        "repair",
+        bool,
+        False,
+        "--repair",
+        help="Also read every asset at the target, and restore what was changed there.",
+    ),
+    _of("only", list[str] | None, None, "--only", metavar="ID", help="Only this asset; may be repeated."),
+    HTML,
+    ACCEPT,
+    _of(
+        "continue_parked",
+        bool,
+        False,
+        "--continue-parked",
+        help="Continue even if the first 25 assets are parked for the same cause.",
+    ),
+)
+PLAN = (_of("output", Path | None, None, "-o", "--output", help="Write every operation to this JSON file."), *RUN)
+BOUNDS = (
+    _of("limit", int | None, None, "--limit", min=1, help="Move at most N assets."),
+    _of("max_calls", int | None, None, "--max-calls", min=1, help="Maximum number of API calls to each service."),
+    _of("max_duration", str | None, None, "--max-duration", help="Stop after 90s, 30m, 8h …"),
+)

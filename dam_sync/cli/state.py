@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dam_sync.cli.command import command, execute
+from dam_sync.cli.command import command, confirm, execute
 from dam_sync.cli.options import JobFile
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.safe_text import csv_cell
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN_PARKED = 30
 
 
-@command
+@command()
 def status(output: Output, job: JobFile) -> None:
     """Show where the job stands."""
     from dam_sync.api.state_commands import job_status
@@ -46,7 +46,7 @@ def status(output: Output, job: JobFile) -> None:
     execute(output, act)
 
 
-@command
+@command()
 def errors(
     output: Output,
     job: JobFile,
@@ -87,7 +87,7 @@ def errors(
     execute(output, act)
 
 
-@command
+@command()
 def state(
     output: Output,
     job: JobFile,
@@ -110,6 +110,8 @@ def state(
         known = "`show`, `gc`, `export FILE` or `import FILE`"
         output.error(ConfigError(f"`{what}` is not an action of `state`; use {known}", hint="see `state --help`"))
         raise typer.Exit(2)
+    if what == "gc":
+        confirm(output, f"Remove the ledger rows of {job} that are older than {older_than}?")
 
     async def act(options: RunOptions) -> int:
         if file is not None:

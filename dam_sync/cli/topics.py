@@ -11,7 +11,7 @@ from dam_sync.help import text_of, topics
 from dam_sync.report.output import Output
 
 
-@command
+@command()
 def help_(
     output: Output, topic: Annotated[str, typer.Argument(help="The topic; leave it out to list the topics.")] = ""
 ) -> None:

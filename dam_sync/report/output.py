@@ -39,8 +39,8 @@ def let_go_of_stdout() -> None:
 
 
 class Output:
-    """Results and messages of one command, and the `RunOptions` that its caller set. The progress line is hidden
-    whenever something is printed."""
+    """Results and messages of one command, and the `RunOptions` that were given. yes: what a command asks is confirmed.
+    The progress line is hidden whenever something is printed."""
 
     def __init__(
         self,
@@ -48,11 +48,14 @@ class Output:
         no_progress: bool = False,
         verbose: int = 0,
         run_options: Mapping[str, Any] | None = None,
+        *,
+        yes: bool = False,
     ) -> None:
         self.as_json = as_json
         self.verbose = verbose
         self.run_options = run_options or {}
         self.progress = not no_progress
+        self.yes = yes
         self.out = Piped()
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self.line = ProgressLine(dict, enabled=False)
