@@ -12,17 +12,17 @@ from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Service
 
-ANSWERING = 0.2  # seconds that a call is expected to take if none was measured
+CALL_SECONDS = 0.2  # seconds that a call is expected to take if none was measured
 HOPS = 2  # responses of storage before a file arrives: most links redirect
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """One service as far as time goes. answering: mean seconds of a call; workers: assets at once; readies: see
+    """One service as far as time goes. call_seconds: mean seconds of a call; workers: assets at once; readies: see
     `Limits`, in seconds."""
 
     pace: Pace
-    answering: float
+    call_seconds: float
     workers: int
     processing_time: float = 0.0
 
@@ -30,13 +30,15 @@ class Speed:
     def of(cls, service: Service) -> Speed:
         """The speed measured by the plan."""
         tempo = service.measured_pace
-        answering = ANSWERING if tempo.answering is None else tempo.answering
-        return cls(tempo.pace, answering, service.limits.pace.at_once, service.limits.processing_time.total_seconds())
+        call_seconds = CALL_SECONDS if tempo.call_seconds is None else tempo.call_seconds
+        return cls(
+            tempo.pace, call_seconds, service.limits.pace.at_once, service.limits.processing_time.total_seconds()
+        )
 
     @property
     def each(self) -> float:
         """Seconds per call when calls are made one after another."""
-        return max(self.answering, self.at_rate(1))
+        return max(self.call_seconds, self.at_rate(1))
 
     def at_rate(self, calls: int) -> float:
         """Seconds needed at the service's rate limit; 0 without a limit."""
@@ -44,7 +46,7 @@ class Speed:
 
     def at_once(self, calls: int, together: int) -> float:
         """Seconds for calls of which `workers` are under way at once."""
-        return calls * self.answering / max(1, min(together, self.pace.at_once))
+        return calls * self.call_seconds / max(1, min(together, self.pace.at_once))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,8 @@ def estimate_notes(job: JobConfig, target: Service, files: DryFiles) -> list[str
             f"the estimate of time leaves out the transfer of {megabytes(files.size)}, because no speed is known: set "
             "`limits: {bandwidth: 50MB/s}` to include it"
         )
-    if target.measured_pace.answering is None:
-        notes.append(f"no call to the target was measured: the estimate takes {ANSWERING} s for each")
+    if target.measured_pace.call_seconds is None:
+        notes.append(f"no call to the target was measured: the estimate takes {CALL_SECONDS} s for each")
     if files.largest > room:
         notes.append(
             f"the largest file has {megabytes(files.largest)} and the disk of the state has {megabytes(room)} free: a "
@@ -126,7 +128,7 @@ def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwi
     rounds = -(-planned.assets // workers)
     uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some workers are idle
     waiting = -(-planned.made // workers) * target.processing_time
-    fetching = (planned.open_calls + planned.files * HOPS) * source.answering / workers
+    fetching = (planned.open_calls + planned.files * HOPS) * source.call_seconds / workers
     writing = max(
         target.at_rate(planned.moving + planned.making),
         (target.at_once(planned.moving, workers) + fetching) * uneven + waiting,

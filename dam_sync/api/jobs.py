@@ -16,7 +16,7 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.job_file import job_of
-from dam_sync.api.run_record import books_of, keep_spent, operations_digest
+from dam_sync.api.run_record import LedgerSummary, books_of, keep_spent
 from dam_sync.api.state_commands import causes_of
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
@@ -24,7 +24,6 @@ from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
 from dam_sync.engine.probation import until_text, watch_probation
-from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.retrying import unseen_changes
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
@@ -88,7 +87,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(sentences.about_orphans(context.orphans_aborted))
         report.notes.extend(sentences.about_partial_creates(context.partial_creates_trashed))
         spent = await keep_spent(context, began)
-        await close_run(context, books_of(report, context, spent, await _ledger_end(store)))
+        await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
 
 
@@ -164,7 +163,7 @@ class Done:
     @classmethod
     async def of(cls, context: RunContext) -> Done:
         """Everything done so far by an interrupted run: a plan covers the rest."""
-        ledger, counts = await _ledger_end(context.store), await context.store.tally(context.run.id)
+        ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
         settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
         return cls(ledger, settled, await _losses(context))
 
@@ -181,9 +180,8 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.resumed = context.run.resumed
     report.counts = done.rest(await context.store.tally(context.run.id))
     report.notes.extend(sentences.about_resumed(context.run.number, sum(done.counts.values())))
-    names, report.repaired = await _ledger_counts(context.store, context.run, done.ledger)
-    report.operations = count_operations(names)
-    report.digest = await operations_digest(context.store, context.run.id, done.ledger)
+    written = await LedgerSummary.of(context.store, context.run.id, done.ledger)
+    report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
     report.losses = [
         {"path": path, "rule": rule, "assets": number}
         for (path, rule), number in (await _losses(context) - done.losses).most_common()
@@ -264,25 +262,10 @@ async def copy_state(job: JobConfig, clock: Clock, path: Path) -> None:
             await store.copy_to(path)
 
 
-async def _ledger_end(store: SqlStore) -> int:
-    return await store.ledger_count()
-
-
 async def _ledger_start(store: SqlStore, run: Run) -> int:
     """The last ledger row before the run began, even if another process began it."""
     runs = [row.outcome for row in await store.runs(at_most=50) if row.id < run.id and isinstance(row.outcome, dict)]
     return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
-
-
-async def _ledger_counts(store: SqlStore, run: Run, after: int) -> tuple[Counter[str], dict[str, int]]:
-    """Writes of a run by kind, and assets by repaired part."""
-    names, repaired = Counter[str](), Counter[str]()
-    while rows := await store.ledger(after, PAGE):
-        after = rows[-1].seq
-        ours = [row for row in rows if row.run == run.id]
-        names.update(row.operation for row in ours)
-        repaired.update(path for row in ours for path in repaired_of(row.operation, row.detail))
-    return names, dict(sorted(repaired.items()))
 
 
 def _estimated_seconds(report: Report, opened: ConnectedJob, files: DryFiles, span: tuple[float, float]) -> float:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dam_sync import __version__
 from dam_sync.engine.guards.drift import schema_facts
+from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.values import Json
-from dam_sync.report.report import Report
+from dam_sync.report.report import Report, count_operations
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
@@ -61,15 +63,30 @@ def books_of(report: Report, context: RunContext, spent: Mapping[str, Json], led
     }
 
 
-async def operations_digest(store: SqlStore, run: int, after: int) -> str:
-    """An order-independent digest of the operations after a ledger row; empty if there are none."""
-    total = 0
-    while rows := await store.ledger(after, PAGE):
-        after = rows[-1].seq
-        for row in rows:
-            if row.run == run and not is_inner(row.operation):
-                total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
-    return f"{total % WHOLE:032x}" if total else ""
+@dataclass(frozen=True, slots=True)
+class LedgerSummary:
+    """What a run wrote. repaired: assets by the part that was repaired; digest: of the operations in any order, empty
+    without any."""
+
+    operations: dict[str, int]
+    repaired: dict[str, int]
+    digest: str
+
+    @classmethod
+    async def of(cls, store: SqlStore, run: int, after: int) -> LedgerSummary:
+        """The rows of a run behind this one, read once."""
+        names, repaired, total = Counter[str](), Counter[str](), 0
+        while rows := await store.ledger(after, PAGE):
+            after = rows[-1].seq
+            for row in rows:
+                if row.run != run:
+                    continue
+                names[row.operation] += 1
+                repaired.update(repaired_of(row.operation, row.detail))
+                if not is_inner(row.operation):
+                    total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
+        digest = f"{total % WHOLE:032x}" if total else ""
+        return cls(count_operations(names), dict(sorted(repaired.items())), digest)
 
 
 def _said(row: LedgerRow) -> str:

@@ -22,8 +22,8 @@ Function: TypeAlias = Callable[..., None]
 
 
 def command(*shared: SharedOption) -> Callable[[Function], Function]:
-    """Add `shared`, which become `RunOptions`, and the options that every command takes; pass an `Output` made from them
-    as the first argument.
+    """Add `shared`, which become `RunOptions`, and the options that every command takes; pass an `Output` made from
+    them as the first argument.
 
     `cli(arguments, obj={"clock": ...})` passes further `RunOptions` to the command.
     """

@@ -129,7 +129,7 @@ class RequestDispatcher:
             self.storage_calls += 1
         response = await open_response(self._transport, outgoing)
         if permit is not None:
-            permit.answered = self._clock.monotonic()
+            permit.responded = self._clock.monotonic()
         return response
 
     async def _admit(self, operation: str) -> Permit:

@@ -67,7 +67,7 @@ class RawResponse:
                 await self._take(taken)
         except FAILURES as problem:
             if self.is_success or not isinstance(problem, Undecodable):
-                raise failure(problem, self._host, answering=True) from None
+                raise failure(problem, self._host, responding=True) from None
         finally:
             await self.aclose()
         self.body = taken[0] if len(taken) == 1 else b"".join(taken)
@@ -98,7 +98,7 @@ class RawResponse:
             while (block := await rate.timed(anext(source, None))) is not None:
                 yield block
         except FAILURES as problem:
-            raise failure(problem, self._host, answering=True) from None
+            raise failure(problem, self._host, responding=True) from None
 
     def _source(self) -> AsyncIterator[bytes]:
         if not self._codings:

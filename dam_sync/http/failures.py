@@ -31,11 +31,11 @@ class NotSent(Transient):
     """The service certainly never received the request."""
 
 
-def failure(problem: BaseException, host: str, *, answering: bool = False, proxy: str = "") -> DamSyncError:
+def failure(problem: BaseException, host: str, *, responding: bool = False, proxy: str = "") -> DamSyncError:
     """The error for a failure, from the chain of its causes, because the outer exception types are not reliable. proxy:
     name of the proxy on the way to `host`."""
     causes = list(_causes(problem))
-    if not answering:
+    if not responding:
         if proxy and (refused := _refused(causes, host, proxy)) is not None:
             return refused
         if (unreached := _unreached(causes, f"{host} through the proxy {proxy}" if proxy else host)) is not None:
@@ -45,7 +45,7 @@ def failure(problem: BaseException, host: str, *, answering: bool = False, proxy
     unspoken = isinstance(problem, httpx.LocalProtocolError | httpx.UnsupportedProtocol)
     if unspoken or (isinstance(problem, ValueError) and not isinstance(problem, aiohttp.ClientError)):
         return ContractBroken(f"the request to {host} or its response is not valid HTTP ({type(problem).__name__})")
-    doing = "while responding" if answering else "before responding"
+    doing = "while responding" if responding else "before responding"
     return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
 
 

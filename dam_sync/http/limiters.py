@@ -32,13 +32,13 @@ class Permit:
     """Permission for one request: when it was granted, and when its response began."""
 
     released: float
-    answered: float | None = None
+    responded: float | None = None
 
     @property
     def counted(self) -> float:
         """The latest time at which the service has counted it."""
         late = self.released + LATE
-        return late if self.answered is None else min(late, self.answered)
+        return late if self.responded is None else min(late, self.responded)
 
 
 class AdaptiveRateLimiter:
@@ -74,7 +74,7 @@ class AdaptiveRateLimiter:
         return self._rate
 
     async def take(self) -> Permit:
-        """Wait for permission to send, first come, first served; set `answered` when the response begins."""
+        """Wait for permission to send, first come, first served; set `responded` when the response begins."""
         if self._rate is None and not self._head.locked():
             return self._passed(self._clock.monotonic())
         async with self._head:  # the first waits for the clock, the others for the first

@@ -24,7 +24,7 @@ class MeasuredPace:
     the mean seconds of an API call so far."""
 
     pace: Pace
-    answering: float | None = None
+    call_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

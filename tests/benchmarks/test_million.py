@@ -1,4 +1,4 @@
-"""A million assets at 50 calls a second, in virtual time: minutes of ours, flat memory, as many hours as forecast."""
+"""A million assets at 50 calls a second, in virtual time: minutes of ours, flat memory, as many hours as estimated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KIB = 1024
 
 
 @pytest.mark.bench
-def test_a_run_takes_the_hours_it_was_forecast_and_memory_stays_flat(tmp_path: Path) -> None:
+def test_a_run_takes_the_hours_that_were_estimated_and_memory_stays_flat(tmp_path: Path) -> None:
     """All of the product is at work but the sockets and the flushing of the disk; the target is service E at the wire,
     the source makes its assets up. `DAM_SYNC_ASSETS` sets how many there are."""
     size = int(os.environ.get("DAM_SYNC_ASSETS", ALL if os.environ.get("DAM_SYNC_LONG") == "1" else FEW))
@@ -44,12 +44,12 @@ def moved_once(it: Large, run: Seen) -> None:
 
 def told(size: int, plan: Seen, run: Seen) -> None:
     """Print what was measured."""
-    forecast = plan.report.forecast_seconds or 0.0
+    estimate = plan.report.forecast_seconds or 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
     rows = [
-        ("virtual hours forecast", forecast / HOUR),
+        ("virtual hours estimated", estimate / HOUR),
         ("virtual hours of the run", run.report.seconds / HOUR),
-        ("forecast beside run, %", 100 * (forecast / run.report.seconds - 1)),
+        ("estimate beside run, %", 100 * (estimate / run.report.seconds - 1)),
         ("minutes of the plan", plan.real / 60),
         ("minutes of the run", run.real / 60),
         ("ms of one core for an asset, plan", 1000 * plan.cpu / size),

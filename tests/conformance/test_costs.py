@@ -1,4 +1,4 @@
-"""The contract in numbers and in silence: forecasts, counters, limits, read-only, secrets."""
+"""The contract in numbers and in silence: estimates, counters, limits, read-only, secrets."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tests.support.connected import alike, body, entries
 from tests.support.journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
-forecasts = pytest.mark.needs(Operation.ESTIMATE)
+estimates = pytest.mark.needs(Operation.ESTIMATE)
 creates = pytest.mark.needs(Operation.CREATE)
 
 
-# -- forecasts ---------------------------------------------------------------------------------------------------------
+# -- estimates ---------------------------------------------------------------------------------------------------------
 
 
 async def check(tenant: Tenant, told: Any, call: Callable[[], Awaitable[Any]]) -> None:
@@ -59,7 +59,7 @@ async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> N
     await check(tenant, told, lambda: made(tenant, service, draft, size))
 
 
-@forecasts
+@estimates
 @creates
 @pytest.mark.needs(Operation.ENSURE_TERM)
 @pytest.mark.needs("network")
@@ -71,7 +71,7 @@ async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(serv
     assert service.estimate(draft, 700)
 
 
-@forecasts
+@estimates
 @creates
 @pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
 @pytest.mark.parametrize("full", [True, False], ids=["full", "plain"])
@@ -80,7 +80,7 @@ async def test_a_create_costs_what_was_told(tenant: Tenant, service: Service, fu
     await create(tenant, service, draft, size)
 
 
-@forecasts
+@estimates
 @creates
 @pytest.mark.parametrize("number", [0, 3, 4, 5, 8, len(KEYS)])
 async def test_fields_cost_what_was_told(tenant: Tenant, service: Service, schema: Schema, number: int) -> None:
@@ -88,7 +88,7 @@ async def test_fields_cost_what_was_told(tenant: Tenant, service: Service, schem
     await create(tenant, service, await plain_draft(service, fields=values), 10)
 
 
-@forecasts
+@estimates
 @creates
 @pytest.mark.parametrize("without", ["tags", "rights", "status", "placements"])
 async def test_each_part_costs_what_was_told(tenant: Tenant, service: Service, without: str) -> None:
@@ -99,7 +99,7 @@ async def test_each_part_costs_what_was_told(tenant: Tenant, service: Service, w
     await create(tenant, service, replace(draft, **{without: empty}), 10)
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.UPDATE)
 @pytest.mark.parametrize("number", [1, 3, 5, len(KEYS)])
 @pytest.mark.parametrize("clears", [True, False], ids=["clears", "sets"])
@@ -115,7 +115,7 @@ async def test_an_update_costs_what_was_told(
     await check(tenant, service.estimate(patch), lambda: service.update(identity, patch))
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.UPDATE)
 async def test_a_mixed_update_costs_what_was_told(
     tenant: Tenant, service: Service, schema: Schema, can: frozenset[str]
@@ -135,7 +135,7 @@ async def test_a_mixed_update_costs_what_was_told(
     await check(tenant, service.estimate(patch), lambda: service.update(identity, patch))
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.REPLACE)
 @pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
 async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, size: int) -> None:
@@ -147,7 +147,7 @@ async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, s
         await check(tenant, told, lambda: service.replace(identity, given, MemoryJournal()))
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.ENSURE_TERM)
 async def test_a_term_costs_what_was_told(tenant: Tenant, service: Service, schema: Schema) -> None:
     key = vocabulary_of(service, schema, "subject")
@@ -157,7 +157,7 @@ async def test_a_term_costs_what_was_told(tenant: Tenant, service: Service, sche
         await check(tenant, told, lambda t=given: service.ensure_term(key, t))  # type: ignore[misc]
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.ENSURE_CONTAINER)
 async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     kind = tenant.wired.containers["folder"]
@@ -170,7 +170,7 @@ async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service)
         assert spent == alike(told)
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.PLACE)
 async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     known = await places(tenant, service)
@@ -184,7 +184,7 @@ async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Serv
         await check(tenant, told, lambda p=place: service.place(p, ids, []))  # type: ignore[misc]
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.ATTACH)
 async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
@@ -193,7 +193,7 @@ async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Servic
         await check(tenant, told, lambda: service.attach(identity, given, MemoryJournal()))
 
 
-@forecasts
+@estimates
 @pytest.mark.needs(Operation.RELATE)
 async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     for target in (tenant.of_catalogue(4), tenant.of_catalogue(5)):
@@ -202,9 +202,9 @@ async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) 
         await check(tenant, told, lambda r=relation: service.relate(tenant.of_catalogue(1), r))  # type: ignore[misc]
 
 
-@forecasts
+@estimates
 @pytest.mark.needs("network")
-async def test_a_forecast_sends_nothing(tenant: Tenant, service: Service) -> None:
+async def test_an_estimate_sends_nothing(tenant: Tenant, service: Service) -> None:
     drafts = [await full_draft(tenant, service), await plain_draft(service)]
     with tenant.costs() as spent:
         for draft in drafts:

@@ -46,8 +46,8 @@ def test_the_plan_is_what_the_run_does(tenants: Pair) -> None:
     planned = json.loads(plan_file.read_text())["operations"]
     assert Counter(row["operation"] for row in planned) == Counter(run["operations"])
     for side, tenant in (("source", tenants.source), ("target", tenants.target)):
-        forecast, real = sum(plan[side]["calls"].values()), sum(tenant.calls.values())
-        assert abs(forecast - real) <= max(1, real * 0.01), (plan[side]["calls"], tenant.calls)
+        estimate, real = sum(plan[side]["calls"].values()), sum(tenant.calls.values())
+        assert abs(estimate - real) <= max(1, real * 0.01), (plan[side]["calls"], tenant.calls)
 
 
 def test_status_errors_and_state_tell_about_it(tenants: Pair) -> None:

@@ -23,7 +23,7 @@ from tests.support.tenants import Pair, Tenant
 START = datetime(2020, 1, 1, tzinfo=UTC)
 ASSETS = 1_000
 MOST = 1.10
-EXACT = 0.01  # by how much a forecast may be off, as a part of what was sent
+EXACT = 0.01  # by how much an estimate may be off, as a part of what was sent
 TEXTS = ("title", "note", "place", "credit")  # fields beside the mark, one value each
 TAGS = ("bulk", "north", "south")
 MARK = "srckey"
@@ -73,8 +73,8 @@ class Counted:
         return self._measured("run")
 
     def compare(self, side: str, title: str, planned: Report, least: Calls) -> Calls:
-        """What one side was sent, beside the least and the forecast. Fails where it is above `MOST` times the least,
-        where the forecast is off by more than `EXACT`, or where a call was refused."""
+        """What one side was sent, beside the least and the estimate. Fails where it is above `MOST` times the least,
+        where the estimate is off by more than `EXACT`, or where a call was refused."""
         tenant: Tenant = getattr(self.pair, side)
         sent = Counter(tenant.calls)
         told = sum(planned[side]["calls"].values())

@@ -41,7 +41,7 @@ async def check(tenant: Tenant, service: Service, key: str, *, placed: bool) -> 
 
 
 @pytest.mark.parametrize("placed", [True, False])
-async def test_a_forecast_is_exact_in_the_first_session_and_in_the_next(opened: Open, placed: bool) -> None:
+async def test_an_estimate_is_exact_in_the_first_session_and_in_the_next(opened: Open, placed: bool) -> None:
     tenant = opened(asset(1))
     for session in range(3):
         service = tenant.connect()

@@ -52,7 +52,7 @@ async def test_an_asset_is_created_with_everything(opened: Open) -> None:
         ({"tags": frozenset({"a"})}, 21_000_000),
     ],
 )
-async def test_a_create_costs_what_was_forecast(opened: Open, more: dict[str, Any], size: int) -> None:
+async def test_a_create_costs_what_was_estimated(opened: Open, more: dict[str, Any], size: int) -> None:
     tenant = opened()
     service = tenant.connect()
     await service.schema()

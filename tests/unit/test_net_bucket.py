@@ -117,7 +117,7 @@ def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: f
             turn = await bucket.take()
             arrivals.append(turn.released + chance.uniform(0, min(LATE, answers)))
             await clock.sleep(answers)
-            turn.answered = clock.monotonic()
+            turn.responded = clock.monotonic()
 
     async def run() -> None:
         await asyncio.gather(*(work() for _ in range(int(rate * (answers + 0.1)) + 1)))

@@ -8,8 +8,8 @@ from dam_sync.api.duration import PlannedTime, Speed, estimate_duration
 from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 
-FREE = Speed(Pace(None, at_once=10), answering=0.1, workers=10)
-RATED = Speed(Pace(50.0, at_once=16), answering=0.01, workers=16)
+FREE = Speed(Pace(None, at_once=10), call_seconds=0.1, workers=10)
+RATED = Speed(Pace(50.0, at_once=16), call_seconds=0.01, workers=16)
 NOTHING = PlannedTime(
     began=0.0,
     ended=0.0,

@@ -1,4 +1,4 @@
-"""What a plan forecasts is what the run then takes, in virtual time, whatever sets the pace."""
+"""What a plan estimates is what the run then takes, in virtual time, whatever sets the pace."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot b
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
-def test_a_run_takes_what_its_plan_forecast(tmp_path: Path, kinds: tuple[str, str]) -> None:
+def test_a_run_takes_what_its_plan_estimated(tmp_path: Path, kinds: tuple[str, str]) -> None:
     with Universe() as universe:
         mapping = tmp_path / "mapping.yaml"
         sides = []
