@@ -59,7 +59,7 @@ class CheckResult:
         error here."""
         diagnostics: tuple[Diagnostic, ...] = getattr(error, "diagnostics", ())
         for each in diagnostics:
-            message = f"{each.file}:{each.line}: {each.key}: {each.message}"
+            message = f"{each.where}: {each.message}"
             yield cls(subject, message, each.hint, error.exit_code, file=each.file, line=each.line, column=each.column)
         if not diagnostics:
             code = ConfigError.exit_code if error.exit_code == Rejected.exit_code else error.exit_code

@@ -45,5 +45,4 @@ class Mapping:
             document, crosswalk = compile_reading(reading, source, target)
         except MappingError as error:
             return error.diagnostics
-        failures = run_tests(document, crosswalk)
-        return tuple(Diagnostic(one.file, one.line, one.key, one.message) for one in failures)
+        return tuple(run_tests(document, crosswalk))

@@ -1,4 +1,4 @@
-"""Errors in files that people write: which file and line, which key, what is wrong, and the nearest right key."""
+"""Errors in files that people write: where, which key, what is wrong, and the nearest right key."""
 
 from __future__ import annotations
 

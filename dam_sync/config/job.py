@@ -211,5 +211,4 @@ def _with_places(written: SourceMap, folder: Path) -> Json:
 def _placed(written: SourceMap, place: KeyPath, value: Json, folder: Path) -> Json:
     if not isinstance(value, str) or place[-1] == "flow":
         return value
-    here = written.diagnostic(place, "")
-    return Reference.at(value, f"{here.file}:{here.line}: {here.key}", folder)
+    return Reference.at(value, written.diagnostic(place, "").where, folder)

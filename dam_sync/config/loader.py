@@ -37,7 +37,7 @@ def bounded_file(path: Path, largest: int) -> bytes:
 class Syntax:
     """A parser whose nodes have their position in `lc`, and the error that it raises.
 
-    Such an error may say what is wrong as `problem`, and where as `problem_mark.line`, counted from 0.
+    Such an error may say what is wrong as `problem`, and where as `line` and `column` of `problem_mark`, from 0.
     """
 
     name: str
@@ -79,13 +79,14 @@ class FileFormat:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)
             reported = _VALUES.sub("", problem.split("\n")[0])
-            raise self._error(path, syntax.name, reported, mark.line + 1 if mark else 1) from None
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 0)
+            raise self._error(path, syntax.name, reported, line, column) from None
         if not isinstance(written.data, dict):
             raise self._error(path, "file", f"is not a {self.name}: it has no keys")
         return written
 
-    def _error(self, path: Path, key: str, message: str, line: int = 1) -> ConfigError:
-        return self.error.of([Diagnostic(resolve_beside(path), line, key, message)])
+    def _error(self, path: Path, key: str, message: str, line: int = 1, column: int = 0) -> ConfigError:
+        return self.error.of([Diagnostic(resolve_beside(path), line, key, message, column=column)])
 
 
 def resolve_beside(path: Path) -> str:

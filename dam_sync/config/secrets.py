@@ -27,7 +27,7 @@ class Reference(str):
 
     @classmethod
     def at(cls, text: str, place: str, folder: Path) -> Reference:
-        """Text at the place `file:line: key`; relative paths in it are resolved against `folder`."""
+        """Text at the place `file:line:column: key`; relative paths in it are resolved against `folder`."""
         made = cls(text)
         made.place, made.folder = place, folder
         return made

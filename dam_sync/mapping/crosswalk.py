@@ -12,7 +12,7 @@ from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import container_of, deduplicated, limit_containers
 from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.document import MappingDocument
-from dam_sync.mapping.examples import Failure, given_asset, mismatches
+from dam_sync.mapping.examples import given_asset, mismatches
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.mapping.rules import FieldRule, RuleResult
 from dam_sync.mapping.tables import Lookup
@@ -20,6 +20,7 @@ from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction
+from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.exposure import Decided
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, Schema
@@ -367,23 +368,23 @@ def groups_written(crosswalk: Crosswalk, source: Schema) -> frozenset[str]:
     return frozenset(str(value) for value in (*rule.const, *rule.default, *made))
 
 
-def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Failure]:
+def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Diagnostic]:
     """The examples of the mapping file that fail, with their lines.
 
     Terms of the target are not read: all are assumed to exist.
     """
     terms = {key: TermIndex(open_ended=True) for key in crosswalk.vocabularies}
-    failures: list[Failure] = []
+    failures: list[Diagnostic] = []
     for index, example in enumerate(document.body.tests):
         place = ("tests", index)
         try:
             asset = given_asset(example.given)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            failures.append(Failure.at(document.written, (*place, "given"), f"is not an asset: {error}"))
+            failures.append(document.written.diagnostic((*place, "given"), f"is not an asset: {error}"))
             continue
         drafted = crosswalk.draft(asset, "example", terms)
         found = mismatches(example.expect, drafted.draft, drafted.rejections, crosswalk.target_fields)
-        failures.extend(Failure.at(document.written, (*place, "expect", key), told) for key, told in found)
+        failures.extend(document.written.diagnostic((*place, "expect", key), told) for key, told in found)
     return failures
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import date, datetime
 
-from dam_sync.config.diagnostics import KeyPath as FilePlace
-from dam_sync.config.diagnostics import SourceMap, dotted
 from dam_sync.mapping.results import LanguagePreference, aware
 from dam_sync.mapping.vocabulary import path_of
 from dam_sync.model.asset import Asset, Draft, Loss, Placement
@@ -28,24 +25,6 @@ from dam_sync.model.values import (
 
 PARKED = "parked"
 KNOWN = frozenset(member.name for member in dataclass_fields(Asset))
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An expectation that was not met."""
-
-    file: str
-    line: int
-    key: str
-    message: str
-
-    @classmethod
-    def at(cls, written: SourceMap, place: FilePlace, message: str) -> Failure:
-        """A failure at a place of the file."""
-        return cls(written.file, written.position(place)[0], dotted(place), message)
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key}: {self.message}"
 
 
 def given_asset(given: Mapping[str, Json]) -> Asset:

@@ -19,9 +19,14 @@ class Diagnostic:
     rank: int = 0
     column: int = 0
 
+    @property
+    def where(self) -> str:
+        """`file:line:column: key`, as editors and terminals understand it."""
+        column = f":{self.column}" if self.column else ""
+        return f"{self.file}:{self.line}{column}: {self.key}"
+
     def __str__(self) -> str:
-        hint = f"; {self.hint}" if self.hint else ""
-        return f"{self.file}:{self.line}: {self.key}: {self.message}{hint}"
+        return f"{self.where}: {self.message}{f'; {self.hint}' if self.hint else ''}"
 
 
 def nearest(word: str, known: Iterable[str], meant: str = "did you mean") -> str:

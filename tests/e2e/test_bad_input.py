@@ -52,6 +52,11 @@ def line_of(good: str, bad: str) -> int:
     return next(number for number, (one, two) in enumerate(pairs, 1) if one != two)
 
 
+def password_column(desk: Small) -> int:
+    """Where the key is in line 6 of the job file."""
+    return desk.pair.job.read_text(encoding="utf-8").splitlines()[5].index("password:") + 1
+
+
 # -- credentials -------------------------------------------------------------------------------------------------------
 
 
@@ -171,7 +176,7 @@ def test_a_secret_that_does_not_resolve(desk: Small, reference: str, words: tupl
     (desk.pair.folder / "empty").touch()
     desk.edit(REFERENCE, reference)
     told = desk.ran("run", "--no-progress", code=2).says(*words)
-    assert f"{desk.pair.job}:6: source.auth.password" in told.err
+    assert f"{desk.pair.job}:6:{password_column(desk)}: source.auth.password" in told.err
     assert sum(desk.pair.target.calls.values()) == 0
 
 
@@ -180,7 +185,7 @@ def test_a_literal_secret_in_the_job_file(desk: Small, verb: str) -> None:
     desk.edit(REFERENCE, PASSWORD)
     told = desk.ran(verb, "--no-progress", code=2).says("a literal secret is not allowed in a job file")
     told.says("${env:SOURCE_PASSWORD}", "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}")
-    assert f"{desk.pair.job}:6: source.auth.password" in told.err
+    assert f"{desk.pair.job}:6:{password_column(desk)}: source.auth.password" in told.err
 
 
 def test_a_variable_of_the_shell_in_the_job_file(desk: Small) -> None:

@@ -70,43 +70,43 @@ unmapped: fail
     (tmp_path / "pins.csv").write_text("source,target\n")
     found = told(tmp_path, text)
     expected = [
-        "mapping.yaml:2: select.status[0]: the source has no status publisht; did you mean published?",
-        "mapping.yaml:4: vocabularies.subject.source: the source has no vocabulary keyword; did you mean keywords?",
-        "mapping.yaml:4: vocabularies.subject.target: the target has no vocabulary subjects; did you mean subject?",
-        "mapping.yaml:5: vocabularies.country.unmatched: the target's country accepts no new terms; "
+        "mapping.yaml:2:19: select.status[0]: the source has no status publisht; did you mean published?",
+        "mapping.yaml:4:13: vocabularies.subject.source: the source has no vocabulary keyword; did you mean keywords?",
+        "mapping.yaml:4:30: vocabularies.subject.target: the target has no vocabulary subjects; did you mean subject?",
+        "mapping.yaml:5:49: vocabularies.country.unmatched: the target's country accepts no new terms; "
         "use park, drop or keep",
-        "mapping.yaml:6: profile.cases.PICTURE: the target has no profile image; did you mean images?",
-        "mapping.yaml:6: profile.from: an asset has no path form_typ; did you mean form_type?",
-        "mapping.yaml:8: asset.status: the target cannot store status; remove the line; it becomes a named loss",
-        "mapping.yaml:9: fields: the target requires title in Documents but no line writes it; add a line",
-        "mapping.yaml:11: fields.note.marker: srckey is already the marker",
-        "mapping.yaml:12: fields.titel: the target has no such field; did you mean title?",
-        "mapping.yaml:13: fields.titleFr.from: the source has no field titl; did you mean title?",
-        "mapping.yaml:15: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
+        "mapping.yaml:6:35: profile.cases.PICTURE: the target has no profile image; did you mean images?",
+        "mapping.yaml:6:11: profile.from: an asset has no path form_typ; did you mean form_type?",
+        "mapping.yaml:8:3: asset.status: the target cannot store status; remove the line; it becomes a named loss",
+        "mapping.yaml:9:1: fields: the target requires title in Documents but no line writes it; add a line",
+        "mapping.yaml:11:10: fields.note.marker: srckey is already the marker",
+        "mapping.yaml:12:3: fields.titel: the target has no such field; did you mean title?",
+        "mapping.yaml:13:13: fields.titleFr.from: the source has no field titl; did you mean title?",
+        "mapping.yaml:15:3: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
         "the pipe needs date",
-        "mapping.yaml:16: fields.heightCm: values of kind term do not fit a field of kind number (fields.keywords); "
+        "mapping.yaml:16:3: fields.heightCm: values of kind term do not fit a field of kind number (fields.keywords); "
         "the pipe needs pluck and number",
-        "mapping.yaml:16: fields.heightCm: fields.keywords may return several values but the target accepts one; "
+        "mapping.yaml:16:3: fields.heightCm: fields.keywords may return several values but the target accepts one; "
         "the pipe needs first or join",
-        "mapping.yaml:17: fields.approved: values of kind text do not fit a field of kind flag (fields.inventory); "
+        "mapping.yaml:17:3: fields.approved: values of kind text do not fit a field of kind flag (fields.inventory); "
         "the pipe needs flag",
-        "mapping.yaml:18: fields.reel: the field is only in Films, which no profile of this mapping creates",
-        "mapping.yaml:19: fields.file_format: the field is read-only at the target",
-        "mapping.yaml:20: fields.subject.pipe[1]: unknown vocabulary subjcet; did you mean subject?",
-        "mapping.yaml:20: fields.subject.pipe[0]: a term has no labl; did you mean label? (fields.keywords[])",
-        "mapping.yaml:24: fields.country.from[1]: the source has no field land",
-        "mapping.yaml:25: fields.country.pipe[0]: unknown lookup country",
-        "mapping.yaml:26: tags.pipe[0]: trim takes text, not a row (fields.dims)",
-        "mapping.yaml:27: placements.as: the target has no containers of kind folder; known: category, collection",
-        "mapping.yaml:29: security.groups.const: not in the list: “stuff” is not one of the target's; "
+        "mapping.yaml:18:3: fields.reel: the field is only in Films, which no profile of this mapping creates",
+        "mapping.yaml:19:3: fields.file_format: the field is read-only at the target",
+        "mapping.yaml:20:62: fields.subject.pipe[1]: unknown vocabulary subjcet; did you mean subject?",
+        "mapping.yaml:20:47: fields.subject.pipe[0]: a term has no labl; did you mean label? (fields.keywords[])",
+        "mapping.yaml:24:9: fields.country.from[1]: the source has no field land",
+        "mapping.yaml:25:12: fields.country.pipe[0]: unknown lookup country",
+        "mapping.yaml:26:34: tags.pipe[0]: trim takes text, not a row (fields.dims)",
+        "mapping.yaml:27:41: placements.as: the target has no containers of kind folder; known: category, collection",
+        "mapping.yaml:29:12: security.groups.const: not in the list: “stuff” is not one of the target's; "
         "did you mean staff?",
-        "mapping.yaml:30: security.release: values of kind date do not fit a field of kind instant "
+        "mapping.yaml:30:3: security.release: values of kind date do not fit a field of kind instant "
         "(fields.shot_date); the pipe needs datetime",
-        "mapping.yaml:31: ignore[0]: the source has no field stat_view; did you mean stat_views?",
-        "mapping.yaml:31: ignore[1]: title is ignored here and read by a line",
+        "mapping.yaml:31:10: ignore[0]: the source has no field stat_view; did you mean stat_views?",
+        "mapping.yaml:31:21: ignore[1]: title is ignored here and read by a line",
     ]
     unread = (
-        "mapping.yaml:32: unmapped: no line reads 8 fields of the source; write lines for what you need, and the "
+        "mapping.yaml:32:1: unmapped: no line reads 8 fields of the source; write lines for what you need, and the "
         "rest as "
         "`ignore: [cleared, credit, description, height_cm, people, photographer, site, stat_view, stat_views, title]`"
     )
@@ -143,7 +143,8 @@ def test_a_field_that_cannot_be_the_marker(tmp_path: Path, more: dict[str, objec
 )
 def test_constants_that_do_not_fit(tmp_path: Path, line: str, rule: str) -> None:
     (fault,) = told(tmp_path, with_lines(line))
-    assert f"mapping.yaml:7: fields.{rule}" in fault
+    column = line.index(rule.partition(": ")[0].partition(".")[2]) + 3
+    assert f"mapping.yaml:7:{column}: fields.{rule}" in fault
 
 
 @pytest.mark.parametrize(
@@ -357,10 +358,11 @@ def test_faults_of_such_keys_have_their_lines(tmp_path: Path) -> None:
     text = ODD_MAPPING.replace('"lib:title":', '"lib:titel":').replace("fields.lib:title.en", "fields.lib:titl.en")
     text = text.replace('"fields.lib:words[]"', "'fields.\"a.b'").replace("ignore: [a.b]\n", "")
     assert told(tmp_path, text, ODD_SOURCE, ODD_TARGET) == [
-        "mapping.yaml:4: fields.lib:titel.from[0]: the source has no field lib:titl; did you mean lib:title?",
-        "mapping.yaml:4: fields.lib:titel: the target has no such field; did you mean lib:title?",
-        'mapping.yaml:7: fields.a.b.from: a quote in fields."a.b is not closed; write it like fields."Release Date".en',
-        "mapping.yaml:1: unmapped: no line reads 2 fields of the source; write lines for what you need, and the rest "
+        "mapping.yaml:4:24: fields.lib:titel.from[0]: the source has no field lib:titl; did you mean lib:title?",
+        "mapping.yaml:4:3: fields.lib:titel: the target has no such field; did you mean lib:title?",
+        'mapping.yaml:7:5: fields.a.b.from: a quote in fields."a.b is not closed; '
+        'write it like fields."Release Date".en',
+        "mapping.yaml:1:1: unmapped: no line reads 2 fields of the source; write lines for what you need, and the rest "
         "as "
         '`ignore: [a.b, "lib:words"]`',
     ]

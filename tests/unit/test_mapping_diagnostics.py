@@ -45,17 +45,18 @@ placements: {from: "placements[].path", as: folder, kind: x}
 unmapped: fail
 """
     assert faults(tmp_path, text) == [
-        "mapping.yaml:1: version: should be 1",
-        "mapping.yaml:2: loclaes: unknown key; did you mean locales?",
-        "mapping.yaml:3: profile.default: the target has no profile image; did you mean images?",
-        "mapping.yaml:5: vocabularies.subject.match: unknown way to match: similar; use pin, exact, casefold, synonym",
-        "mapping.yaml:6: vocabularies.other.target: the target has no vocabulary contry; did you mean country?",
-        "mapping.yaml:9: fields.title.pipe[0]: unknown transform trimm; did you mean trim?",
-        "mapping.yaml:10: fields.note.form: unknown key; did you mean from?",
-        "mapping.yaml:11: fields.titleFr.from: the source has no field titl; did you mean title?",
-        "mapping.yaml:12: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
+        "mapping.yaml:1:1: version: should be 1",
+        "mapping.yaml:2:1: loclaes: unknown key; did you mean locales?",
+        "mapping.yaml:3:11: profile.default: the target has no profile image; did you mean images?",
+        "mapping.yaml:5:29: vocabularies.subject.match: unknown way to match: similar; "
+        "use pin, exact, casefold, synonym",
+        "mapping.yaml:6:11: vocabularies.other.target: the target has no vocabulary contry; did you mean country?",
+        "mapping.yaml:9:34: fields.title.pipe[0]: unknown transform trimm; did you mean trim?",
+        "mapping.yaml:10:10: fields.note.form: unknown key; did you mean from?",
+        "mapping.yaml:11:13: fields.titleFr.from: the source has no field titl; did you mean title?",
+        "mapping.yaml:12:3: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
         "the pipe needs date",
-        "mapping.yaml:13: placements.kind: unknown key; known: as, const, default, from, on_error, pipe, required",
+        "mapping.yaml:13:53: placements.kind: unknown key; known: as, const, default, from, on_error, pipe, required",
     ]
 
 
@@ -67,15 +68,15 @@ def test_a_file_that_is_no_mapping_at_all_says_that_alone(tmp_path: Path) -> Non
 def test_unread_fields_come_last_in_one_line_to_paste(tmp_path: Path) -> None:
     text = LEAST.replace("unmapped: ignore\n", "") + "  titel: {from: fields.title}\n"
     first, last = faults(tmp_path, text)
-    assert first == "mapping.yaml:6: fields.titel: the target has no such field; did you mean title?"
-    assert last.startswith("mapping.yaml:1: unmapped: no line reads 14 fields of the source")
+    assert first == "mapping.yaml:6:3: fields.titel: the target has no such field; did you mean title?"
+    assert last.startswith("mapping.yaml:1:1: unmapped: no line reads 14 fields of the source")
     pasted = last.partition("`")[2].rstrip("`")
     assert compiled(tmp_path, f"{text.replace('titel', 'titleFr')}{pasted}\n").unread == frozenset()
 
 
 def test_a_text_is_not_cut_to_more_than_the_field_takes(tmp_path: Path) -> None:
     assert faults(tmp_path, with_lines("note: {from: filename, pipe: [{truncate: 9999}]}")) == [
-        "mapping.yaml:7: fields.note.pipe[0]: cuts to 9999 characters but the field accepts 20; "
+        "mapping.yaml:7:33: fields.note.pipe[0]: cuts to 9999 characters but the field accepts 20; "
         "write {truncate: {max: 20}}"
     ]
     compiled(tmp_path, with_lines("note: {from: filename, pipe: [{truncate: 9999}, {truncate: 20}]}"))
@@ -112,7 +113,7 @@ def test_a_mapping_without_a_marker_says_so_or_is_warned_of(tmp_path: Path) -> N
     assert meant.marker is None
     assert meant.warnings == ()
     assert faults(tmp_path, f"{LEAST}marker: none\n") == [
-        "mapping.yaml:7: marker: `marker: none` contradicts srckey, which is the marker"
+        "mapping.yaml:7:1: marker: `marker: none` contradicts srckey, which is the marker"
     ]
 
 
@@ -129,8 +130,8 @@ def test_a_file_below_the_folder_is_named_from_there(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "maps" / "mapping.yaml"
     path.write_text(with_lines("titel: {from: filename}"), encoding="utf-8")
-    with pytest.raises(MappingError, match=r"^maps/mapping\.yaml:7: fields\.titel"):
+    with pytest.raises(MappingError, match=r"^maps/mapping\.yaml:7:3: fields\.titel"):
         compile_file(path, SOURCE, TARGET)
     monkeypatch.chdir(tmp_path / "maps")
-    with pytest.raises(MappingError, match=r"^mapping\.yaml:7: "):
+    with pytest.raises(MappingError, match=r"^mapping\.yaml:7:3: "):
         compile_file(path, SOURCE, TARGET)

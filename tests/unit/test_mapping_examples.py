@@ -83,15 +83,15 @@ def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> 
     expect: {parked: true}
 """
     assert failures(tmp_path, tests) == [
-        "mapping.yaml:19: tests[0].expect.title: expected “b.jpg”, got “a.jpg”",
-        "mapping.yaml:20: tests[0].expect.note: expected nothing, got “abc”",
-        "mapping.yaml:21: tests[0].expect.subject: expected “Sea”, “Land”, got “Sea”",
-        "mapping.yaml:22: tests[0].expect.heightCm: expected “3”, got nothing",
-        "mapping.yaml:23: tests[0].expect.nothing: the target has no such field",
-        "mapping.yaml:24: tests[0].expect.profile: expected “images”, got “documents”",
-        "mapping.yaml:26: tests[1].expect.parked: the asset would be parked: fields.note: truncate "
+        "mapping.yaml:19:7: tests[0].expect.title: expected “b.jpg”, got “a.jpg”",
+        "mapping.yaml:20:7: tests[0].expect.note: expected nothing, got “abc”",
+        "mapping.yaml:21:7: tests[0].expect.subject: expected “Sea”, “Land”, got “Sea”",
+        "mapping.yaml:22:7: tests[0].expect.heightCm: expected “3”, got nothing",
+        "mapping.yaml:23:7: tests[0].expect.nothing: the target has no such field",
+        "mapping.yaml:24:7: tests[0].expect.profile: expected “images”, got “documents”",
+        "mapping.yaml:26:5: tests[1].expect.parked: the asset would be parked: fields.note: truncate "
         "6 characters, at most 5: “abcdef” (from fields.inventory)",
-        "mapping.yaml:28: tests[2].expect.parked: expected “yes”, got nothing",
+        "mapping.yaml:28:14: tests[2].expect.parked: expected “yes”, got nothing",
     ]
 
 
@@ -111,4 +111,4 @@ def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> 
 )
 def test_what_is_no_asset_is_told(tmp_path: Path, given: str) -> None:
     (told,) = failures(tmp_path, f"  - given: {given}\n    expect: {{}}\n")
-    assert told.startswith("mapping.yaml:17: tests[0].given: is not an asset: ")
+    assert told.startswith("mapping.yaml:17:5: tests[0].given: is not an asset: ")
