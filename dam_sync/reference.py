@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from dam_sync.config.job_schema import job_schema
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import is_secret
 from dam_sync.help import topics
@@ -109,14 +110,12 @@ def main() -> None:
             summary = f"The service `{kind.name}`: options, what is moved and what is not, limits, assumed writes."
             topic.write_text(f"# {kind.name}\n\n{summary}\n\n<!-- generated: {kind.name} -->\n<!-- end -->\n")
     made = sections()
-    (TOPICS / "catalogue.schema.json").write_text(_catalogue_schema(), encoding="utf-8")
+    for name, schema in (("catalogue", json_schema()), ("job", job_schema(built_in()))):
+        text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+        (TOPICS / f"{name}.schema.json").write_text(text, encoding="utf-8")
     for path in documents():
         path.write_text(refreshed(path.read_text(encoding="utf-8"), made), encoding="utf-8")
     sys.stdout.write("README.md and dam_sync/help are up to date\n")
-
-
-def _catalogue_schema() -> str:
-    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _transforms() -> str:

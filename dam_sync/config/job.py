@@ -46,7 +46,9 @@ class SideLimits(StrictModel):
     calls_per_second: Annotated[float, Field(gt=0)] | None = None
     max_calls: Annotated[int, Field(gt=0)] | None = None
     concurrency: Annotated[int, Field(gt=0, le=1024)] | None = None
-    bandwidth: Annotated[float, BeforeValidator(_bytes_per_second), Field(gt=0)] | None = None
+    bandwidth: (
+        Annotated[float, Field(gt=0), BeforeValidator(_bytes_per_second, json_schema_input_type=str | float)] | None
+    ) = None
 
 
 class ExposureConfig(StrictModel):
@@ -190,11 +192,6 @@ def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> Si
     if found:
         raise ConfigError.of(found)
     return side
-
-
-def json_schema() -> dict[str, Json]:
-    """The JSON Schema of the job file, for editors."""
-    return JobConfig.model_json_schema()
 
 
 def _with_places(written: SourceMap, folder: Path) -> Json:

@@ -5,7 +5,7 @@ This is the part of `config` that connectors import.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -86,16 +86,21 @@ def _words(value: Json) -> Json:
     return [word for word in value if not isinstance(word, str) or word.strip()]
 
 
-Switch: TypeAlias = Annotated[bool, BeforeValidator(_switch)]
+_Written: TypeAlias = str | list[str]
+Switch: TypeAlias = Annotated[bool, BeforeValidator(_switch, json_schema_input_type=Literal["on", "off"] | bool)]
 """`on` or `off`, also as true and false."""
-AutoSwitch: TypeAlias = Annotated[bool, BeforeValidator(_switch), BeforeValidator(_automatic)]
+AutoSwitch: TypeAlias = Annotated[
+    bool,
+    BeforeValidator(_switch),
+    BeforeValidator(_automatic, json_schema_input_type=Literal["auto", "on", "off"] | bool),
+]
 """`auto` (which is on) or `off`."""
 Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_number)]
 Count: TypeAlias = Annotated[int, Field(ge=0), BeforeValidator(_number)]
 """A whole number, 0 or more."""
-Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_words)]
+Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_words, json_schema_input_type=_Written)]
 """Words separated by commas in one text, or a list."""
-WordSet: TypeAlias = Annotated[frozenset[str], BeforeValidator(_words)]
+WordSet: TypeAlias = Annotated[frozenset[str], BeforeValidator(_words, json_schema_input_type=_Written)]
 """The same, unordered."""
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 
-from dam_sync.config.job import ExposureConfig, JobConfig, SideLimits, json_schema, load_job
+from dam_sync.config.job import ExposureConfig, JobConfig, SideLimits, load_job
 from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth
 from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.model.errors import ConfigError
@@ -315,11 +315,6 @@ def test_bandwidth(tmp_path: Path, text: str, bytes_: float | None) -> None:
         assert "for example 50MB/s" in told(tmp_path, job)[0]
     else:
         assert load(tmp_path, job).limits.bandwidth == bytes_
-
-
-def test_the_json_schema_names_every_key() -> None:
-    schema = json_schema()
-    assert {"source", "target", "mapping", "state", "limits", "policy"} <= set(schema["properties"])
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class DocumentsOptions(Options):
         description=f"the header for longer transactions (default {facts.TIMEOUT_HEADER})",
     )
 
-    @field_validator("relations", mode="before")
+    @field_validator("relations", mode="before", json_schema_input_type=str | list[str] | Mapping[str, str])
     @classmethod
     def _own_predicates(cls, value: Json) -> Json:
         """A kind alone is its own predicate."""

@@ -20,7 +20,9 @@ def _by_type(value: Json) -> Json:
     return {"": value} if isinstance(value, str | int) else value
 
 
-ByType: TypeAlias = Annotated[Mapping[str, str], BeforeValidator(_by_type)]
+ByType: TypeAlias = Annotated[
+    Mapping[str, str], BeforeValidator(_by_type, json_schema_input_type=str | Mapping[str, str])
+]
 
 
 class ProfilesOptions(Options):
