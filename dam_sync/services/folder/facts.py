@@ -12,7 +12,11 @@ NAME = "folder"
 PAGE = 200
 FILENAME_BYTES = 200  # of a name on disk; common file systems take 255
 LIMITS = Limits(
-    page=PAGE, pace=Pace(at_once=8, storage_at_once=4), precision=timedelta(milliseconds=1), lag=timedelta(0)
+    page=PAGE,
+    pace=Pace(at_once=8, storage_at_once=4),
+    precision=timedelta(milliseconds=1),
+    lag=timedelta(0),
+    enumerates_all=True,
 )
 LESS = {
     Feature.MACHINE_TAGS: Support("yes", "", "no draft carries them"),

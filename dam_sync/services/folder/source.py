@@ -12,7 +12,6 @@ from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
-from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.tenant import Tenant
 
@@ -26,29 +25,22 @@ class Reader:
     tenant: Tenant
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """See `Service.shards`."""
-        params = {
-            key: instant_text(moment)
-            for key, moment in (("since", window.since), ("until", window.until))
-            if moment is not None
-        }
-        total = len(await run_sync(self.tenant.listing.asset_ids))
-        yield Shard(EVERYTHING, params, None if params else total)
+        """See `Service.shards`. Every window holds everything: people and programs that put files into a folder or edit
+        a catalogue keep old dates, and what they remove leaves no trace."""
+        yield Shard(EVERYTHING, expected=len(await run_sync(self.tenant.listing.asset_ids)))
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """See `Service.crawl`. An asset without a date of change is in every window."""
+        """See `Service.crawl`."""
         ids = await run_sync(self.tenant.listing.asset_ids)
         at = bisect_right(ids, cursor["after"]) if cursor is not None else 0
-        since, until = (parse_instant(shard.params[key]) if key in shard.params else None for key in ("since", "until"))
-        window = Window(since, until)
         while True:
             page, at = ids[at : at + facts.PAGE], at + facts.PAGE
-            entries = await run_sync(self._entries, page, window)
+            entries = await run_sync(self._entries, page)
             yield Batch(entries, {"after": page[-1]} if at < len(ids) else None)
             if at >= len(ids):
                 return
 
-    def _entries(self, ids: list[str], window: Window) -> tuple[Entry, ...]:
+    def _entries(self, ids: list[str]) -> tuple[Entry, ...]:
         entries = []
         for identity in ids:
             try:
@@ -58,9 +50,7 @@ class Reader:
             except InvalidValue:  # reading it alone tells what is wrong
                 entries.append(Entry(AssetId(identity), Revision("unreadable")))
                 continue
-            if _changed_within(asset, window):
-                deleted = asset.status == TRASH
-                entries.append(Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=deleted))
+            entries.append(Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=asset.status == TRASH))
         return tuple(entries)
 
     async def fetch(self, asset: AssetId) -> Asset:
@@ -123,10 +113,3 @@ class FileStream:
 def _stamp(handle: int) -> tuple[int, int]:
     found = os.fstat(handle)
     return found.st_size, found.st_mtime_ns
-
-
-def _changed_within(asset: Asset, window: Window) -> bool:
-    changed = asset.changed_at
-    if changed is None:
-        return True
-    return (window.since is None or changed >= window.since) and (window.until is None or changed < window.until)

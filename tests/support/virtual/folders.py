@@ -46,14 +46,11 @@ class FusedFileSystem(FileSystem):
     def write(self, handle: int, data: memoryview) -> int:
         """See `FileSystem.write`."""
         self._is_half = not self._is_half and len(data) > 1
-        written: int = self._done(super().write, handle, data[: len(data) // 2] if self._is_half else data)
-        stamp(handle, self._clock)
-        return written
+        return int(self._done(self._written, handle, data[: len(data) // 2] if self._is_half else data))
 
     def truncate(self, handle: int, size: int) -> None:
         """See `FileSystem.truncate`."""
-        self._done(super().truncate, handle, size)
-        stamp(handle, self._clock)
+        self._done(self._truncated, handle, size)
 
     def sync(self, handle: int) -> None:
         """No power is cut here."""
@@ -80,6 +77,15 @@ class FusedFileSystem(FileSystem):
         handle = super().create(name, flags, at)
         stamp(handle, self._clock)
         return handle
+
+    def _written(self, handle: int, data: memoryview) -> int:
+        number = super().write(handle, data)
+        stamp(handle, self._clock)
+        return number
+
+    def _truncated(self, handle: int, size: int) -> None:
+        super().truncate(handle, size)
+        stamp(handle, self._clock)
 
     def _done(self, call: Callable[..., Any], *arguments: Any) -> Any:
         number = self._fuse.enter(FILE)

@@ -11,13 +11,13 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from dam_sync.model.errors import IntegrityError
+from dam_sync.model.errors import NO_ROOM, DiskFull, IntegrityError
 from dam_sync.services.folder.api.catalogue import SCRATCH
 from dam_sync.services.folder.api.disk import Disk
 
 DECLARATION = b"BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n"
 SEALED = "tagmanifest-sha256.txt"  # written last
-FAILED = 1
+FAILED, FULL = 1, 2
 
 
 def seal(disk: Disk, today: date) -> None:
@@ -26,6 +26,8 @@ def seal(disk: Disk, today: date) -> None:
     prepare(disk)
     command = [sys.executable, "-m", __name__, str(disk.root), today.isoformat()]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if ran.returncode == FULL:
+        raise DiskFull(f"no room left to make {disk.root} a bag", hint="free some space and run again")
     if ran.returncode:
         hint = "the assets are complete; run again, or write `options: {bag: off}`"
         raise IntegrityError(f"{disk.root} cannot be made a bag: {ran.stderr.strip()[-500:]}", hint=hint)
@@ -50,7 +52,7 @@ def main(root: Path, day: str) -> int:
         bag.save(manifests=True)
     except (bagit.BagError, OSError) as error:
         sys.stderr.write(f"{error}\n")
-        return FAILED
+        return FULL if isinstance(error, OSError) and error.errno in NO_ROOM else FAILED
     return 0
 
 

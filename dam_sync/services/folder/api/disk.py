@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from dam_sync.model.errors import NO_ROOM, Denied, DiskFull, InvalidValue, NotFo
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DEEPEST = 64
+REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def parts_of(path: str) -> tuple[str, ...]:
@@ -32,9 +34,9 @@ def explained(what: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{what} is not there") from None
-    except PermissionError as error:
-        raise Denied(f"{what}: {error.strerror}", hint="correct the permissions of the folder") from None
     except OSError as error:
+        if error.errno in REFUSED:
+            raise Denied(f"{what}: {error.strerror}", hint="correct the permissions of the folder") from None
         if error.errno in NO_ROOM:
             raise DiskFull(f"no room left to write {what}", hint="free some space and run again") from None
         raise Transient(f"{what}: {error.strerror or error}") from None
