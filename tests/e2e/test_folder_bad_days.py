@@ -22,6 +22,7 @@ from tests.support.disks import WAY, forking_disks, small_disk
 from tests.support.exposure import ACCEPTED
 from tests.support.folders import InFolder, Side
 from tests.support.forking import Forking
+from tests.support.pairs import EVERYTHING
 from tests.support.profiles import marker_in
 
 A = "a_hypermedia"
@@ -81,6 +82,7 @@ def test_kills_while_a_folder_is_written_and_sealed(forking: Forking, tmp_path: 
         assert [step for step, number in job.journal.items() if number > 1] == []
 
 
+@pytest.mark.skipif(not EVERYTHING, reason="`make test` kills a run into a folder; the rest is run by `make e2e`")
 def test_kills_while_a_folder_is_read_and_a_delta_comes_out_of_it(forking: Forking, tmp_path: Path) -> None:
     """From folder to folder, so that the source can be changed and nothing but the runs is slow."""
     library, archive = InFolder(tmp_path / "library", {"bag": "off"}), InFolder(tmp_path / "archive")
@@ -100,6 +102,7 @@ def test_kills_while_a_folder_is_read_and_a_delta_comes_out_of_it(forking: Forki
     assert [step for step, number in job.journal.items() if number > 1] == []
 
 
+@pytest.mark.skipif(not EVERYTHING, reason="`make test` fills the disk of the state; the rest is run by `make e2e`")
 def test_a_folder_whose_disk_is_full_or_read_only(tmp_path: Path, record_property: Any) -> None:
     large = titled(9, versions=[{"name": "large.jpg", "generate": {"size": 6 * MB, "seed": 9}}])
     with (
