@@ -112,7 +112,7 @@ class ByDate:
             if piece.rows <= self.reach:
                 yield _shard(cut.asked(piece), piece.rows)
             elif self.then is None:
-                raise _overfull(f"the instant {instant_text(piece.low)}", piece.rows, self.reach)
+                raise _overfull(f"the timestamp {instant_text(piece.low)}", piece.rows, self.reach)
             else:
                 async for shard in self.then.shards(cut.asked(piece), count):
                     yield shard

@@ -1,1 +1,1 @@
-"""The checkpoint store of a job: what was listed, what became of it, and what was written, in one file."""
+"""The state of a job: what was listed, what happened to it, and what was written, in one file."""

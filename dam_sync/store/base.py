@@ -1,4 +1,4 @@
-"""What the parts of the store share: two lanes to the file, the clock, and JSON as text."""
+"""Shared by the repositories: reader and writer threads, the clock, JSON helpers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from dam_sync.store.writer import Job, ReaderThread, WriterThread
 
 T = TypeVar("T")
 PIECE = 500  # ids in one statement
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps` makes one each time
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps` creates one for each call
 
 
 @dataclass(slots=True)
 class Database:
-    """The open file, as every part sees it. `writer` is None when it was opened read-only.
+    """The open file, as every repository sees it. `writer` is None if it was opened read-only.
 
-    run: the run this process holds, 0 for none. holder: this process's token in leases. beat_at: its last sign of life.
+    run: the run that this process holds, 0 for none. holder: this process's token in leases. beat_at: its last
+    heartbeat.
     """
 
     path: Path
@@ -40,7 +41,7 @@ class Database:
 
 
 class Repository:
-    """One subject of the store; all parts share a desk."""
+    """One subject of the store; all repositories share a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,14 +60,14 @@ class Repository:
 
 
 def pieces(items: Collection[T], size: int = PIECE) -> Iterator[Sequence[T]]:
-    """The items in runs of at most `size`."""
+    """The items in chunks of at most `size`."""
     rest = iter(items)
     while piece := list(islice(rest, size)):
         yield piece
 
 
 def to_text(data: Json) -> str:
-    """JSON as it is kept."""
+    """JSON as it is stored."""
     return _ENCODER.encode(data)
 
 

@@ -26,7 +26,7 @@ _BY = {"marker": "marker = ?", "key": "key = ?", "file": "name = ? AND size = ?"
 @dataclass(frozen=True, slots=True)
 class CandidateMatch:
     """One source asset and the target asset it may be. how: marker, field, file or decision; differs: paths at which
-    the target asset is not as the source asset would be written."""
+    the target asset differs from what a run would write."""
 
     source: str
     target: str
@@ -38,7 +38,7 @@ class CandidateMatch:
 
 
 class Candidates:
-    """A scratch database beside the run that fills it; nothing in it outlives the command."""
+    """A temporary database; nothing in it outlives the command."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
@@ -51,26 +51,26 @@ class Candidates:
         self._db.close()
 
     def add(self, asset: Asset, marker: str, key: str) -> None:
-        """A living asset of the target, with its marker and its value of the id field where it has them."""
+        """Add an existing asset of the target, with its marker and its value of the id field, if any."""
         file = asset.file
         name = asset.filename.casefold() if file is not None else ""
         row = (asset.id, marker, key, name, file.size if file else None, to_text(asset_to_json(asset)))
         self._db.execute("INSERT OR REPLACE INTO candidate VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def by_marker(self, marker: str) -> list[Asset]:
-        """Those that carry this marker."""
+        """Assets with this marker."""
         return self._found("marker", marker)
 
     def by_key(self, key: str) -> list[Asset]:
-        """Those whose id field has this value."""
+        """Assets whose id field has this value."""
         return self._found("key", key)
 
     def by_file(self, name: str, size: int) -> list[Asset]:
-        """Those whose current file has this name, in any case, and this size."""
+        """Assets whose current file has this name, ignoring case, and this size."""
         return self._found("file", name.casefold(), size)
 
     def by_id(self, identity: str) -> Asset | None:
-        """One by its own id."""
+        """An asset by its id."""
         found = self._found("id", identity)
         return found[0] if found else None
 
@@ -79,7 +79,7 @@ class Candidates:
         return [asset_from_json(from_text(text)) for (text,) in rows]
 
     def put(self, match: CandidateMatch) -> None:
-        """Keep a match; several of one source asset make each of them ambiguous."""
+        """Store a match; several of one source asset make all of them ambiguous."""
         row = (match.source, match.target, match.how, match.certain, match.reason, match.filename)
         differs = "\n".join(match.differs)
         self._db.execute("INSERT OR REPLACE INTO matched VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, differs))
@@ -89,7 +89,7 @@ class Candidates:
         self._db.execute("DELETE FROM matched WHERE source = ?", (source,))
 
     def resolve_conflicts(self) -> None:
-        """Make every certain match ambiguous whose target asset is claimed by another certain match as well."""
+        """Make every certain match ambiguous whose target asset is also claimed by another certain match."""
         self._db.execute(
             "UPDATE matched SET certain = 0, reason = 'several source assets match this target asset' WHERE certain "
             "AND target IN (SELECT target FROM matched WHERE certain GROUP BY target HAVING count(*) > 1)"

@@ -1,11 +1,11 @@
-"""Rotating credentials on disk: owner-only, replaced whole, never in the state.
+"""Rotating credentials on disk: owner-only, replaced atomically, never in the state.
 
-A refresh token is given up by using it, so what comes instead of it must reach the disk. Who renews loads the old one
-first, and loading makes sure of the room: bytes for the next file are written and flushed beforehand. Saving writes
-over them, flushes the file, puts it in the place of the old one, and flushes the folder; only then does `save` return,
-and only then is the new access token used. A crash or a power cut leaves the old file or the new one, whole.
-Between the server's answer and the flush nobody can do more: where the power goes just then, and the server takes the
-old token no more, the user has to agree again.
+Using a refresh token invalidates it, so its successor must reach the disk. A renewal loads the old one
+first, and loading reserves the space: bytes for the next file are written and flushed beforehand. Saving writes
+over them, flushes the file, renames it over the old one, and flushes the folder; only then does `save` return,
+and only then is the new access token used. A crash or a power failure leaves the old file or the new one, complete.
+Between the server's response and the flush nothing can be done: if power fails just then, and the server refuses the
+old token, the user has to authorize again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if sys.platform != "win32":
 
 
 CREDENTIALS = "the credentials file"
-ROOM = 64 * 1024  # bytes by which a file may grow in one save and still find its room made before
+ROOM = 64 * 1024  # bytes by which a file may grow in one save within the space reserved before
 
 
 class FileCredentialStore:
@@ -40,10 +40,10 @@ class FileCredentialStore:
         return f"FileCredentialStore({str(self.path)!r})"
 
     async def load(self, name: str) -> str | None:
-        """The stored secret, or None; what is saved next has its room on the disk already.
+        """The stored secret, or None; the space for the next save is then reserved on disk.
 
-        Raises ConfigError when others may read the file, when it is damaged, or when it could not be written again, and
-        DiskFull when there is no room: a secret that is given up now could not be replaced.
+        Raises ConfigError if others may read the file, if it is damaged, or if it cannot be written again, and
+        DiskFull if there is no space: a secret used up now could not be replaced.
         """
         return (await asyncio.to_thread(self._load)).get(name)
 
@@ -77,7 +77,7 @@ class FileCredentialStore:
                 return {}
             if sys.platform != "win32" and self.path.stat().st_mode & 0o077:
                 hint = f"renew the credential if they did, then `chmod 600 {self.path}`"
-                raise ConfigError(f"others may have read the credentials in {self.path}", hint=hint)
+                raise ConfigError(f"other users may have read the credentials in {self.path}", hint=hint)
             text = self.path.read_bytes()
         with suppress(ValueError):
             secrets = json.loads(text)
@@ -87,7 +87,7 @@ class FileCredentialStore:
 
     @property
     def _fresh(self) -> Path:
-        """The next file: only room, until a save fills it."""
+        """The next file: reserved space, until a save fills it."""
         return self.path.with_name(f"{self.path.name}.new")
 
     def _has_room(self) -> bool:
@@ -100,13 +100,13 @@ class FileCredentialStore:
         self._write(bytes(self._needed()))
 
     def _replace(self, data: bytes) -> None:
-        """All of the new file or all of the old one, whatever happens."""
+        """Replace the file atomically."""
         self._write(data)
         os.replace(self._fresh, self.path)
         flush_folder(self.path.parent)
 
     def _write(self, data: bytes) -> None:
-        """The next file, on the disk; what it takes up already is written over, so that it needs no new room."""
+        """Write the next file to disk, over its reserved space, so that it needs no new space."""
         refuse_link(self._fresh, CREDENTIALS)
         handle = os.open(self._fresh, os.O_WRONLY | os.O_CREAT | NO_LINK, OWNER_FILE)
         with os.fdopen(handle, "wb") as out:
@@ -118,17 +118,18 @@ class FileCredentialStore:
             os.fsync(out.fileno())
 
     def _refuse_foreign(self, found: os.stat_result) -> None:
-        """In a folder that others write, somebody else may have made the next file, or linked one of ours there."""
+        """In a folder that others can write to, somebody else may have created the next file, or linked one of ours
+        there."""
         theirs = sys.platform != "win32" and found.st_uid != os.getuid()
         if theirs or found.st_nlink > 1 or not stat.S_ISREG(found.st_mode):
             hint = "remove it, and keep the state in a folder that only you can write"
             raise ConfigError(
-                f"{self._fresh} was not made by this user alone; no credential is written to it", hint=hint
+                f"{self._fresh} was not created by this user alone; no credential is written to it", hint=hint
             )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One writer at a time, also among processes."""
+        """One writer at a time, across processes."""
         lock = self.path.with_name(f"{self.path.name}.lock")
         make_file(lock, CREDENTIALS)
         with lock.open("rb") as held:

@@ -1,4 +1,4 @@
-"""Memberships read from containers, and what can only be written once all assets exist: placements and relations."""
+"""Memberships read from containers, and writes deferred until all assets exist: placements and relations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MemberRepository(Repository):
     """Memberships of a side whose assets do not carry them."""
 
     async def begin_members(self, run: int) -> None:
-        """Forget what was read before."""
+        """Discard what was read before."""
         await self._write(lambda c: c.execute(delete(MEMBER)) and None)
 
     async def add_members(self, run: int, membership: Membership) -> None:
@@ -70,7 +70,7 @@ class MembershipRepository(Repository):
     """Bulk placements waiting for the target."""
 
     async def next_placements(self, at_most: int) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
-        """One container with up to `at_most` assets to add and to remove; None when nothing waits."""
+        """One container with up to `at_most` assets to add and to remove; None if nothing is pending."""
 
         def job(c: Connection) -> tuple[Placement, tuple[AssetId, ...], tuple[AssetId, ...]] | None:
             waits = PLACEMENT.c.refused == ""
@@ -86,7 +86,7 @@ class MembershipRepository(Repository):
         return await self._read(job)
 
     async def placement_refused(self, placement: Placement, asset: str, why: str) -> None:
-        """The target will not have it; it is kept to be told, and tried anew when the placement is asked for again."""
+        """The target refused it; it is kept for the report, and tried again when the placement is queued again."""
 
         def job(c: Connection) -> None:
             one = (PLACEMENT.c.spot == _spot(c, placement), PLACEMENT.c.asset == asset)
@@ -95,11 +95,11 @@ class MembershipRepository(Repository):
         await self._write(job)
 
     async def placements_refused(self) -> list[tuple[str, int]]:
-        """Reasons and how many memberships each concerns."""
+        """Number of memberships by reason."""
         return await self._read(lambda c: _reasons(c, PLACEMENT))
 
     async def placements_done(self, placement: Placement, ids: Sequence[str]) -> None:
-        """These wait no more; safe to repeat."""
+        """These are done; safe to repeat."""
 
         def job(c: Connection) -> None:
             spot = _spot(c, placement)
@@ -110,10 +110,10 @@ class MembershipRepository(Repository):
 
 
 class RelationRepository(Repository):
-    """Relations waiting for both their ends."""
+    """Relations pending until both ends exist."""
 
     async def next_relations(self, at_most: int, after_seq: int = 0) -> list[RelationRow]:
-        """A page behind `after_seq`, with target ids where the ends are linked and empty ones where not."""
+        """A page after `after_seq`, with target ids of linked ends and empty ones otherwise."""
         owner, other = LINK.alias("of_owner"), LINK.alias("of_other")
         joined = RELATION.outerjoin(owner, owner.c.source == RELATION.c.owner)
         joined = joined.outerjoin(other, other.c.source == RELATION.c.other)
@@ -130,7 +130,7 @@ class RelationRepository(Repository):
         return await self._read(job)
 
     async def leads(self, kind: str, start: str, goal: str) -> bool:
-        """Whether relations of this kind that were written lead from one source asset to another, or it is the same."""
+        """Whether written relations of this kind lead from one source asset to another, or both are the same."""
 
         def job(c: Connection) -> bool:
             seen, waiting = {start}, [start]
@@ -148,16 +148,16 @@ class RelationRepository(Repository):
         return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
 
     async def relation_refused(self, row: RelationRow, why: str) -> None:
-        """The target will not have it; it is kept to be told."""
+        """The target refused it; it is kept for the report."""
         one = update(RELATION).where(RELATION.c.seq == row.seq).values(refused=why)
         await self._write(lambda c: c.execute(one) and None)
 
     async def relations_refused(self) -> list[tuple[str, int]]:
-        """Reasons and how many relations each concerns; the empty reason: an end was not moved."""
+        """Number of relations by reason; the empty reason: an end was not moved."""
         return await self._read(lambda c: _reasons(c, RELATION))
 
     async def relations_done(self, rows: Sequence[RelationRow]) -> None:
-        """These wait no more; safe to repeat."""
+        """These are done; safe to repeat."""
 
         def job(c: Connection) -> None:
             for piece in pieces(rows):
@@ -167,7 +167,7 @@ class RelationRepository(Repository):
 
 
 def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
-    """Queue placements; the last word on a pair holds."""
+    """Queue placements; the last entry of a pair wins."""
     spots: dict[tuple[Placement, str], int] = {}
     values = []
     for placement, asset, adds in rows:
@@ -189,7 +189,7 @@ def _reasons(c: Connection, table: Table) -> list[tuple[str, int]]:
 
 
 def _written(c: Connection, kind: str, owners: Sequence[str]) -> Iterator[str]:
-    """The other ends of what these assets have: asked for, and neither waiting nor refused."""
+    """The other ends of written memberships and relations: queued before, and neither pending nor refused."""
     open_rows = select(RELATION.c.owner, RELATION.c.other).where(RELATION.c.kind == kind, RELATION.c.owner.in_(owners))
     undone = {(row.owner, row.other) for row in c.execute(open_rows)}
     for row in c.execute(select(LINK.c.source, LINK.c.relations).where(LINK.c.source.in_(owners))):

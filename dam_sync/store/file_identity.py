@@ -1,4 +1,4 @@
-"""A state file that is taken away while a run writes it: noticed, and what it held is kept."""
+"""Detects that the state file was deleted or replaced during a run, and saves its contents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESCUED = ".rescued"
 
 
 class FileIdentity:
-    """The file that was opened, and whether its name still means it."""
+    """The file that was opened, and whether its path still refers to it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -26,31 +26,31 @@ class FileIdentity:
         self._ours: list[tuple[int, int] | None] = []
 
     def remember(self) -> None:
-        """Once something is committed: which of the helper files are those of this file."""
+        """Called after a commit: remember which helper files belong to this file."""
         if not self._ours:
             self._ours = [_identity(helper) for helper in self._helpers]
 
     @property
     def is_lost(self) -> bool:
-        """Whether the file was removed, or another one lies in its place: what is written now is found by nobody."""
+        """Whether the file was removed, or replaced by another: what is written now would be lost."""
         return _identity(self._path) != self._file
 
     def rescued(self, connection: Connection) -> SafetyStop:
-        """The error to stop with, once a copy of everything committed lies beside the lost file.
+        """The error to stop with, after saving a copy of everything committed next to the lost file.
 
-        The lost file's own log goes as well: SQLite would read it into whatever file gets that name next.
+        The log of the lost file is removed too: SQLite would apply it to the next file of that name.
         """
         what = "replaced by another file" if self._path.exists() else "removed"
         message = f"the state {self._path} was {what} while this process used it"
         try:
             kept = _copy(connection, self._path)
         except DamSyncError as error:
-            hint = f"restore it from a backup before the next run; what it held could not be kept ({error.message})"
+            hint = f"restore it from a backup before the next run; its contents could not be saved ({error.message})"
             return SafetyStop(message, hint=hint)
         for helper, ours in zip(self._helpers, self._ours, strict=False):
             if ours is not None and _identity(helper) == ours:
                 helper.unlink()
-        hint = f"what it held is kept in {kept}: move that file to {self._path}, and run the same command again"
+        hint = f"its contents are saved in {kept}: move that file to {self._path}, and run the same command again"
         return SafetyStop(message, hint=hint)
 
 

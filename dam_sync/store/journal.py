@@ -1,4 +1,4 @@
-"""The journal: a write that was made once is not made again, whatever happens in between."""
+"""The journal: a write that was made is not made again, even after a crash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dam_sync.store.writer import Job
 
 ASSET_SCOPE = "asset:"
 REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)
-"""After these it is certain that nothing was written: an answer said no, or nothing was sent."""
+"""After these errors certainly nothing was written: the response was a refusal, or nothing was sent."""
 
 _ONE = (JOURNAL.c.scope == bindparam("scope"), JOURNAL.c.name == bindparam("name"))
 _KEPT = PreparedStatement(select(JOURNAL.c.state, JOURNAL.c.at, JOURNAL.c.result).where(*_ONE))
@@ -40,7 +40,7 @@ _DROP = PreparedStatement(delete(JOURNAL).where(JOURNAL.c.scope == bindparam("sc
 
 
 class StoredJournal(Repository):
-    """The steps of one piece of work, or of a run. Implements `model.ports.Journal`."""
+    """The journal of one work item, or of a run. Implements `model.ports.Journal`."""
 
     def __init__(self, database: Database, scope: str, asset: str, run: int, memory: Memory | None = None) -> None:
         super().__init__(database)
@@ -56,7 +56,7 @@ class StoredJournal(Repository):
         ttl: timedelta | None = None,
         idempotent: bool = False,
     ) -> Json:
-        """Two tasks asking for one step share its one call; steps may be taken inside a step."""
+        """Two tasks that run the same entry share one call; entries may be nested."""
         key = self._scope, name
         while (other := self._database.flights.get(key)) is not None:
             await other.wait()
@@ -94,17 +94,17 @@ class StoredJournal(Repository):
     async def _take(
         self, name: str, call: Call, reconcile: Call | None, kept: CompletedWork | None, idempotent: bool
     ) -> Json:
-        """Not recorded yet, as far as the file knows."""
+        """Run an entry that is not recorded yet."""
         if kept is not None and reconcile is not None and (result := await reconcile()) is not None:
             return await self._record(name, result)
         if kept is not None and kept.state == "intent" and reconcile is None and not idempotent:
             raise Uncertain(
-                f"the step “{name}” was begun at {kept.at} and its outcome is not known",
+                f"the write “{name}” was started at {kept.at} and its outcome is unknown",
                 asset=self._asset,
                 operation=name,
             )
         record, began = self._written(name), self._database.clock.monotonic()
-        if not idempotent or reconcile is not None:  # what may be repeated blindly needs no intent
+        if not idempotent or reconcile is not None:  # a call that may be repeated blindly needs no intent
             await self._intend(name)
         try:
             result = await call()
@@ -142,7 +142,7 @@ class StoredJournal(Repository):
         self._memory.journal.pop(name, None)
 
     def _written(self, name: str) -> WriteRecord | None:
-        """What is being written here, where this is the step that writes it."""
+        """The current write record, if this entry is its write."""
         record = current_record()
         return record if record is not None and record.claimed_by(name) else None
 
@@ -167,7 +167,7 @@ class StoredJournal(Repository):
         _PUT.run(c, scope=self._scope, name=name, at=step.at, state=step.state, result=step.result)
 
     async def _change(self, job: Job[None]) -> None:
-        """Durable when it returns; where it does not, the file alone knows."""
+        """Durable on return; on an error, only the file knows the result."""
         try:
             await self._write(job)
         except BaseException:
@@ -193,20 +193,20 @@ def _ledger_row(name: str, result: Json, record: WriteRecord | None, seconds: fl
 
 
 class JournalRepository(Repository):
-    """Gives out durable steps."""
+    """Provides journals."""
 
     def journal(self, work: Work, run: int) -> StoredJournal:
-        """The steps of one asset; they outlive the process and end when the work is settled."""
-        memory = None if work.begun else work.journal  # of new work there is nothing to read
+        """The journal of one asset; it outlives the process and ends when the work is complete."""
+        memory = None if work.begun else work.journal  # new work has nothing to read
         return StoredJournal(self._database, ASSET_SCOPE + work.asset, work.asset, run, memory)
 
     async def is_recorded(self, text: str) -> bool:
-        """Whether a step of an asset that is not settled says this text; see `model.ports.IsReferenced`."""
+        """Whether the journal of an unfinished asset contains this text; see `model.ports.IsReferenced`."""
         said = select(JOURNAL.c.name).where(JOURNAL.c.result.contains(text, autoescape=True)).limit(1)
         return await self._read(lambda c: c.execute(said).first() is not None)
 
     def run_journal(self, scope: str) -> StoredJournal:
-        """Steps that belong to a run rather than to an asset; they end when the run is finished."""
+        """The journal of a run; it ends when the run is finished."""
         return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0)
 
 
@@ -215,7 +215,7 @@ def _matches(kept: str, name: str) -> bool:
 
 
 def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
-    """The assets of which steps are kept."""
+    """Those of these assets that have journal entries."""
     found: set[str] = set()
     for piece in pieces(assets):
         chosen = select(JOURNAL.c.scope).where(JOURNAL.c.scope.in_([ASSET_SCOPE + asset for asset in piece])).distinct()
@@ -224,11 +224,11 @@ def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
 
 
 def drop_steps(c: Connection, asset: str) -> None:
-    """The steps of an asset that is settled."""
+    """Discard the journal of a completed asset."""
     _DROP.run(c, scope=ASSET_SCOPE + asset)
 
 
 def vouch_for(c: Connection, assets: Select[Any]) -> None:
-    """A person looked at these assets in the target: what was begun may be called again."""
+    """A person checked these assets at the target: calls that were started may be made again."""
     chosen = select((ASSET_SCOPE + assets.subquery().c.asset).label("scope"))
     c.execute(update(JOURNAL).where(JOURNAL.c.scope.in_(chosen), JOURNAL.c.state == "intent").values(state="vouched"))

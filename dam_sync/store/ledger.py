@@ -1,4 +1,4 @@
-"""The ledger: one row per write made to a target, only ever added to."""
+"""The ledger: one row per write made to a target, append-only."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ADD = PreparedStatement(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
 
 
 class Ledger(Repository):
-    """What was written, for reports, explanations and undoing."""
+    """What was written, for reports and explanations."""
 
     async def ledger(self, after_seq: int, at_most: int) -> list[LedgerRow]:
-        """A page behind `after_seq`, in the order of writing."""
+        """A page after `after_seq`, in the order of writing."""
         chosen = select(LEDGER).where(LEDGER.c.seq > after_seq).order_by(LEDGER.c.seq).limit(at_most)
 
         def job(c: Connection) -> list[LedgerRow]:
@@ -29,12 +29,12 @@ class Ledger(Repository):
         return await self._read(job)
 
     async def ledger_count(self) -> int:
-        """How many rows there are, which is also the number of the last: rows are never removed."""
+        """The number of rows, which is also the number of the last one."""
         return await self._read(lambda c: int(c.execute(select(func.max(LEDGER.c.seq))).scalar() or 0))
 
     async def gc(self, before: str) -> int:
-        """Remove the rows of finished runs that were written before an instant (`stamp`); how many. Links, and so what
-        later runs do, stay as they are."""
+        """Remove the rows of finished runs that were written before a time (`stamp`); returns how many. Links, and
+        therefore later runs, are not affected."""
 
         def job(c: Connection) -> int:
             finished = select(RUN.c.id).where(RUN.c.state == "done")
@@ -49,7 +49,7 @@ class Ledger(Repository):
 
 
 def append(c: Connection, row: LedgerRow) -> None:
-    """Add a row; its `seq` is given by the table."""
+    """Add a row; the table assigns its `seq`."""
     _ADD.run(
         c,
         run=row.run,

@@ -1,4 +1,4 @@
-"""Links from source to target assets, and the file names these took."""
+"""Links from source to target assets, and reserved file names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEXTS = ("versions", "attachments", "relations", "draft")
 
 
 def _put(*columns: str) -> PreparedStatement:
-    """An insert of these columns that replaces them in the link its source had."""
+    """An insert of these columns that replaces an existing link of the same source."""
     added = upsert(LINK)
     changed = {name: added.excluded[name] for name in columns if name != "source"}
     return PreparedStatement(added.on_conflict_do_update(index_elements=["source"], set_=changed), columns)
@@ -35,22 +35,22 @@ _PUT, _PUT_SEEN = _put(*_COLUMNS), _put(*_COLUMNS, "seen_run")
 
 
 class LinkRepository(Repository):
-    """What source assets became."""
+    """Links of source assets."""
 
     async def links(self, sources: Sequence[str]) -> dict[AssetId, LinkRow]:
         """The links of these source assets; those without one are absent."""
         return await self._found(sources, _BY_SOURCE, lambda row: str(row.source))
 
     async def links_by_target(self, targets: Sequence[str]) -> dict[AssetId, LinkRow]:
-        """The links that lead to these target assets, by target."""
+        """The links to these target assets, by target."""
         return await self._found(targets, _BY_TARGET, lambda row: str(row.target))
 
     async def put_link(self, row: LinkRow) -> None:
-        """Write a link, in place of the one its source had; when it was last listed stays as it was."""
+        """Write a link, replacing that of the same source; when it was last listed does not change."""
         await self._write(lambda c: write_link(c, row))
 
     async def iter_links(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
-        """A page of all links in the order of source ids, behind the id `after`."""
+        """A page of all links in the order of source ids, after the id `after`."""
         chosen = select(LINK).where(LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
         return await self._read(lambda c: _rows(c, chosen))
 
@@ -59,7 +59,7 @@ class LinkRepository(Repository):
         return await self._read(lambda c: int(c.execute(select(func.count()).select_from(LINK)).scalar_one()))
 
     async def sample_links(self, at_most: int) -> list[LinkRow]:
-        """Some links, spread evenly over all of them; the same ones while none comes or goes."""
+        """Some links, spread evenly over all of them; always the same ones while the links do not change."""
         number = await self.link_count()
         spots = sorted({number * spot // at_most for spot in range(at_most)}) if number else []
         ordered = select(LINK).order_by(LINK.c.source).limit(1)
@@ -67,7 +67,7 @@ class LinkRepository(Repository):
 
     async def gone(self, since_run: int, examples: int) -> tuple[int, list[str]]:
         """How many linked source assets no run listed since `since_run`, or were listed as deleted, and the first of
-        them. It means `gone` only when `since_run` listed everything; 0 counts the deleted ones alone."""
+        them. They are gone only if `since_run` listed everything; 0 counts only the deleted ones."""
         deleted = select(WORK.c.asset).where(WORK.c.deleted)
         gone = or_(LINK.c.seen_run < since_run, LINK.c.source.in_(deleted))
         first = select(LINK.c.source).where(gone).order_by(LINK.c.source).limit(examples)
@@ -89,10 +89,11 @@ class LinkRepository(Repository):
 
 
 class FilenameRepository(Repository):
-    """File names taken in the target, for services where a name decides what an upload becomes. Names come folded."""
+    """File names taken in the target, for services where a name decides what an upload becomes. Names are
+    casefolded."""
 
     async def reserve_name(self, folded: str, owner: str) -> str | None:
-        """None when the name is now (or was already) `owner`'s, else the owner that has it; safe to repeat."""
+        """Reserve a name; None if it is now (or already was) `owner`'s, otherwise its owner. Safe to repeat."""
 
         def job(c: Connection) -> str | None:
             _RESERVE.run(c, folded=folded, owner=owner)
@@ -102,18 +103,18 @@ class FilenameRepository(Repository):
         return await self._write(job)
 
     async def take_names(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Names that are there already, as (folded name, owner); a name somebody has stays with him."""
+        """Reserve existing names, as (folded name, owner); a reserved name keeps its owner."""
         values = [{"folded": folded, "owner": owner} for folded, owner in rows]
         if values:
             await self._write(lambda c: _RESERVE.run_all(c, values))
 
     async def first_time(self, key: str) -> bool:
-        """Whether nobody named this key before; it is kept among the names from now on."""
+        """Whether this key is new; it is then stored among the names."""
         return await self._write(lambda c: _RESERVE.run(c, folded=key, owner="") == 1)
 
 
 def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> None:
-    """Insert or replace; `seen_run` is left as it was unless given."""
+    """Insert or replace; `seen_run` does not change unless given."""
     values = {name: getattr(link, name) for name in _COLUMNS}
     values |= {name: to_text(values[name]) for name in _TEXTS}
     values["digests"], values["proofs"] = to_text(dict(link.digests)), to_text(dict(link.proofs))
@@ -125,7 +126,7 @@ def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> Non
 
 
 def drop_link(c: Connection, source: str) -> None:
-    """The link and the names of a source asset."""
+    """Delete the link and the names of a source asset."""
     c.execute(delete(LINK).where(LINK.c.source == source))
     c.execute(delete(NAME).where(NAME.c.owner == source))
 
@@ -135,7 +136,7 @@ def _rows(c: Connection, chosen: Select[Any]) -> list[LinkRow]:
 
 
 def link_of(row: Any) -> LinkRow:
-    """A link as the table has it."""
+    """A link from its table row."""
     return LinkRow(
         source=row.source,
         target=row.target,

@@ -1,4 +1,4 @@
-"""The listing of a run: its shards, how far each was read, and what the rows said."""
+"""The listing of a run: its shards, how far each was read, and its rows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CLEARED = {
 
 
 class Shards(Repository):
-    """What a run lists."""
+    """The shards of a run."""
 
     async def set_shards(self, run: int, shards: Sequence[Shard], complete: bool) -> None:
-        """Add shards, `complete` when these are the last. A shard known by its id keeps how far it was read."""
+        """Add shards, `complete` if these are the last. A shard with a known id keeps its cursor."""
 
         def job(c: Connection) -> None:
             for piece in pieces(shards):
@@ -43,7 +43,7 @@ class Shards(Repository):
         await self._write(job)
 
     async def forget_shards(self, run: int) -> None:
-        """Let this run list again; what was listed stays work. Safe to repeat."""
+        """Let this run list again; listed assets stay in the queue. Safe to repeat."""
 
         def job(c: Connection) -> None:
             c.execute(delete(SHARD).where(SHARD.c.run == run))
@@ -52,7 +52,7 @@ class Shards(Repository):
         await self._write(job)
 
     async def restart_listing(self, run: int) -> None:
-        """Let this run list again as if it had listed nothing: what it settled already becomes work once more. Safe to
+        """Let this run list again from the start: completed assets become work again. Safe to
         repeat."""
 
         def job(c: Connection) -> None:
@@ -64,7 +64,7 @@ class Shards(Repository):
         await self._write(job)
 
     async def shards(self, run: int) -> list[ShardRow]:
-        """The shards of a run, in the order in which they were told."""
+        """The shards of a run, in the order in which they were set."""
 
         def job(c: Connection) -> list[ShardRow]:
             rows = c.execute(select(SHARD).where(SHARD.c.run == run).order_by(SHARD.c.seq))
@@ -76,7 +76,7 @@ class Shards(Repository):
         return await self._read(job)
 
     async def shards_complete(self, run: int) -> bool:
-        """Whether the last shard of the run was told."""
+        """Whether the last shard of the run was set."""
         chosen = select(RUN.c.shards_complete).where(RUN.c.id == run)
         return await self._read(lambda c: bool(c.execute(chosen).scalar()))
 
@@ -85,8 +85,8 @@ class Shards(Repository):
     ) -> None:
         """Rows and cursor in one transaction; safe to repeat.
 
-        Entries in `skip` count as unchanged; the others become work, once a run and revision. An entry that was listed
-        before in the same run (overlapping windows) is one row and counted once.
+        Entries in `skip` count as unchanged; the others become work, once per run and revision. An entry that was
+        listed before in the same run (overlapping windows) is one row and counted once.
         """
         entries = {entry.id: entry for entry in batch.entries}
         texts = {
@@ -158,7 +158,7 @@ class _Listing:
             made = (WORK.c.run == added.excluded.run) & or_(*(WORK.c.action == action for action in MADE))
             anew["action"] = case((made, WORK.c.action), else_=added.excluded.action)
             self._c.execute(added.on_conflict_do_update(index_elements=["asset"], set_={**anew, **_CLEARED}), rows)
-        if again:  # somebody is at it: it comes round again once that is settled
+        if again:  # claimed by a worker: it becomes work again once that is complete
             kept = ("listed_run", "revision", "changed_at", "deleted", "payload")
             changed = update(WORK).where(WORK.c.asset == bindparam("of"))
             changed = changed.values(again=True, **{name: bindparam(f"new_{name}") for name in kept})

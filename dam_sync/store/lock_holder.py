@@ -1,4 +1,4 @@
-"""Who keeps a file of SQLite from being written, as far as the system tells."""
+"""Best-effort lookup of the process that holds the lock of an SQLite file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-LOCKS = Path("/proc/locks")  # one line a lock: `1: POSIX  ADVISORY  WRITE 4711 fd:01:123456 120 120`
+LOCKS = Path("/proc/locks")  # one line per lock: `1: POSIX  ADVISORY  WRITE 4711 fd:01:123456 120 120`
 
 
 def holder_of(path: Path) -> str:
-    """`process 4711 (backup)` for another process that holds the file or its log to write, else an empty text.
+    """`process 4711 (backup)` for another process that holds a write lock on the file or its log, otherwise empty.
 
-    Looking opens neither of the two, for closing them again would give up the locks this process has itself.
+    Neither file is opened, because closing it would release the locks of this process.
     """
     for pid in _writers(path):
         if pid != os.getpid():

@@ -1,4 +1,4 @@
-"""Small facts about the job, and what the store holds as a whole."""
+"""Key-value facts about the job, and an overview of the state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ IMPORTED = "imported"  # note: the state was restored from an export, which may 
 
 
 class Meta(Repository):
-    """A key and value each, and the overview."""
+    """Facts by key, and the overview."""
 
     async def set_meta(self, key: str, value: Json) -> None:
-        """Write down a fact, in place of the one there was."""
+        """Store a fact, replacing the previous value."""
         row = upsert(META).values(key=key, value=to_text(value))
         row = row.on_conflict_do_update(index_elements=["key"], set_={"value": to_text(value)})
         await self._write(lambda c: c.execute(row) and None)

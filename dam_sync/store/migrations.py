@@ -1,4 +1,4 @@
-"""Numbered migrations by `user_version`, each in one transaction; the last number is the version we write."""
+"""Numbered migrations by `user_version`, each in one transaction; the last number is the current version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.pool import StaticPool
 
 from dam_sync.store.sqlite import raw_of, transaction
 
-APPLICATION_ID = 0x44414D53  # "DAMS": tells our files from other SQLite files
+APPLICATION_ID = 0x44414D53  # "DAMS": distinguishes our files from other SQLite files
 
 _LABEL = "CASE {row}.state WHEN 'settled' THEN {row}.action ELSE 'open' END"
 _OLD, _NEW = _LABEL.format(row="OLD"), _LABEL.format(row="NEW")
@@ -32,7 +32,7 @@ KEPT_ROWS = (
         " END",
     ),
 )
-"""Triggers, by name, that keep rows of the ledger as they are; only `Ledger.gc` takes them off."""
+"""Triggers, by name, that keep rows of the ledger as they are; only `Ledger.gc` drops them."""
 
 MIGRATIONS: Mapping[int, Sequence[str]] = {
     1: (
@@ -82,7 +82,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "INSERT INTO tally (run, label, n) SELECT run, CASE state WHEN 'settled' THEN action ELSE 'open' END AS l,"
         " count(*) FROM work GROUP BY run, l",
         f"CREATE TRIGGER work_added AFTER INSERT ON work BEGIN {_COUNT_NEW} END",
-        # what a closed run settled stays in its count when a later run takes the row over
+        # a row completed by a closed run stays in its count when a later run takes it over
         f"CREATE TRIGGER work_changed AFTER UPDATE OF state, action, run ON work"
         f" WHEN OLD.run <> NEW.run OR {_OLD} <> {_NEW} BEGIN"
         f" UPDATE tally SET n = n - 1 WHERE run = OLD.run AND label = {_OLD}"
@@ -117,18 +117,18 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
     8: ("ALTER TABLE work ADD COLUMN passing INTEGER NOT NULL DEFAULT 0",),
 }
 VERSION = max(MIGRATIONS)
-_TOLD = 5  # names of strange objects in an error
+_TOLD = 5  # names of unknown objects shown in an error
 
 
 def version_of(connection: Connection) -> int:
-    """The version a file is at; 0 for an empty one."""
+    """The version of a file; 0 for an empty one."""
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
 def migrate(connection: Connection, upto: int = VERSION) -> list[int]:
-    """Bring a file from its version to `upto`, one transaction a step; returns the steps taken.
+    """Bring a file from its version to `upto`, one transaction per step; returns the steps taken.
 
-    Safe to repeat, also by two processes at once: each step looks at the version again once it holds the file.
+    Safe to repeat, even by two processes at once: each step checks the version again once it holds the file.
     """
     taken = []
     for number in range(version_of(connection) + 1, upto + 1):
@@ -143,8 +143,8 @@ def migrate(connection: Connection, upto: int = VERSION) -> list[int]:
 
 
 def strange_objects(connection: Connection) -> list[str]:
-    """What in a file of ours no migration made, or made in another way: such a table may be a view without end, such a
-    trigger may write what we never wrote."""
+    """Objects in a state that no migration created, or not like this: such a table may be an endless view, such a
+    trigger may write anything."""
     version = version_of(connection)
     found, made = _objects(raw_of(connection)), _made_by(version)
     return sorted({name for _, name, *_ in found ^ made})[:_TOLD]
@@ -166,7 +166,7 @@ def _made_by(version: int) -> frozenset[_Object]:
 
 
 def _objects(raw: sqlite3.Connection) -> frozenset[_Object]:
-    """Kind, name, table and substance of each: columns of a table, text of a trigger."""
+    """Kind, name, table and definition of each: columns of a table, text of a trigger."""
     rows = raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
     own = [row for row in rows if not row[1].startswith("sqlite_")]
     return frozenset((kind, name, table, _substance(raw, kind, name, sql)) for kind, name, table, sql in own)

@@ -1,4 +1,4 @@
-"""Target assets that their service may still remove by itself, and those that it did remove."""
+"""Target assets that the service may still delete as duplicates, and those that it deleted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dam_sync.store.tables import LINK, ON_PROBATION, PLACEMENT, REMOVAL, WORK, 
 
 
 class ProbationRepository(Repository):
-    """Links whose target asset is not sure to stay."""
+    """Links whose target asset is on probation."""
 
     async def on_probation(self, made_before: datetime | None = None) -> OnProbation:
-        """How many there are, or of those made until then, and the span in which they were made."""
+        """Their number, optionally of those made until then, and the span in which they were made."""
         made = LINK.c.made_at
         chosen = select(func.count(), func.min(made), func.max(made)).where(text(ON_PROBATION))
         if made_before is not None:
@@ -33,12 +33,12 @@ class ProbationRepository(Repository):
         return await self._read(job)
 
     async def iter_probation(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
-        """A page of them in the order of source ids, behind the id `after`."""
+        """A page of them in the order of source ids, after the id `after`."""
         chosen = select(LINK).where(text(ON_PROBATION), LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
         return await self._read(lambda c: [link_of(row) for row in c.execute(chosen)])
 
     async def end_probation(self, sources: Sequence[str]) -> None:
-        """The target assets of these were seen and stay; safe to repeat."""
+        """The target assets of these were seen and are safe; safe to repeat."""
 
         def job(c: Connection) -> None:
             for piece in pieces(sources):
@@ -48,9 +48,9 @@ class ProbationRepository(Repository):
             await self._write(job)
 
     async def removed(self, rows: Sequence[Removal], told: Outcome, run: int = 0) -> None:
-        """The service removed these: their links end, and they are parked as `told`, with a message each.
+        """The service removed these: their links end, and they are parked with the cause `told` and a message each.
 
-        Counted in `run`, where one is going on. What is to be done with them already stays so. Safe to repeat.
+        Counted in `run`, if there is one. Assets that are already work stay so. Safe to repeat.
         """
         now = self._now()
 
@@ -67,7 +67,7 @@ class ProbationRepository(Repository):
             await self._write(job)
 
     async def removals(self, sources: Sequence[str]) -> dict[AssetId, Removal]:
-        """What was removed of these source assets and not created again; the others are absent."""
+        """Removals of these source assets that were not created again; the others are absent."""
 
         def job(c: Connection) -> dict[AssetId, Removal]:
             found = c.execute(select(REMOVAL).where(REMOVAL.c.source.in_(list(sources))))

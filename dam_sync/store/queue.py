@@ -1,4 +1,4 @@
-"""The queue: what was listed is claimed under a lease, in order, and settled once."""
+"""The work queue: listed assets are claimed under a lease, in order, and completed once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dam_sync.store.runs import open_rows
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 
-UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose steps are kept: the asset may come round again
+UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
@@ -64,12 +64,12 @@ _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (W
 
 
 class WorkQueue(Repository):
-    """Work rows from claim to settled."""
+    """Work items from claim to completion."""
 
     async def claim(self, run: int, at_most: int, lease: timedelta, held: Collection[str] = ()) -> list[Work]:
-        """The next rows in listing order; a lease that ran out makes a row claimable again.
+        """The next rows in listing order; an expired lease makes a row claimable again.
 
-        held: what the caller works at; it is his, though he stood still for longer than a lease.
+        held: items that the caller is processing; they stay its own even after the lease expires.
         """
         now, until = self._now(), self._now(lease)
 
@@ -97,33 +97,33 @@ class WorkQueue(Repository):
         return await self._write(job) if at_most > 0 else []
 
     async def extend(self, works: Sequence[Work], lease: timedelta) -> None:
-        """Hold these longer; those no longer held are left alone."""
+        """Extend the leases of these; those no longer held do not change."""
         held = update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(due=self._now(lease))
         await self._on_each(held, works)
 
     async def release(self, works: Sequence[Work]) -> None:
-        """Give back what was not tried; it can be claimed again at once."""
+        """Put back items that were not tried; they can be claimed again at once."""
         back = {"state": "pending", "due": "", "holder": "", "attempt": func.max(WORK.c.attempt - 1, 0), "again": False}
         await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), works)
 
     async def retry(self, work: Work, after_s: float) -> None:
-        """Give back what was tried; it can be claimed again in `after_s` seconds."""
+        """Put back items that were tried; they can be claimed again in `after_s` seconds."""
         due = self._now(timedelta(seconds=max(0.0, after_s)))
         back = {"state": "pending", "due": due, "holder": "", "again": False}
         await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), [work])
 
     async def complete(self, work: Work, outcome: Outcome) -> None:
-        """What became of it, with its link, bulk placements, relations and the end of its steps, in one transaction.
+        """Commit the outcome with its link, bulk placements, relations and the end of its journal, in one transaction.
 
         Durable on return; safe to repeat. An asset listed again meanwhile is pending again. The journal of a parked
-        or skipped asset is kept, so that nothing is written twice. Raises StoreBusy when another process holds it.
+        or skipped asset is kept, so that nothing is written twice. Raises StoreBusy if another process holds it.
         """
         now = self._now()
 
         def job(c: Connection) -> None:
             row = _NOW.first(c, of=work.asset)
             if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._database.holder):
-                raise StoreBusy("somebody else works at this asset now", asset=work.asset)
+                raise StoreBusy("another process is working on this asset", asset=work.asset)
             if row.state == "settled":
                 return
             _complete(c, row, outcome, now)
@@ -132,10 +132,10 @@ class WorkQueue(Repository):
         await self._write(job)
 
     async def unpark(self, causes: Collection[str] | None) -> int:
-        """Put parked assets back into the queue, all (and the memberships and relations that were refused) or those of
-        some causes; how many assets there were.
+        """Put parked assets back into the queue, all (with refused memberships and relations) or those of
+        some causes; returns the number of assets.
 
-        Naming the cause `Uncertain` is the operator's word that he looked: what is uncertain may then be called again.
+        Naming the cause `Uncertain` confirms that a person checked: uncertain calls may then be made again.
         What the target's service removed is created again.
         """
 
@@ -152,12 +152,12 @@ class WorkQueue(Repository):
         return await self._write(job)
 
     async def retry_passing(self, most: int) -> int:
-        """Put back what was parked for faults that may pass, in fewer than so many runs in a row; how many."""
+        """Requeue what was parked for temporary failures in fewer than this many runs in a row; returns how many."""
         return await self._put_back(WORK.c.passing > 0, WORK.c.passing < most)
 
     async def retry_causes(self, causes: Collection[str], operation: str = "") -> int:
-        """Put back what was parked for one of these causes, or by this operation of ours; how many. Nothing is vouched
-        for by it, as it is by `unpark`."""
+        """Requeue what was parked for one of these causes, or by this operation; returns how many. Unlike `unpark`, it
+        does not vouch for uncertain calls."""
         named = WORK.c.cause.in_(list(causes))
         return await self._put_back(or_(named, WORK.c.operation == operation) if operation else named)
 
@@ -166,11 +166,11 @@ class WorkQueue(Repository):
         return await self._write(lambda c: c.execute(back).rowcount)
 
     async def open_work(self, run: int) -> int:
-        """Rows that are not settled, whichever run listed them: the one that goes on works them all off."""
+        """Number of unfinished rows, whichever run listed them: the current run processes them all."""
         return await self._read(open_rows)
 
     async def tally(self, run: int) -> Mapping[str, int]:
-        """Assets of a run: `listed`, `open`, and by action, the usual ones also when there are none.
+        """Assets of a run: `listed`, `open`, and by action; the usual ones also if zero.
 
         From counters kept with the rows, never a scan. An asset put back by `unpark` is open in its old run until
         another run claims it.
@@ -187,7 +187,7 @@ class WorkQueue(Repository):
         return await self._read(job)
 
     async def actions(self, assets: Sequence[str]) -> dict[AssetId, str]:
-        """What became of assets that were work: their last action, `pending` for open ones; unknown ones are absent."""
+        """The last action of assets, `pending` for open ones; unknown ones are absent."""
         columns = (WORK.c.asset, WORK.c.state, WORK.c.action)
 
         def job(c: Connection) -> dict[AssetId, str]:
@@ -200,7 +200,7 @@ class WorkQueue(Repository):
         return await self._read(job)
 
     async def payloads(self, assets: Sequence[str]) -> dict[AssetId, Asset]:
-        """Assets as their listing gave them, of those whose listing carried them."""
+        """Assets as listed, for those whose listing contained them."""
         columns = (WORK.c.asset, WORK.c.payload)
 
         def job(c: Connection) -> dict[AssetId, Asset]:
@@ -226,7 +226,7 @@ class WorkQueue(Repository):
         return await self._read(job)
 
     async def parked_causes(self) -> list[tuple[str, str, str, int, str]]:
-        """(cause, operation, hint, how many, one example with its message), most frequent first."""
+        """(cause, operation, hint, count, one example with its message), most frequent first."""
         group = (WORK.c.cause, WORK.c.operation, WORK.c.hint)
         many = func.count().label("many")
         chosen = (
@@ -236,7 +236,7 @@ class WorkQueue(Repository):
         return await self._read(lambda c: [tuple(row) for row in c.execute(chosen)])
 
     async def losses(self, run: int) -> list[tuple[str, str, int]]:
-        """(path, rule, assets) over all that this run settled, most frequent first."""
+        """(path, rule, assets) over everything this run completed, most frequent first."""
         chosen = text(
             "SELECT json_extract(loss.value, '$.path') AS path, json_extract(loss.value, '$.rule') AS rule,"
             " count(DISTINCT work.seq) AS assets FROM work, json_each(work.losses) AS loss"
@@ -246,8 +246,8 @@ class WorkQueue(Repository):
         return await self._read(lambda c: [tuple(row) for row in c.execute(chosen, {"run": run})])
 
     async def losses_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
-        """(rule, whether the asset is parked for it, assets, the first of them) of what was noted under this path: of
-        assets that are parked now, and of those that this run settled."""
+        """(rule, whether the asset is parked for it, assets, the first of them) of losses under this path: of
+        assets that are parked now, and of those that this run completed."""
         chosen = text(
             "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
             " row_number() OVER (same ORDER BY seq) AS place FROM (SELECT DISTINCT work.seq, work.asset,"
@@ -270,7 +270,7 @@ class WorkQueue(Repository):
 
 
 def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
-    """The row itself: closed, or pending once more when it was listed again."""
+    """The row itself: closed, or pending again if it was listed again."""
     action = row.action if row.action in MADE and outcome.action == "unchanged" else outcome.action
     if row.again:
         _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "")
@@ -292,7 +292,7 @@ def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
 
 
 def _complete_rest(c: Connection, row: Any, outcome: Outcome) -> None:
-    """What has to be true together with the row."""
+    """Write what belongs to the same transaction."""
     if outcome.link is not None:
         write_link(c, outcome.link, row.listed_run)
         _RECREATED.run(c, of=row.asset)

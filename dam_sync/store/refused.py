@@ -12,15 +12,15 @@ from dam_sync.store.rows import ParkedRow
 from dam_sync.store.tables import LINK, PLACEMENT, RELATION
 
 MEMBERSHIP, RELATED = "membership refused", "relation refused"
-HINT = "give the job's user the right, or correct the mapping; the next run tries again"
+HINT = "grant the user of the job the permission, or correct the mapping; the next run tries again"
 CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
 
 
 class RefusedRepository(Repository):
-    """What was refused of assets that are moved."""
+    """Refused memberships and relations of moved assets."""
 
     async def refused_causes(self) -> list[tuple[str, str, str, int, str]]:
-        """(cause, operation, hint, how many, one example with its message), as `parked_causes` gives them."""
+        """(cause, operation, hint, count, one example with its message), like `parked_causes`."""
         rows = _rows().subquery()
         example = func.min(rows.c.asset + ": " + rows.c.message)
         chosen = select(rows.c.cause, func.count(), example).group_by(rows.c.cause).order_by(rows.c.cause)
@@ -45,7 +45,7 @@ class RefusedRepository(Repository):
         return await self._read(job)
 
     async def retry_refused(self) -> None:
-        """Let everything that was refused be tried once more; safe to repeat."""
+        """Let everything that was refused be tried again; safe to repeat."""
 
         def job(c: Connection) -> None:
             for table in (PLACEMENT, RELATION):
@@ -55,7 +55,7 @@ class RefusedRepository(Repository):
 
 
 def _rows() -> Any:
-    """Asset, cause and message of all of them, but for relations that would close a circle, which no run can write."""
+    """Asset, cause and message of all of them, except relations that would close a cycle, which no run can write."""
     owner = func.coalesce(LINK.c.source, PLACEMENT.c.asset).label("asset")
     joined = PLACEMENT.outerjoin(LINK, LINK.c.target == PLACEMENT.c.asset)
     members: Select[Any] = select(owner, literal(MEMBERSHIP).label("cause"), PLACEMENT.c.refused.label("message"))

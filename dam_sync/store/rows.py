@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it: frozen values, so that nobody holds a live row."""
+"""Values stored and loaded: frozen, so that nobody holds a live row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dam_sync.model.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a job; `resumed` when it was begun before; `owner` is the token of the process that holds it."""
+    """One run of a job; `resumed` if it was begun before; `owner` is the token of the process that holds it."""
 
     id: int
     number: int
@@ -26,7 +26,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in the history. state: running, stopped, done; `outcome` is what `finish` was given, or why it stopped."""
+    """A run in the history. state: running, stopped, done; `outcome` is the argument of `finish`, or why it stopped."""
 
     id: int
     number: int
@@ -40,7 +40,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ShardRow:
-    """A shard of a run and how far it was read."""
+    """A shard of a run and its progress."""
 
     shard: Shard
     cursor: Cursor | None
@@ -49,7 +49,7 @@ class ShardRow:
 
 @dataclass(frozen=True, slots=True)
 class CompletedWork:
-    """A step as the file has it; its result is JSON text."""
+    """A journal entry as stored; its result is JSON text."""
 
     state: str
     at: str
@@ -58,7 +58,7 @@ class CompletedWork:
 
 @dataclass(slots=True)
 class Memory:
-    """The steps of one scope as the file has them, for as long as that is `certain`."""
+    """The journal entries of one scope as stored, as long as that is `certain`."""
 
     journal: dict[str, CompletedWork] = field(default_factory=dict)
     certain: bool = True
@@ -66,12 +66,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One asset to be dealt with, under a lease.
+    """One asset to process, under a lease.
 
-    seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, where the
-    listing carried it. attempt: counts claims from 1 since it was listed or put back by `unpark`. begun: whether steps
-    of an earlier try were kept when it was claimed. passing: in how many runs in a row it was parked for a fault that
-    may pass. steps: those taken since then, where there were none before.
+    seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, if the
+    listing contained it. attempt: counts claims from 1 since it was listed or put back by `unpark`. begun: whether
+    steps of an earlier attempt were kept when it was claimed. passing: in how many runs in a row it was parked for a
+    failure that may be temporary. steps: journal entries made since then, if there were none before.
     """
 
     seq: int
@@ -87,12 +87,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """A source asset and what we made of it.
+    """A source asset and its target asset.
 
     versions: keys of the files written, oldest first. attachments: keys of those added. relations: `[kind, source id]`
-    of those asked for. draft: what we last wrote, as JSON. made_at: when the target asset was made, for as long as its
+    of those queued. draft: what was last written, as JSON. made_at: when the target asset was created, as long as its
     service may still remove it; None once it stays. evidence: what the
-    last verification proved of it, the weakest of its files; proofs: of each file, by its key.
+    last verification proved about it, the weakest of its files; proofs: for each file, by its key.
     """
 
     source: str
@@ -114,7 +114,7 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A source asset whose target asset the service removed. file: the key of its file, empty where it had none."""
+    """A source asset whose target asset the service removed. file: the key of its file, empty if it had none."""
 
     source: str
     target: str
@@ -124,7 +124,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class OnProbation:
-    """How many target assets their service may still remove, and when the first and the last of them were made."""
+    """How many target assets are on probation, and when the first and the last of them were created."""
 
     number: int = 0
     first: datetime | None = None
@@ -132,16 +132,16 @@ class OnProbation:
 
 
 MADE = ("created", "updated")
-"""Actions of an outcome that stay what an asset is counted by, where the run comes back to it and nothing is to do."""
+"""Actions by which an asset stays counted if the run comes back to it and there is nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a piece of work ended: created, updated, unchanged, removed, skipped or parked with its reason.
+    """How a work item ended: created, updated, unchanged, removed, skipped or parked with its reason.
 
-    placements: (container, target asset, add or remove) to be done in bulk later; relations: (kind, other source id).
-    named: how people know the asset, for one that is parked.
-    passing: parked for a fault that may pass by itself.
+    placements: (container, target asset, add or remove) to be written in bulk later; relations: (kind, other source
+    id). named: by what people recognize the asset, for a parked one. passing: parked for a failure that may be
+    temporary.
     """
 
     action: str
@@ -160,7 +160,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRow:
-    """A parked asset. named: file name, title and URL at the source, as far as they were known when it was parked."""
+    """A parked asset. named: file name, title and URL at the source, if known when it was parked."""
 
     asset: str
     cause: str
@@ -172,7 +172,7 @@ class ParkedRow:
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """A relation waiting for both its ends; a target id is empty while that end is not linked."""
+    """A relation pending until both ends exist; a target id is empty while that end is not linked."""
 
     seq: int
     owner: str
@@ -184,7 +184,7 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One write that was made, or planned. `at` is RFC 3339 text; seq counts from 1. The other columns are those of
+    """One write, made or planned. `at` is RFC 3339 text; seq counts from 1. The other columns are those of
     `LedgerTable`."""
 
     seq: int

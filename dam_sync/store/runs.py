@@ -1,4 +1,4 @@
-"""Runs: one at a time, held by a lease that its process renews, resumed when that process is gone."""
+"""Runs: one at a time, held by a lease that its process renews, resumed if that process is gone."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
-STILL = timedelta(seconds=20)  # without a heartbeat a process trusts its lease for so long, well before others end it
+STILL = timedelta(
+    seconds=20
+)  # without a heartbeat a process trusts its lease for this long, well before others take it
 HEARTBEAT_SECONDS = 5.0
-RUN_SCOPE = "run:"  # steps of a run rather than of an asset
+RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 HISTORY = 1_000
 
 _OWNER = PreparedStatement(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
 
 
 class Runs(Repository):
-    """The life of runs."""
+    """The life cycle of runs."""
 
     async def begin(self, job: str, command: str) -> Run:
-        """A new run, or the unfinished one of this command again. Raises StoreBusy while another process is at it."""
+        """Begin a run, or resume the unfinished one of this command. Raises StoreBusy while another process holds
+        it."""
 
         def job_(c: Connection) -> Run:
             lives = live_run(c, self._now(-ALIVE))
@@ -39,7 +42,7 @@ class Runs(Repository):
             row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
             lease = self._lease()
             put_back = (text(OPEN), WORK.c.state == "pending")
-            c.execute(update(WORK).where(*put_back).values(attempt=0, due=""))  # what failed then may go through now
+            c.execute(update(WORK).where(*put_back).values(attempt=0, due=""))  # what failed then may succeed now
             release_claims(c)
             if row is None:
                 fresh = {"job": job, "command": command, "started_at": lease["beat_at"], **lease}
@@ -56,7 +59,7 @@ class Runs(Repository):
         return run
 
     async def beat(self, run: int) -> None:
-        """Renew the lease. Raises SafetyStop when another process has taken the run over."""
+        """Renew the lease. Raises SafetyStop if another process has taken the run over."""
 
         def job(c: Connection) -> None:
             mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
@@ -68,26 +71,27 @@ class Runs(Repository):
         self._database.beat_at = now
 
     def prove_held(self) -> None:
-        """Raises Throttled, for the length of a heartbeat, when this process stood still so long that another may have
-        taken its run over: what was about to be sent to a target must wait until a sign of life went through."""
+        """Raises Throttled, for the length of a heartbeat, if this process was suspended so long that another may have
+        taken its run over: what was about to be sent to a target must wait until a heartbeat succeeds."""
         beat = self._database.beat_at
         still = (self._database.clock.now() - beat).total_seconds() if self._database.run and beat is not None else 0.0
         if still > STILL.total_seconds():
             raise Throttled(
-                f"this process stood still for {still:.0f} s, another may have taken its run over: nothing is sent",
+                f"this process was suspended for {still:.0f} s and another may have taken its run over: nothing is "
+                f"sent",
                 retry_after=HEARTBEAT_SECONDS,
             )
 
     async def finish(self, run: int, outcome: Json, *, listed: bool = True) -> None:
-        """Close the run. Raises SafetyStop while a shard or a row is open, unless it listed nothing itself; safe to
+        """Close the run. Raises SafetyStop while a shard or a row is open, unless it listed nothing; safe to
         repeat."""
 
         def job(c: Connection) -> None:
             shards, rows = open_shards(c, run), open_rows(c)
             if listed and (shards or rows):
                 raise SafetyStop(
-                    f"run {run} is not done: {shards} parts of the listing and {rows} assets are open",
-                    hint="run the same command again; it continues where it stopped",
+                    f"run {run} is not complete: {shards} parts of the listing and {rows} assets are open",
+                    hint="run the same command again; it resumes where it stopped",
                 )
             closed = {"state": "done", "ended_at": self._now(), "outcome": to_text(outcome), "owner": "", "pid": 0}
             c.execute(update(RUN).where(RUN.c.id == run, RUN.c.state != "done").values(closed))
@@ -100,7 +104,7 @@ class Runs(Repository):
         self._let_go()
 
     async def stop(self, run: int, reason: str) -> None:
-        """Give the lease back and leave the run to be resumed; nothing happens when it is not ours (any more)."""
+        """Release the lease and leave the run to be resumed; does nothing if it is not (or no longer) ours."""
         self._let_go()
 
         def job(c: Connection) -> None:
@@ -112,7 +116,7 @@ class Runs(Repository):
         await self._write(job)
 
     async def withdraw(self, run: int, reason: str) -> None:
-        """The same for a run that was refused before it did anything: one that recorded nothing leaves no row."""
+        """Like `stop`, for a run that was refused before it did anything: one that recorded nothing leaves no row."""
         self._let_go()
 
         def job(c: Connection) -> bool:
@@ -149,7 +153,7 @@ class Runs(Repository):
             self._database.writer.guard = None
 
     def _refuse_when_taken_over(self, c: Connection) -> None:
-        """Before every commit of a process that believes it holds a run."""
+        """Called before every commit of a process that believes it holds a run."""
         run = self._database.run
         owner = _OWNER.value(c, run=run) if run else None
         if owner is not None and owner != self._database.holder:
@@ -157,7 +161,7 @@ class Runs(Repository):
 
 
 def process_lives(pid: int) -> bool:
-    """Whether a process of this host is there; where that cannot be asked without harm, it is taken to be."""
+    """Whether a process of this host exists; assumed if it cannot be checked safely."""
     if os.name == "nt" or pid <= 0:
         return pid > 0
     try:
@@ -170,7 +174,7 @@ def process_lives(pid: int) -> bool:
 
 
 def release_claims(c: Connection, *, untried: bool = False) -> None:
-    """Everything claimed can be claimed again at once; `untried` takes the attempt back, after a clean stop."""
+    """Make everything claimed claimable again; `untried` takes the attempt back, after a clean stop."""
     back: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "again": False}
     if untried:
         back["attempt"] = func.max(WORK.c.attempt - 1, 0)
@@ -178,14 +182,14 @@ def release_claims(c: Connection, *, untried: bool = False) -> None:
 
 
 def let_go_of_runs(c: Connection, now: str) -> None:
-    """In a copy of a state: nobody is at it."""
+    """In a copy of a state: release all runs."""
     free = {"state": "stopped", "ended_at": now, "owner": "", "pid": 0}
     c.execute(update(RUN).where(RUN.c.state == "running").values(free))
     release_claims(c, untried=True)
 
 
 def live_run(c: Connection, since: str) -> Row[Any] | None:
-    """The run somebody is at, by a sign of life after `since` and a process that is there, if any."""
+    """The active run, by a heartbeat after `since` and an existing process, if any."""
     row = c.execute(select(RUN).where(RUN.c.state == "running", RUN.c.beat_at >= since)).first()
     if row is None or (row.host == socket.gethostname() and not process_lives(row.pid)):
         return None
@@ -193,20 +197,20 @@ def live_run(c: Connection, since: str) -> Row[Any] | None:
 
 
 def open_shards(c: Connection, run: int) -> int:
-    """Shards of a run that are not read to their end."""
+    """Shards of a run that are not read completely."""
     return int(c.execute(select(func.count()).select_from(SHARD).where(SHARD.c.run == run, ~SHARD.c.done)).scalar_one())
 
 
 def open_rows(c: Connection) -> int:
-    """Rows nobody has settled, whichever run listed them."""
+    """Unfinished rows, whichever run listed them."""
     return int(c.execute(select(func.count()).select_from(WORK).where(text(OPEN))).scalar_one())
 
 
 def _busy(row: Row[Any]) -> StoreBusy:
     return StoreBusy(
-        f"run {row.id} of this job is going on: process {row.pid} on {row.host}, since {row.started_at},"
-        f" last sign of life {row.beat_at}",
-        hint="wait until it is done, or stop that process and run again; it continues where the other stopped",
+        f"run {row.id} of this job is active: process {row.pid} on {row.host}, since {row.started_at},"
+        f" last heartbeat {row.beat_at}",
+        hint="wait until it is done, or stop that process and run again; the run is resumed",
     )
 
 

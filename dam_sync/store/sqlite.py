@@ -1,21 +1,20 @@
-"""The SQLite file itself: where it is, who may read it, how it is opened, and what its errors mean to people.
+"""The SQLite file itself: where it is, who may read it, how it is opened, and what its errors mean.
 
 What a commit survives, by the level of `synchronous` under a write-ahead log; ours is FULL:
 
-| level | a killed process | a crash of the system, a power cut | a power cut under a disk that lies about flushes |
-|---|---|---|---|
-| OFF | all is there | the file may be damaged | the file may be damaged |
-| NORMAL | all is there | whole, but the last commits may be gone | the file may be damaged |
-| FULL | all is there | all is there | the last commits may be gone, at worst the file is damaged |
-| EXTRA | as FULL | as FULL: it differs only without a write-ahead log | as FULL |
+| level | a killed process | a crash of the system, a power failure | a power failure with a disk that lies about
+flushes | |---|---|---|---| | OFF | everything | the file may be damaged | the file may be damaged | | NORMAL |
+everything | consistent, maybe without the last commits | the file may be damaged | | FULL |  all is there|everything |
+everything| all is there | the last commits may be gone, at worst the file is damaged | | EXTRA | as FULL | as FULL: it
+differs only without a write-ahead log | as FULL |
 
-A commit is a promise to the services: an intent must be on the disk before its call is sent, or the call is sent twice
-after a power cut. NORMAL forgets just these, so it will not do; OFF saves nothing that many commits in one do not save
-already. Where a disk or a virtual machine answers a flush before it has happened, no level helps: the state then is
-restored from a copy, and what was done since is found at the target by our mark or parked.
+A commit is a promise to the services: an intent must be on disk before its call is sent, or the call is sent twice
+after a power failure. NORMAL loses just these, so it is not enough; OFF saves nothing that grouped commits do not save
+already. If a disk or a virtual machine confirms a flush before it has happened, no level helps: the state is then
+restored from a copy, and what was done since is found at the target by its marker or parked.
 
-A copy of the file alone, without `-wal` beside it, lacks the newest commits, and one made while somebody writes may be
-of two moments at once. `state JOB export FILE` makes one that is whole, also while a run is at work.
+A copy of the file alone, without `-wal` beside it, lacks the newest commits, and one made during a write may be
+inconsistent. `state JOB export FILE` writes a complete one, even during a run.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from sqlalchemy.pool import StaticPool
 from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull, StoreBusy
 from dam_sync.store.lock_holder import holder_of
 
-BUSY_SECONDS = 10.0  # how long a statement waits for another process to let the file go
+BUSY_SECONDS = 10.0  # how long a statement waits for another process to release the file
 ALMOST_FULL_BYTES = 1024 * 1024
 PROBE_BYTES = 64 * 1024
 STATE = "the state"
@@ -43,7 +42,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 CACHE_KIB = 4 * 1024
 WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 
-HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps beside a state
+HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a state
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
@@ -52,22 +51,22 @@ _REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PER
 
 
 def path_of(where: Path | str) -> Path:
-    """The file meant by a path or a `sqlite:///` address. Raises ConfigError on the address of another database."""
+    """The file of a path or a `sqlite:///` URL. Raises ConfigError for the URL of another database."""
     text = str(where)
     scheme, colon, rest = text.partition(":/")
     if not colon or len(scheme) < 2 or not scheme.replace("+", "").isalnum():
         return Path(text)
     if scheme != "sqlite":
         hint = "name a file in `state:`"
-        raise ConfigError(f"the state is kept in SQLite in this release, not in {scheme}", hint=hint)
+        raise ConfigError(f"the state must be an SQLite file, not {scheme}", hint=hint)
     return Path("/" + rest.lstrip("/")) if rest.startswith("///") else Path(rest.lstrip("/"))
 
 
 def make_file(path: Path, what: str = STATE, *, new: bool = False) -> None:
-    """An empty file only its owner may read, in a folder only its owner may enter where we make one; safe to repeat
+    """Create an empty owner-only file, in an owner-only folder if that is missing; safe to repeat
     unless it must be `new`.
 
-    What was made is still there after a power cut. Raises ConfigError for a symbolic link, wherever it leads.
+    Both survive a power failure. Raises ConfigError for a symbolic link, wherever it leads.
     """
     refuse_link(path, what)
     with translate_errors(path, what):
@@ -86,14 +85,15 @@ def make_file(path: Path, what: str = STATE, *, new: bool = False) -> None:
 
 
 def refuse_link(path: Path, what: str = STATE) -> None:
-    """Raises ConfigError for a symbolic link: in a folder that others write, it may lead to any file of this user."""
+    """Raises ConfigError for a symbolic link: in a folder that others can write to, it may lead to any file of this
+    user."""
     if path.is_symlink():
         hint = "name the file itself, in a folder that only you can write"
         raise ConfigError(f"{what} {path} is a symbolic link, which is not followed", hint=hint)
 
 
 def flush_folder(folder: Path) -> None:
-    """The names in a folder are on the disk when this returns. Raises OSError."""
+    """Flush the names in a folder to disk. Raises OSError."""
     if os.name == "nt":  # folders cannot be opened there
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -104,9 +104,9 @@ def flush_folder(folder: Path) -> None:
 
 
 def engine_of(path: Path, *, read_only: bool = False) -> Engine:
-    """An engine of one connection, without transactions of its own: `transaction` makes them.
+    """An engine of one connection, without transactions of its own: `transaction` begins them.
 
-    A file on a medium that takes no writes, not even SQLite's own helper files, is opened as it lies there.
+    A file on a read-only medium, which allows not even helper files of SQLite, is opened as immutable.
     """
 
     def connect() -> sqlite3.Connection:
@@ -121,7 +121,7 @@ def engine_of(path: Path, *, read_only: bool = False) -> Engine:
 
 
 def vacuum(path: Path) -> None:
-    """Give the room of removed rows back to the disk. Nobody else may have the file open."""
+    """Shrink the file after rows were removed. Nobody else may have it open."""
     with translate_errors(path):
         engine = engine_of(path)
         with engine.connect() as connection:
@@ -132,7 +132,7 @@ def vacuum(path: Path) -> None:
 
 
 class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
-    """All or nothing; IMMEDIATE takes the file at once, DEFERRED only reads a consistent state."""
+    """A transaction; IMMEDIATE locks the file at once, DEFERRED only reads a consistent state."""
 
     __slots__ = ("_begin", "_raw")
 
@@ -152,14 +152,14 @@ class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
 
 
 def raw_of(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection, for what costs too much through the layers."""
+    """The connection of the driver, for what is too slow through SQLAlchemy."""
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
 
 
 class translate_errors:  # noqa: N801 -- reads as a word, like those of contextlib
-    """Turns errors of SQLite and of the file system into ours. what: the file is called so."""
+    """Translate errors of SQLite and of the file system into ours. what: the name of the file in messages."""
 
     __slots__ = ("_path", "_what")
 
@@ -177,16 +177,16 @@ class translate_errors:  # noqa: N801 -- reads as a word, like those of contextl
 
 
 def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:
-    """What an error of SQLite or of the file system means to the operator."""
+    """The error to raise for an error of SQLite or of the file system."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
         holder = holder_of(path) or "another process"
         return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
-        hint = f"free some space in {path.parent} and run the same command again; it continues where it stopped"
+        hint = f"free some space in {path.parent} and run the same command again; it resumes where it stopped"
         return DiskFull(f"no space left to write {what} {path}", hint=hint)
     if code in _BROKEN:
-        hint = "restore it from a backup; without one the assets that were moved are not known any more"
+        hint = "restore it from a backup; without one, rebuild the links with `adopt`"
         return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
     if code in _REFUSED or (isinstance(error, OSError) and error.errno in _NOT_ALLOWED):
         hint = (
@@ -203,7 +203,7 @@ def _plain(error: BaseException) -> str:
 
 
 def _is_full(error: BaseException, path: Path) -> bool:
-    """SQLite says "disk I/O error" for several kinds of full disk, and for a quota."""
+    """SQLite reports "disk I/O error" for several kinds of full disk, and for a quota."""
     if isinstance(error, OSError):
         return error.errno in NO_ROOM
     if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:

@@ -1,6 +1,6 @@
-"""Statements that are asked for every asset: compiled once, then handed to the driver as text.
+"""Statements executed for every asset: compiled once, then passed to the driver as text.
 
-Made and compiled again each time, a statement costs many times what SQLite takes to answer it.
+Compiling a statement each time takes many times longer than executing it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DIALECT = sqlite.dialect(paramstyle="named")
 
 
 class PreparedStatement:
-    """One statement; what it leaves open with `bindparam` is given by name each time.
+    """One statement; its `bindparam`s are passed by name each time.
 
-    columns: of an insert without values, those that each row gives. Values go to the driver as they are: text, numbers,
+    columns: of an insert without values, those of each row. Values are passed to the driver unchanged: text, numbers,
     flags, bytes and None. Raises what the driver raises.
     """
 
@@ -38,11 +38,11 @@ class PreparedStatement:
         self._row: Callable[[Iterable[Any]], Any] | None = None
 
     def run(self, c: Connection, **values: Any) -> int:
-        """How many rows it changed."""
+        """Execute it; returns the number of changed rows."""
         return raw_of(c).execute(self.text, {**self._own, **values}).rowcount
 
     def run_all(self, c: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Once for each of these values, of which there may be none."""
+        """Execute it for each of these rows, possibly none."""
         raw_of(c).executemany(self.text, ({**self._own, **row} for row in rows))
 
     def all(self, c: Connection, **values: Any) -> list[Any]:
@@ -57,7 +57,7 @@ class PreparedStatement:
         return None if row is None else (self._row or self._shaped(found))(row)
 
     def value(self, c: Connection, **values: Any) -> Any:
-        """The first column of the first row; None where there is no row."""
+        """The first column of the first row; None if there is no row."""
         row = raw_of(c).execute(self.text, {**self._own, **values}).fetchone()
         return None if row is None else row[0]
 
@@ -69,5 +69,5 @@ class PreparedStatement:
 
 
 def listed_statement(name: str) -> Select[Any]:
-    """For `column.in_(…)`: the members of a JSON list that is given by that name, so that one text fits any number."""
+    """For `column.in_(…)`: the members of a JSON list passed by that name, so that one statement fits any number."""
     return select(func.json_each(bindparam(name)).table_valued("value").c.value)

@@ -39,7 +39,7 @@ from dam_sync.store.tables import stamp
 from dam_sync.store.writer import ReaderThread, WriterThread
 
 COPY = "the copy of the state"
-COPIED_PAGES = 1_000  # in one go; between two, others may write
+COPIED_PAGES = 1_000  # per step; between two, others may write
 
 
 class SqlStore(
@@ -57,18 +57,18 @@ class SqlStore(
     JournalRepository,
     Meta,
 ):
-    """The checkpoint store of one job. Every write is durable when its call returns.
+    """The state of one job. Every write is durable when its call returns.
 
-    Several processes may open one file; a run is held by one at a time. Methods raise StoreBusy when another process
-    keeps the file, DiskFull when there is no room, ConfigError when the file cannot be used, and SafetyStop once
-    another process has taken over the run this one holds.
+    Several processes may open one file; a run is held by one at a time. Methods raise StoreBusy if another process
+    holds the file, DiskFull if there is no space, ConfigError if the file cannot be used, and SafetyStop once
+    another process has taken over the run of this one.
     """
 
     @classmethod
     async def open(cls, path: Path | str, clock: Clock, *, read_only: bool = False) -> Self:
-        """Open the state, make it where there is none, bring it to this version. `path` may be a `sqlite:///` address.
+        """Open the state, create it if missing, and migrate it. `path` may be a `sqlite:///` URL.
 
-        Raises ConfigError when the file is not ours, damaged, newer than this program, or may not be read or written.
+        Raises ConfigError if the file is not ours, damaged, newer than this program, or cannot be read or written.
         """
         where = path_of(path)
         await asyncio.to_thread(_prepare, where, clock, read_only=read_only)
@@ -78,7 +78,7 @@ class SqlStore(
         return cls(Database(where, clock, reader, writer, clock.token()))
 
     async def close(self) -> None:
-        """Finish what waits, give back a run that is still held, and let go of the file; safe to repeat."""
+        """Finish pending writes, stop a run that is still held, and release the file; safe to repeat."""
         if self._database.run:
             await self.stop(self._database.run, "closed before it was finished")
         await self._database.reader.close()
@@ -86,8 +86,8 @@ class SqlStore(
             await self._database.writer.close()
 
     async def copy_to(self, path: Path) -> None:
-        """A consistent snapshot in a new file, in which no run is held; for dry runs. Raises ConfigError when there is
-        a file already."""
+        """Write a consistent snapshot to a new file, in which no run is held; for dry runs. Raises ConfigError if there
+        is a file already."""
         await asyncio.to_thread(_copy, self._database.path, path, self._database.clock)
 
     @property
@@ -102,7 +102,7 @@ class SqlStore(
 
 
 def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:
-    """A file of this version, or the reason why not."""
+    """Migrate the file to this version, or raise why that is impossible."""
     refuse_link(path)
     if read_only:
         if not path.exists():
@@ -120,7 +120,7 @@ def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:
 
 
 def _version(path: Path, *, read_only: bool) -> int:
-    """The version of a file that is ours. Raises ConfigError on a newer one and on a file that is not ours."""
+    """The version of a state. Raises ConfigError for a newer one and for another file."""
     with translate_errors(path):
         engine = engine_of(path, read_only=read_only)
         with engine.connect() as connection:
@@ -137,23 +137,23 @@ def _version(path: Path, *, read_only: bool) -> int:
         hint = f"install the newer dam-sync; this one writes version {VERSION}"
         raise ConfigError(f"the state {path} was made by a newer dam-sync (version {version})", hint=hint)
     if strange:
-        hint = "restore it with `state JOB import FILE` from an export; somebody or something changed this file"
-        raise ConfigError(f"the state {path} is not as dam-sync makes it: {', '.join(strange)}", hint=hint)
+        hint = "restore it with `state JOB import FILE` from an export; this file was changed by another program"
+        raise ConfigError(f"the state {path} has unexpected contents: {', '.join(strange)}", hint=hint)
     return version
 
 
 def _refuse_while_running(connection: Connection, clock: Clock) -> None:
-    """An older program at work must not have its tables changed under it."""
+    """Tables must not be migrated while an older program is using them."""
     if version_of(connection) == 0:
         return
     row = live_run(connection, stamp(clock.now() - ALIVE))
     if row is not None:
-        raise StoreBusy(f"an older dam-sync is at work on this state: process {row.pid} on {row.host}")
+        raise StoreBusy(f"an older dam-sync is using this state: process {row.pid} on {row.host}")
 
 
 def _copy(source: Path, target: Path, clock: Clock) -> None:
     if os.path.lexists(target):
-        raise ConfigError(f"there is a file at {target} already", hint="name a new file")
+        raise ConfigError(f"the file {target} already exists", hint="name a new file")
     make_file(target, COPY, new=True)
     try:
         _copy_into(source, target, clock)
@@ -171,7 +171,7 @@ def _copy_into(source: Path, target: Path, clock: Clock) -> None:
             closing(sqlite3.connect(target)) as raw,
             transaction(connection, "DEFERRED"),
         ):
-            version_of(connection)  # from here on one moment is seen, whoever writes meanwhile
+            version_of(connection)  # from here on a consistent state is read, whoever writes meanwhile
             raw_of(connection).backup(raw, pages=COPIED_PAGES)
         engine.dispose()
         engine = engine_of(target)

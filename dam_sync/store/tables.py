@@ -1,6 +1,6 @@
-"""The tables of a job's state, as SQLModel describes them; migrations make them, statements name them.
+"""The tables of a job's state, as SQLModel classes; migrations create them, statements use them.
 
-Instants are text of fixed width (`stamp`), so that they compare as they sort. JSON is text.
+Timestamps are text of fixed width (`stamp`), so that they sort correctly. JSON is text.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from sqlalchemy import Index, Table, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 OPEN = "state IN ('pending', 'claimed')"
-"""Rows that still ask for work; spelt as in the partial index, or SQLite does not use it."""
+"""Unfinished rows; written as in the partial index, otherwise SQLite does not use it."""
 PARKED = "action = 'parked'"
 ON_PROBATION = "made_at <> ''"
 
 
 class MetaTable(SQLModel, table=True):
-    """Small facts about the job."""
+    """Key-value facts about the job."""
 
     __tablename__: ClassVar[str] = "note"
     key: str = Field(primary_key=True)
@@ -26,7 +26,7 @@ class MetaTable(SQLModel, table=True):
 
 
 class RunTable(SQLModel, table=True):
-    """Runs, and the lease of the one that is going on. state: running, stopped, done."""
+    """Runs, and the lease of the active one. state: running, stopped, done."""
 
     __tablename__: ClassVar[str] = "run"
     id: int | None = Field(default=None, primary_key=True)
@@ -46,7 +46,7 @@ class RunTable(SQLModel, table=True):
 
 
 class ShardTable(SQLModel, table=True):
-    """Shards of a run and their cursors, in the order in which they were told."""
+    """Shards of a run and their cursors, in the order in which they were set."""
 
     __tablename__: ClassVar[str] = "shard"
     __table_args__ = (UniqueConstraint("run", "id"),)
@@ -60,11 +60,11 @@ class ShardTable(SQLModel, table=True):
 
 
 class WorkTable(SQLModel, table=True):
-    """One row an asset, with what became of it the last time it was looked at. state: pending, claimed, settled.
+    """One row per asset, with its last outcome. state: pending, claimed, settled.
 
-    run: in which it is counted; listed_run: in which it was listed. due: when a pending row may be claimed, and when
-    the lease of a claimed one ends. again: it was listed again, at another revision, while somebody worked at it.
-    passing: in how many runs in a row it was parked for a fault that may pass.
+    run: that counts it; listed_run: that listed it. due: when a pending row may be claimed, and when
+    the lease of a claimed one ends. again: it was listed again, at another revision, while it was claimed.
+    passing: in how many runs in a row it was parked for a temporary failure.
     """
 
     __tablename__: ClassVar[str] = "work"
@@ -109,7 +109,7 @@ class TallyTable(SQLModel, table=True):
 
 class LinkTable(SQLModel, table=True):
     """Source asset to target asset. seen_run: the last run that listed the source asset. made_at: when the target asset
-    was made, for as long as its service may still remove it."""
+    was created, as long as its service may still remove it."""
 
     __tablename__: ClassVar[str] = "link"
     __table_args__ = (
@@ -135,7 +135,7 @@ class LinkTable(SQLModel, table=True):
 
 
 class RemovalTable(SQLModel, table=True):
-    """Source assets whose target asset was removed by its service, with the key of its file."""
+    """Source assets whose target asset was removed by the service, with the key of its file."""
 
     __tablename__: ClassVar[str] = "removal"
     source: str = Field(primary_key=True)
@@ -146,7 +146,7 @@ class RemovalTable(SQLModel, table=True):
 
 
 class NameTable(SQLModel, table=True):
-    """File names taken in the target, folded."""
+    """File names taken at the target, casefolded."""
 
     __tablename__: ClassVar[str] = "name"
     __table_args__ = (Index("name_owner", "owner"),)
@@ -155,7 +155,7 @@ class NameTable(SQLModel, table=True):
 
 
 class ContainerTable(SQLModel, table=True):
-    """Containers that memberships refer to by number, so that a path is kept once and not once a member."""
+    """Containers that memberships refer to by number, so that a path is stored once, not once per member."""
 
     __tablename__: ClassVar[str] = "spot"
     __table_args__ = (UniqueConstraint("kind", "path", "container"),)
@@ -174,7 +174,7 @@ class MemberTable(SQLModel, table=True):
 
 
 class PlacementTable(SQLModel, table=True):
-    """Bulk memberships still to be written to the target; `refused` is why it would not."""
+    """Bulk memberships still to be written to the target; `refused` is why the target refused it."""
 
     __tablename__: ClassVar[str] = "placement"
     spot: int = Field(primary_key=True)
@@ -184,7 +184,7 @@ class PlacementTable(SQLModel, table=True):
 
 
 class RelationTable(SQLModel, table=True):
-    """Relations still to be written, by source ids; `refused` is why the target would not."""
+    """Relations still to be written, by source ids; `refused` is why the target refused it."""
 
     __tablename__: ClassVar[str] = "relation"
     __table_args__ = (UniqueConstraint("owner", "kind", "other"),)
@@ -196,7 +196,7 @@ class RelationTable(SQLModel, table=True):
 
 
 class JournalTable(SQLModel, table=True):
-    """Durable steps. state: intent, vouched (an intent a person looked into), done."""
+    """Journal entries. state: intent, vouched (an intent that a person checked), done."""
 
     __tablename__: ClassVar[str] = "step"
     scope: str = Field(primary_key=True)
@@ -207,9 +207,9 @@ class JournalTable(SQLModel, table=True):
 
 
 class LedgerTable(SQLModel, table=True):
-    """Every write made to a target; rows are added, and removed by `state gc` alone.
+    """Every write made to a target; rows are added, and removed by `state gc` only.
 
-    changes: key -> [value before, value after], or key -> null where the policy keeps no values. calls: API calls by
+    changes: key -> [value before, value after], or key -> null if the policy keeps no values. calls: API calls by
     endpoint. digest: `algorithm:value` of the bytes sent, size: how many. version: what the target returned. seconds:
     how long it took, waiting for the rate limit included.
     """
@@ -231,12 +231,12 @@ class LedgerTable(SQLModel, table=True):
 
 
 def table_of(model: type[SQLModel]) -> Table:
-    """The table behind a model, for Core statements."""
+    """The table of a model, for Core statements."""
     return SQLModel.metadata.tables[str(model.__tablename__)]
 
 
 def stamp(moment: datetime) -> str:
-    """An instant as text of fixed width in UTC."""
+    """A timestamp as text of fixed width in UTC."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

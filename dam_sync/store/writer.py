@@ -1,4 +1,4 @@
-"""Two lanes to the file: one writer thread that commits many callers' jobs at once, and one reader thread."""
+"""Two threads access the file: a writer that commits the jobs of many callers at once, and a reader."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class _Request:
 
 
 class WriterThread:
-    """Runs jobs one after the other in its own thread; what waits meanwhile shares one durable commit.
+    """Runs jobs one after another in its own thread; waiting jobs share one durable commit.
 
-    A job sees the state as the jobs before it left it. One that raises is undone alone, not the others of its group.
-    A job is done or not done as a whole; a cancelled caller is let go once that is decided.
+    A job sees the effects of the jobs before it. One that raises is rolled back alone, not the others of its group.
+    A job is atomic; a cancelled caller returns once its outcome is decided.
     """
 
     def __init__(self, engine: Engine, path: Path) -> None:
-        self.guard: Job[None] | None = None  # asked first in every transaction; raising refuses the whole group
+        self.guard: Job[None] | None = None  # called first in every transaction; an error refuses the whole group
         self.commits = 0
         self._closed = False
         self._connection = engine.connect()
@@ -54,7 +54,8 @@ class WriterThread:
         self._thread.start()
 
     async def run(self, job: Job[T]) -> T:
-        """The job's result, once it is durable. Raises what the job raised, or ours when the file cannot be written."""
+        """The job's result, once it is durable. Raises what the job raised, or our error if the file cannot be
+        written."""
         if self._closed:
             raise RuntimeError("the store was closed")
         async with self._room:
@@ -63,12 +64,12 @@ class WriterThread:
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:
-                await asyncio.wait([future])  # whoever looks next finds it done or not done, never on its way
-                future.exception()  # there is nobody to tell; the loop would print it otherwise
+                await asyncio.wait([future])  # the next reader finds it done or not done, never in progress
+                future.exception()  # retrieved, or the event loop would log it
                 raise
 
     async def close(self) -> None:
-        """Finish what waits and end the thread; safe to repeat."""
+        """Finish pending jobs and end the thread; safe to repeat."""
         self._closed = True
         self._requests.put(None)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
@@ -83,7 +84,7 @@ class WriterThread:
                 return
 
     def _next_group(self) -> list[_Request]:
-        """Everything that waits, up to GROUP; empty when the lane is closed."""
+        """All waiting jobs, up to GROUP; empty when closed."""
         group: list[_Request] = []
         while len(group) < GROUP:
             try:
@@ -115,8 +116,8 @@ class WriterThread:
                 request.error = copy.copy(error)  # each caller adds its own context
 
     def _run_one(self, request: _Request, *, alone: bool) -> None:
-        """Within the group's transaction; an error that does not end the transaction is this job's alone."""
-        if alone:  # and the transaction is this job's alone
+        """Within the group's transaction; an error that does not end the transaction concerns only this job."""
+        if alone:  # and the transaction belongs only to this job
             with translate_errors(self._path):
                 request.result = request.job(self._connection)
             return
@@ -134,7 +135,7 @@ class WriterThread:
 
 
 class ReaderThread:
-    """Runs reading jobs one after the other in its own thread; each sees one consistent state."""
+    """Runs reading jobs one after another in its own thread; each sees one consistent state."""
 
     def __init__(self, engine: Engine, path: Path) -> None:
         self._connection = engine.connect()
@@ -142,11 +143,11 @@ class ReaderThread:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"store {path.name} reader")
 
     async def run(self, job: Job[T]) -> T:
-        """The job's result. Raises what the job raised, or ours when the file cannot be read."""
+        """The job's result. Raises what the job raised, or our error if the file cannot be read."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, job)
 
     async def close(self) -> None:
-        """Finish what waits and end the thread; safe to repeat."""
+        """Finish pending jobs and end the thread; safe to repeat."""
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
         self._connection.engine.dispose()
 

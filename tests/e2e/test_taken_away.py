@@ -107,7 +107,7 @@ def test_a_state_that_is_taken_away_stops_the_run_and_is_kept(tmp_path: Path, re
         when(job, 2, lambda: Path(older).replace(job.state) if replaced else job.state.unlink())
         told = job.ran("run", "--no-progress", code=6)
         what = "replaced by another file" if replaced else "removed"
-        told.says(f"the state {job.state} was {what}", f"kept in {kept}", f"move that file to {job.state}")
+        told.says(f"the state {job.state} was {what}", f"saved in {kept}", f"move that file to {job.state}")
         assert not list(job.state.parent.glob("job.db-*")), "what is left of the old file would spoil the next"
         kept.replace(job.state)
         process_ended(job.state)
@@ -137,7 +137,7 @@ def test_an_exported_state_goes_on_in_the_place_of_the_first(tmp_path: Path) -> 
         job.run("--limit", "1", code=8)
         copy = tmp_path / "backup" / "copy.db"
         job.ran("state", "export", "-o", str(copy), code=0).says(str(copy))
-        job.ran("state", "export", "-o", str(copy), code=2).says("there is a file at", "name a new file")
+        job.ran("state", "export", "-o", str(copy), code=2).says("already exists", "name a new file")
         job.ran("state", "export", code=2).says("export FILE")
         shutil.rmtree(job.state.parent)
         job.state.parent.mkdir()

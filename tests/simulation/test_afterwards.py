@@ -31,7 +31,7 @@ def test_an_upload_that_waits_in_a_queue_is_no_version(tmp_path: Path) -> None:
         assert weather.unhit() == []
         (row,) = parked(move)
         assert row["cause"] == "not a version"
-        assert "throw it away" in row["hint"]
+        assert "discard it" in row["hint"]
         move.universe.do(thrown_away(move, row["message"].split()[4]))
         waved_through(move, reference)
 

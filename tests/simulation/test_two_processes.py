@@ -60,7 +60,7 @@ def test_a_second_process_is_refused(moving: tuple[Move, State, Fuse]) -> None:
     move, want, fuse = moving
     told = move.universe.do(both(move, fuse.counts[COMMIT] // 2))
     assert isinstance(told, StoreBusy)
-    assert "is going on: process" in told.message
+    assert "is active: process" in told.message
     assert list(differences(move.state(), want, in_doubt=0)) == []
 
 

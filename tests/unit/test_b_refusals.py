@@ -75,7 +75,7 @@ async def test_a_hidden_stranger_under_our_name_is_told_and_leaves_no_twin(
     (await raw.post("/path/default-domain/workspaces", json=body)).raise_for_status()
     before = set(tenant.truth())
     tenant.fail({"match": f"GET *{asset_name('taken')}", "every": 1, "do": "status:403"})
-    with pytest.raises(Conflict, match="not ours"):
+    with pytest.raises(Conflict, match="another document already has"):
         await made(tenant, "taken")
     assert set(tenant.truth()) == before
 

@@ -155,7 +155,7 @@ async def test_a_stranger_under_our_name_is_told_and_stays(tenant: Tenant, raw: 
     body = {"entity-type": "document", "type": "File", "name": asset_name("taken"), "properties": {"dc:title": "x"}}
     stranger = (await raw.post("/path/default-domain/workspaces", json=body)).json()["uid"]
     before = set(tenant.truth())
-    with pytest.raises(Conflict, match="not ours"):
+    with pytest.raises(Conflict, match="another document already has"):
         await made(tenant, tenant.connect(), draft("taken"))
     assert set(tenant.truth()) == before
     assert stranger in before

@@ -225,7 +225,7 @@ async def test_approval_that_was_not_honoured_is_told(start: Start) -> None:
 async def test_dates_that_are_not_kept_are_told(start: Start) -> None:
     tenant = start(variant="no_dates")
     rights = Rights(datetime(2020, 1, 1, tzinfo=UTC), None)
-    with pytest.raises(Exception, match="availability_start was not kept"):
+    with pytest.raises(Exception, match="availability_start was not stored"):
         await made(tenant, tenant.connect(), draft("a-2", rights=rights))
 
 

@@ -158,7 +158,7 @@ async def test_a_window_without_end_needs_one() -> None:
 
 async def test_one_overfull_instant_is_told() -> None:
     library = Library([5] * 30 + [7])
-    with pytest.raises(TruncatedListing, match="instant 2020-01-01T00:00:05Z holds 30 assets and the service shows"):
+    with pytest.raises(TruncatedListing, match="timestamp 2020-01-01T00:00:05Z has 30 assets and the service returns"):
         await cut(by_date(10), library.count)
     assert library.calls <= 2 * DAY.bit_length()
 

@@ -102,7 +102,7 @@ async def test_without_a_restricted_template_nothing_can_be_closed(start: Start)
 @pytest.mark.parametrize("option", ["security", "restricted_security"])
 async def test_an_option_that_names_no_template_is_a_fault_before_anything_moves(start: Start, option: str) -> None:
     tenant = start()
-    with pytest.raises(ConfigError, match=f"option {option}: there is no security template 'nobody'"):
+    with pytest.raises(ConfigError, match=f"option {option}: unknown security template 'nobody'"):
         await connected(tenant, **{option: "nobody"})
 
 

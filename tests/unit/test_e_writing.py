@@ -188,7 +188,7 @@ async def test_tags_that_have_no_effect_are_refused(opened: Open, patch: Patch) 
     service = tenant.connect()
     made = await created(service, draft(tags=frozenset({"a"})))
     tenant.service = Unheeding
-    with pytest.raises(Rejected, match="has no effect"):
+    with pytest.raises(Rejected, match="had no effect"):
         await tenant.connect().update(made, patch)
 
 

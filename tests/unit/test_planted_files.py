@@ -105,7 +105,7 @@ async def test_a_credential_does_not_follow_a_link(tmp_path: Path, precious: Pat
 async def test_a_credential_is_not_written_into_a_file_with_another_name(tmp_path: Path, precious: Path) -> None:
     vault = FileCredentialStore(tmp_path / "shared" / "job.vault")
     os.link(precious, vault.path.parent / "job.vault.new")
-    with pytest.raises(ConfigError, match="not made by this user alone"):
+    with pytest.raises(ConfigError, match="not created by this user alone"):
         await vault.save("token", "refresh-token-1")
     assert untouched(precious)
 
@@ -135,7 +135,7 @@ async def test_a_state_with_other_tables_or_triggers_is_refused(tmp_path: Path, 
     await (await SqlStore.open(path, SystemClock())).close()
     with closing(sqlite3.connect(path)) as raw:
         raw.executescript(planted)
-    with pytest.raises(ConfigError, match="not as dam-sync makes it") as told:
+    with pytest.raises(ConfigError, match="has unexpected contents") as told:
         await SqlStore.open(path, SystemClock(), read_only=read_only)
     assert told.value.hint
 

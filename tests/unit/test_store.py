@@ -175,7 +175,7 @@ async def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path)
     try:
         assert first.stdout.readline() == b"begun\n"
         second = await SqlStore.open(path, SystemClock())
-        with pytest.raises(StoreBusy, match=f"run 1 of this job is going on: process {first.pid}"):
+        with pytest.raises(StoreBusy, match=f"run 1 of this job is active: process {first.pid}"):
             await second.begin("job", "run")
         first.send_signal(signal.SIGKILL)
         first.wait()
@@ -238,7 +238,7 @@ async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStor
             await journal.run(name, crash)
     assert await journal.run("x", crash, reconcile=found) == "there"
     assert await journal.run("y", again, reconcile=nothing) == "made"
-    with pytest.raises(Uncertain, match="not known"):
+    with pytest.raises(Uncertain, match="unknown"):
         await journal.run("z", again)
     assert await journal.run("z", again, idempotent=True) == "made"
 
@@ -351,7 +351,7 @@ async def test_a_copy_holds_the_same(store: SqlStore, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "words"),
-    [("garbage", "damaged"), ("newer", "newer dam-sync"), ("url", "SQLite in this release")],
+    [("garbage", "damaged"), ("newer", "newer dam-sync"), ("url", "must be an SQLite file")],
 )
 async def test_files_that_cannot_be_used_are_refused_in_words(tmp_path: Path, damage: str, words: str) -> None:
     path = tmp_path / "job.db"

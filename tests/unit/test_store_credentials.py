@@ -67,7 +67,7 @@ async def test_a_file_others_may_read_is_refused(tmp_path: Path) -> None:
     vault = FileCredentialStore(tmp_path / "job.vault")
     await vault.save("e", "wrt_demo_1")
     vault.path.chmod(0o644)
-    with pytest.raises(ConfigError, match="others may have read") as told:
+    with pytest.raises(ConfigError, match="other users may have read") as told:
         await vault.load("e")
     assert "wrt_demo" not in str(told.value)
     assert "chmod 600" in told.value.hint

@@ -87,7 +87,7 @@ async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.M
     store.path.unlink()
     with pytest.raises(SafetyStop, match="removed") as told:
         await store.set_meta("after", 1)
-    assert "could not be kept (no room left" in told.value.hint
+    assert "could not be saved (no room left" in told.value.hint
     await store.close()
 
 

@@ -86,7 +86,7 @@ async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(tmp
     two = await SqlStore.open(tmp_path / "job.db", clock)
     run = await listed(one, "a")
     (mine,) = await two.claim(run, 1, LEASE)
-    with pytest.raises(StoreBusy, match="somebody else"):
+    with pytest.raises(StoreBusy, match="another process"):
         await one.complete(mine, Outcome("created", link=LinkRow("a", "t1")))
     assert await one.links(["a"]) == {}
     await two.complete(mine, Outcome("skipped"))

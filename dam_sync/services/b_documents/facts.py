@@ -1,4 +1,4 @@
-"""Numbers, error rules and open questions of service B, each with its source. Nothing here does anything."""
+"""Numbers, error rules and assumptions of service B, each with its source. Data only."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ LIMITS = Limits(
     enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
 )
 
-_LOCKED = "give the user of the job the right on this document, or have its lock lifted, then `errors JOB --retry`"
-_RIGHTS = "give the user of the job the right on this document, then `errors JOB --retry`"
+_LOCKED = "grant the user of the job permission for this document, or release its lock, then `errors JOB --retry`"
+_RIGHTS = "grant the user of the job permission for this document, then `errors JOB --retry`"
 RULES = (
     # wire B 6.2: batch unknown, expired (404) or cancelled (410 from 2025.3)
     ErrorRule(404, SessionGone, operation="POST /api/v1/upload/{batchId}*"),
@@ -129,7 +129,7 @@ RULES = (
     ErrorRule(400, ContractBroken, operation=SEARCH),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
-    ErrorRule(413, TooLarge, hint="enlarge the quota, or the body that the proxy in front lets pass"),
+    ErrorRule(413, TooLarge, hint="increase the quota, or the largest body that the proxy in front accepts"),
     ErrorRule(400, InvalidValue),
     ErrorRule(422, InvalidValue),
 )

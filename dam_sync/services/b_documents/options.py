@@ -153,7 +153,7 @@ class DocumentsLoginToken(AuthMethod):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if not self.token and not (self.login and self.password):
-            raise ValueError("token is missing, or login and password are")
+            raise ValueError("token is missing, or login and password")
         return self
 
 

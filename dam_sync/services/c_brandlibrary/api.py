@@ -81,9 +81,9 @@ class BrandLibraryApi:
             number += 1
         if len(rows) < (document.total or 0):
             raise TruncatedListing(
-                f"a listing counts {document.total} rows and gave {len(rows)} of them",
+                f"a listing counts {document.total} rows but returned {len(rows)}",
                 operation=operation,
-                hint="run the same command again when nobody changes the library's structure",
+                hint="run the same command again while nobody changes the structure of the library",
             )
         return list(rows.values())
 
@@ -146,9 +146,9 @@ class BrandLibraryApi:
             reply = await self.client.send(self.reading(facts.WHOAMI))
         except NotFound as error:
             raise Denied(
-                f"the key is not known: {error.message}",
+                f"the API key is unknown: {error.message}",
                 operation=facts.WHOAMI,
-                hint="check the API key in the job, and that `base_url` is the service's own URL",
+                hint="check the API key in the job, and that `base_url` is the URL of the service",
             ) from error
         self._proven = self.clock.monotonic()
         return reply

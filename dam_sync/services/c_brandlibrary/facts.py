@@ -1,4 +1,4 @@
-"""Numbers, error rules and open questions of service C, each with its source. Nothing here does anything."""
+"""Numbers, error rules and assumptions of service C, each with its source. Data only."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
     def _refuse_closed(self, key: Key, label: str) -> None:
         if is_closed(key, self._api.options.extend_lists):
             raise Unsupported(
-                f"the list {key.name} is restricted and does not have {label!r}",
+                f"the list {key.name} is restricted and does not contain {label!r}",
                 hint="map the value to one of the list, or set `options: {extend_lists: on}`",
             )
 
@@ -87,13 +87,13 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         reported = made_of(reply.json(), facts.PUT_KEY)["attributes"].get("allowed_values")
         kept = tuple(str(text) for text in reported) if isinstance(reported, list) else allowed
         if allowed[-1] not in kept:
-            raise InvalidValue(f"the list {key.name} did not take {allowed[-1]!r}", operation=facts.PUT_KEY)
+            raise InvalidValue(f"the list {key.name} did not accept {allowed[-1]!r}", operation=facts.PUT_KEY)
         return kept
 
     async def _key(self, vocabulary: str, keys: Keys) -> Key:
         key = keys.named(vocabulary)
         if key is None or not key.allowed:
-            raise NotFound(f"there is no list of allowed values called {vocabulary!r}")
+            raise NotFound(f"unknown list of allowed values: {vocabulary!r}")
         return key
 
     # -- containers ------------------------------------------------------------------------------------------------
@@ -107,11 +107,11 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         """The section or collection of that name, or the label below its parent."""
         wanted = tuple(path)
         if kind not in ("section", "collection", "label"):
-            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into section or collection")
+            raise Unsupported(f"the service has no containers of kind {kind}", hint="place into section or collection")
         if kind != "label" and len(wanted) != 1:
             raise Unsupported(f"a {kind} has no levels", hint="map the placement to a path of one name")
         if len(wanted) > 1 and not parent:
-            raise Unsupported(f"the {kind} above {wanted[-1]!r} is not named by its id")
+            raise Unsupported(f"the {kind} above {wanted[-1]!r} has no id")
         if not wanted[-1].strip():
             raise InvalidValue(f"a {kind} needs a name")
         key = place_key(kind, wanted)
@@ -145,10 +145,10 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         made = made_of(reply.json(), operation)
         if made["attributes"].get("public") is True:
             raise Rejected(
-                f"the new {kind} {name!r} is public: anyone with its URL would see what is put into it",
+                f"the new {kind} {name!r} is public: anyone with its URL would see its assets",
                 operation=operation,
                 code="public",
-                hint="have an administrator make it private, and the setting for new ones as well, then run again",
+                hint="let an administrator make it private, and new ones by default, then run again",
             )
         reported = made["attributes"].get("name")
         if reported is not None and composed(str(reported)) != composed(name):

@@ -86,7 +86,7 @@ class BrandLibraryTenant:
         if wanted:
             text = f"no library is called {wanted!r}" if not found else f"several libraries are called {wanted!r}"
         else:
-            text = f"the key sees {len(rows)} libraries and the job does not say which"
+            text = f"the key sees {len(rows)} libraries but the job does not name one"
         raise ConfigError(text, hint=f"set `options: {{library: …}}` to a name or an id; the key sees: {names}")
 
     async def _keys(self) -> Keys:

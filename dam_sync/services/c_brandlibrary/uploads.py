@@ -78,7 +78,9 @@ class BrandLibraryUploads:
             upload, named = str(body["upload_url"]), str(body["object_url"])
             return UploadSlot(upload, member_text(body, "resumable_upload_url"), named)
         except (KeyError, TypeError):
-            raise ContractBroken("an upload request came without its URLs", operation=facts.UPLOAD_REQUEST) from None
+            raise ContractBroken(
+                "the response to an upload request has no URLs", operation=facts.UPLOAD_REQUEST
+            ) from None
 
     async def _single(self, content: Content) -> Json:
         """Two fresh requests after a refusal, then no more."""
@@ -159,7 +161,7 @@ class BrandLibraryUploads:
         """The session's URL. Raises SessionGone when it was not kept."""
         place, url = str(ticket["place"]), await self._kept(ticket)
         if digest_of(url) != ticket["digest"]:
-            raise SessionGone("the upload session is not known any more", operation=facts.SEND_RANGES)
+            raise SessionGone("the upload session is no longer known", operation=facts.SEND_RANGES)
         self._sessions[place] = url
         return url
 
@@ -217,7 +219,7 @@ class _Sent:
         """Raises IntegrityError when the storage says it got other bytes (wire C 6.1)."""
         theirs = _reported_md5(headers)
         if theirs and self.digest and theirs != self.digest:
-            text = f"the storage says MD5 {theirs.hex()} of {self.content.name}, and {self.digest.hex()} was sent"
+            text = f"the storage reports MD5 {theirs.hex()} for {self.content.name}, but {self.digest.hex()} was sent"
             raise IntegrityError(text, operation=facts.SEND_FILE)
 
 
@@ -238,7 +240,7 @@ class SessionWire:
         reply = await self.uploads.api.client.send(request)
         url = reply.headers.get("location", "") or _reported_location(reply)
         if not url:
-            raise ContractBroken("an upload session began without its URL", operation=facts.START_RANGES)
+            raise ContractBroken("the response to a new upload session has no URL", operation=facts.START_RANGES)
         return {**await self.uploads.remember(url), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
@@ -259,7 +261,7 @@ class SessionWire:
         """The object's URL, and where the session's is kept, once the storage says that it is complete."""
         reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
         if reply.status not in DONE:
-            raise SessionGone("the storage does not call the upload complete", operation=facts.SEND_RANGES)
+            raise SessionGone("the storage does not report the upload as complete", operation=facts.SEND_RANGES)
         return ticket
 
     async def _ask(self, ticket: Json, body: bytes, reported: str, *, repeatable: bool) -> Response:

@@ -134,7 +134,7 @@ def authenticator_of(context: Context) -> Authenticator:
     if isinstance(auth, TemplatesSession):
         return SessionLogin(f"{base}/v1/auth/token", auth.username, auth.password, context.clock)
     if context.vault is None:
-        raise ConfigError("the refresh token may rotate and there is no credential store to keep it in")
+        raise ConfigError("a rotating refresh token needs a credential store")
     return RotatingToken(
         auth.token_url or f"{base}/v2/oauth/token",
         auth.client_id,

@@ -36,7 +36,7 @@ class ProfilesTarget(ProfilesPart):
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
         if content is None:
-            raise Unsupported("an asset without a file cannot be made here")
+            raise Unsupported("the service cannot create an asset without a file")
         tenant = await self.tenant.load()
         self._refuse_nameless(draft)
         plan = self.plan(draft)
@@ -44,7 +44,7 @@ class ProfilesTarget(ProfilesPart):
             raise Rejected(
                 "no upload profile of its metadata type keeps an asset closed",
                 code="not closed",
-                hint="make a profile there that does not release by itself, or name one in the option closed_profile",
+                hint="create a profile there that does not release automatically, or name one in `closed_profile`",
             )
         form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
         made = await self.uploads.upload(form, content, journal, self._finder(draft.marker))
@@ -108,7 +108,9 @@ class ProfilesTarget(ProfilesPart):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """An upload under the asset's own file name, which the profile's policy makes a version of it."""
         if not self.api.options.versioning:
-            raise Unsupported("no file version is added", asset=asset, hint="set the option version_policy in the job")
+            raise Unsupported(
+                "file versions are not added", asset=asset, hint="set the option version_policy in the job"
+            )
         before = await journal.run("before", lambda: self._settled(asset), idempotent=True)
 
         async def another() -> Json:
@@ -126,11 +128,11 @@ class ProfilesTarget(ProfilesPart):
             and await poll_until(self.api.clock, another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None
         ):
             raise Rejected(
-                f"the new file version is not shown {facts.TAKEN_SECONDS:.0f} seconds after its upload",
+                f"the new file version is not visible {facts.TAKEN_SECONDS:.0f} seconds after its upload",
                 asset=asset,
                 operation=facts.UPLOAD,
                 code="upload pending",
-                hint="look into the queue of conflicted uploads and check the conflict policy of the upload profile "
+                hint="check the queue of conflicted uploads and check the conflict policy of the upload profile "
                 "against the option version_policy; then `errors JOB --retry`, which uploads nothing again",
             )
 
@@ -138,14 +140,14 @@ class ProfilesTarget(ProfilesPart):
         """An upload in the queue is resolved by a person (wire E 6.7); one that was deleted there is sent again."""
         if (await self._state(made)).get("deleted_date") is not None:
             await journal.discard("upload", "chunks:*")
-            raise SessionGone(f"the upload {made} was thrown away", asset=asset, operation=facts.UPLOAD)
+            raise SessionGone(f"the upload {made} was discarded", asset=asset, operation=facts.UPLOAD)
         raise Conflict(
             f"the upload became asset {made} instead of a version",
             asset=asset,
             operation=facts.UPLOAD,
             code="not a version",
             hint="check the conflict policy of the upload profile against the option version_policy; then take that "
-            "upload as a version or throw it away, and let it be tried again: `errors JOB --retry`",
+            "upload as a version or discard it, then `errors JOB --retry`",
         )
 
     async def remove(self, asset: AssetId) -> None:
@@ -162,7 +164,7 @@ class ProfilesTarget(ProfilesPart):
     def _refuse_nameless(self, draft: Draft) -> None:
         if not self._profile(draft):
             raise InvalidValue(
-                "no upload profile is named", hint="map `profile`, or set the option upload_profile in the job"
+                "no upload profile is configured", hint="map `profile`, or set the option upload_profile in the job"
             )
 
     def _finder(self, marker: Marker | None) -> Call | None:
@@ -199,7 +201,7 @@ class ProfilesTarget(ProfilesPart):
                 asset=asset,
                 operation=facts.ASSET,
                 code="upload pending",
-                hint="look into the queue of conflicted uploads, resolve it, then `errors JOB --retry`",
+                hint="check the queue of conflicted uploads, resolve it, then `errors JOB --retry`",
             )
         profile = await self._versioning_profile(wire.metadata_type_of(row))
         return {"version": wire.version_of(row), "filename": row["filename"], "profile": profile}
@@ -212,7 +214,7 @@ class ProfilesTarget(ProfilesPart):
         profiles = (await self.tenant.load()).profiles.values()
         name = next((profile.name for profile in profiles if profile.type == kind), "")
         if not name:
-            raise Rejected(f"no upload profile makes assets of type {kind!r}", hint="set the option upload_profile")
+            raise Rejected(f"no upload profile creates assets of type {kind!r}", hint="set the option upload_profile")
         return name
 
     async def _state(self, asset: AssetId) -> Json:
@@ -234,9 +236,7 @@ class ProfilesTarget(ProfilesPart):
             return isinstance(now, dict) and now.get(security.RELEASE) is None
 
         if facts.HIDING in forms_of_security(body) and not await self.proven.holds(facts.HIDING, hidden):
-            raise _without_effect(
-                "the asset still has a release date after it was taken away", asset, facts.PUT_SECURITY
-            )
+            raise _without_effect("the asset still has a release date after it was removed", asset, facts.PUT_SECURITY)
         return True
 
     async def _send_security(self, asset: AssetId, body: Json) -> None:
@@ -267,7 +267,7 @@ class ProfilesTarget(ProfilesPart):
             return wanted <= now if operation == facts.ADD_TAGS else not wanted & now
 
         if not await self.proven.holds(operation, changed):
-            raise _without_effect("the call for tags succeeded and has no effect", asset, operation)
+            raise _without_effect("the call for tags succeeded but had no effect", asset, operation)
         return True
 
     async def _send_tags(self, asset: AssetId, operation: str, tags: frozenset[str]) -> None:
@@ -283,7 +283,7 @@ def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
         asset=asset,
         operation=operation,
         code="no effect",
-        hint="no document shows the form of this call, and this tenant expects another: please report it; "
+        hint="the form of this call is undocumented, and this tenant expects another: please report it; "
         "`dam-sync help e_profiles` lists the assumed writes",
     )
 

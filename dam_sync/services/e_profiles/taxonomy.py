@@ -91,7 +91,7 @@ class ProfilesTaxonomy(ProfilesPart):
         ones."""
         wanted = tuple(path)
         if kind not in ("category", "collection"):
-            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into category or collection")
+            raise Unsupported(f"the service has no containers of kind {kind}", hint="place into category or collection")
         if kind == "collection" and len(wanted) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
         known = await self._containers()

@@ -145,7 +145,7 @@ class ProfilesPart(HttpService):
             (archives, "there are archived assets; telling them apart costs one more call for each slice"),
             (
                 self.api.read_only and not self.api.options.attachments,
-                "documents attached to assets are not read; `attachments: on` reads them, one more call for each asset",
+                "documents attached to assets are not read; `attachments: on` reads them, with one more call per asset",
             ),
             (not self.api.read_only, "collections are made as private ones: nobody but the user of the job sees them"),
             (not self.api.options.versioning, "version_policy is not set, so no file version is ever added"),

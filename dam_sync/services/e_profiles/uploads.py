@@ -128,7 +128,7 @@ def refuse_larger(content: Content, most: int) -> None:
     """Raises TooLarge before a byte is read that nobody will take."""
     if content.size > most:
         raise TooLarge(
-            f"{content.name} has {content.size:,} bytes, and at most {most:,} can be sent",
+            f"{content.name} has {content.size:,} bytes, but at most {most:,} can be sent",
             operation=facts.UPLOAD,
             hint=facts.CHUNKS_NEEDED if most <= facts.FORM_BYTES else "",
         )

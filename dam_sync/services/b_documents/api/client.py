@@ -131,18 +131,18 @@ def _refuse_nothing_done(reply: Response) -> None:
     said = reply.json()
     if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
         raise ContractBroken(
-            "returned JSON without the documents, so nothing says that it was done",
+            "returned JSON without the documents, so the outcome is unknown",
             service=reply.service,
             operation=reply.operation,
             asset=reply.asset,
-            hint="a proxy may have responded in place of the service; run the same command again",
+            hint="a proxy may have responded instead of the service; run the same command again",
         )
 
 
 def document_path(uid: str, *more: str) -> str:
     """`/api/v1/id/{uid}/…`. Raises NotFound for what can be no id."""
     if not _ID.fullmatch(uid) or not uid.strip("."):
-        raise NotFound("no document has such an id", asset=uid, operation=facts.GET_ID)
+        raise NotFound("no document can have this id", asset=uid, operation=facts.GET_ID)
     return "/".join((f"{facts.API}/id", uid, *more))
 
 
@@ -181,7 +181,7 @@ def _oauth(auth: DocumentsOAuth, context: Context, base: str) -> Authenticator:
             return JwtBearerGrant(client, _signer(auth, clock), clock)
         case _:
             if context.vault is None:
-                raise ConfigError("tokens that rotate need a credential store to be kept in")
+                raise ConfigError("rotating tokens need a credential store")
             consent = UserConsent(auth.refresh_token, auth.code, auth.redirect_uri, auth.code_verifier)
             name = f"{facts.NAME}-{urlsplit(base).hostname}-{client.client_id}"
             return SharedConsent(client, consent, context.vault, name, clock)

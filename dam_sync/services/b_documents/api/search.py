@@ -96,7 +96,7 @@ def hits_of(reply: Json) -> DocumentsHits:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ContractBroken("a search response has no `entries`")
     if reply.get("hasError"):
-        raise ContractBroken(f"a search went wrong: {str(reply.get('errorMessage'))[:120]}")
+        raise ContractBroken(f"a search failed: {str(reply.get('errorMessage'))[:120]}")
     total = reply.get("resultsCount")
     counted = isinstance(total, int) and total >= 0 and not reply.get("resultsCountLimit")
     return DocumentsHits(tuple(map(document_of, rows)), total if counted else None, int(reply.get("maxPageSize") or 0))

@@ -228,7 +228,7 @@ def is_read(key: str, server: ServerSchema, options: DocumentsOptions) -> bool:
 def _types_of(reply: Json) -> dict[str, DocumentType]:
     rows = reply.get("doctypes") if isinstance(reply, dict) else None
     if not isinstance(rows, dict):
-        raise ContractBroken("the types came without `doctypes`", operation=facts.TYPES)
+        raise ContractBroken("the response has no `doctypes`", operation=facts.TYPES)
     return {name: _type_of(name, row) for name, row in rows.items()}
 
 
@@ -249,7 +249,7 @@ def _schemas_of(types: Json, schemas: Json) -> dict[str, Json]:
     }
     rows = schemas.get("schemas", schemas.get("entries")) if isinstance(schemas, dict) else schemas
     if not isinstance(rows, list) or not all(isinstance(body, dict) for body in rows):
-        raise ContractBroken("the schemas came without their list", operation=facts.SCHEMAS)
+        raise ContractBroken("the response is not a list of schemas", operation=facts.SCHEMAS)
     for body in rows:
         if body.get("name"):
             found[str(body["name"])] = body
@@ -369,7 +369,7 @@ def _between_commas(text: str) -> tuple[str, ...]:
 def _directories_of(reply: Json) -> Iterator[Directory]:
     rows = reply.get("entries") if isinstance(reply, dict) else None
     if not isinstance(rows, list):
-        raise ContractBroken("the directories came without `entries`", operation=facts.DIRECTORIES)
+        raise ContractBroken("the list of directories has no `entries`", operation=facts.DIRECTORIES)
     for row in rows:
         flags = {key.lower().replace("-", "").replace("_", ""): value for key, value in row.items()}
         yield Directory(

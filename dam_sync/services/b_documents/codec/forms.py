@@ -65,7 +65,7 @@ def properties_of(
     for key, value in fields.items():
         info = server.fields.get(key)
         if info is None or key in SYSTEM or key.partition(":")[0] in DERIVED_PREFIXES:
-            reason = "is not known to" if info is None else "is kept by"
+            reason = "is unknown to" if info is None else "is maintained by"
             raise InvalidValue(
                 f"property {key} {reason} the target",
                 hint="correct the mapping; `check JOB` compares it with the target",
@@ -127,7 +127,8 @@ def state_of(status: str, options: DocumentsOptions) -> str:
     state = options.states.get(status) or options.states.get(status.lower()) or status
     if state not in options.transitions and state not in options.states.values():
         raise InvalidValue(
-            f"no life cycle state is named for the status {status!r}", hint="name it in the option `states` of the job"
+            f"no life cycle state is configured for the status {status!r}",
+            hint="name it in the option `states` of the job",
         )
     return state
 
@@ -165,13 +166,13 @@ def check_groups(rights: Rights | None, options: DocumentsOptions, unknown: froz
     groups = rights.groups if rights else frozenset[str]()
     if options.groups is not None and (strange := groups - options.groups):
         raise InvalidValue(
-            f"the target has no group {', '.join(sorted(strange))}", hint="name it in the option `groups` of the job"
+            f"the target has no group {', '.join(sorted(strange))}", hint="add it to the option `groups` of the job"
         )
     if unknown:
         raise InvalidValue(
             f"the target has no group or user {', '.join(sorted(unknown))}",
             code="no-group",
-            hint="make the group there, or map `security: groups` to one that it has, then `errors JOB --retry`",
+            hint="create the group there, or map `security: groups` to an existing one, then `errors JOB --retry`",
         )
 
 

@@ -136,7 +136,7 @@ def encode(info: DocumentsField, value: Value | None, terms: Terms, zone: ZoneIn
         return [_encoded(info, row, terms, zone) for row in rows]
     if isinstance(value, tuple):
         if len(value) > 1:
-            raise InvalidValue(f"{info.key} takes one value and was given {len(value)}")
+            raise InvalidValue(f"{info.key} takes one value, but got {len(value)}")
         value = value[0] if value else None
     return None if value is None else _encoded(info, value, terms, zone)
 

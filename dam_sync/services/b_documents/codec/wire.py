@@ -45,7 +45,7 @@ def uid_of(row: Json) -> AssetId:
     """The document's id. Raises ContractBroken without one."""
     uid = row.get("uid") if isinstance(row, dict) else None
     if not uid:
-        raise ContractBroken("a document came without `uid`")
+        raise ContractBroken("a document has no `uid`")
     return AssetId(str(uid))
 
 
@@ -126,7 +126,7 @@ def _losses(row: Json, server: ServerSchema, options: DocumentsOptions, around: 
         yield Loss("versions", "the asset has no current file", f"{older} older")
     for key, data in (row.get("properties") or {}).items():
         if _is_set(data) and not is_read(key, server, options):
-            yield Loss(f"fields.{key}", "holds what no field can, such as a file")
+            yield Loss(f"fields.{key}", "contains what no field can store, such as a file")
         if (info := server.fields.get(key)) is not None and not fitting(info, data)[1]:
             yield Loss(f"fields.{key}", "has another type than the schema says")
 
@@ -160,7 +160,7 @@ def _odd_moments(row: Json, options: DocumentsOptions) -> Iterator[Loss]:
     }
     for path, text in named.items():
         if text and _moment(text) is None:
-            yield Loss(path, "is no instant", str(text)[:40])
+            yield Loss(path, "is not a timestamp", str(text)[:40])
 
 
 def _moment(text: Json) -> datetime | None:

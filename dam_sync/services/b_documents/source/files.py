@@ -49,7 +49,7 @@ class DocumentsFiles(DocumentsPart):
         """Bytes from `offset`, by an open-ended range, for the server does not clamp others. Raises NotFound."""
         uid, _, xpath = file.id.partition("/")
         if not xpath:
-            raise NotFound("the file has no place in its document", asset=uid, operation=facts.BLOB)
+            raise NotFound("the file has no path in its document", asset=uid, operation=facts.BLOB)
         if offset and file.size is not None and offset >= file.size:
             return Nothing(offset, file.size)
         if not self._without_servlet and file.size is not None and file.size > self.most_by_blob:

@@ -141,7 +141,7 @@ class DocumentsCreate(DocumentsUpdate):
             return await self.write_file(asset, content, again, row)
         except SessionGone as error:
             await journal.discard("file*")
-            text = "the service takes the upload and keeps no file, or another one"
+            text = "the service accepts the upload but stores no file, or another one"
             raise IntegrityError(text, asset=asset, operation=facts.PUT_ID) from error
         finally:
             await self.uploads.drop(again)
@@ -187,11 +187,11 @@ class DocumentsCreate(DocumentsUpdate):
         if there is not None and ours(there):
             await self.creates.delete(asset)
             raise Conflict(
-                f"the target has this asset already, as {wire.uid_of(there)}",
+                f"the target already has this asset, as {wire.uid_of(there)}",
                 asset=asset,
                 operation=facts.OPERATION + MOVE,
                 code="already there",
-                hint="link what is there by `adopt JOB`",
+                hint="link it with `adopt JOB`",
             )
         raise self.creates.taken(place)
 

@@ -71,7 +71,7 @@ class CreateOnce:
             reply = await self._post(new, self.api.clock.token(), replays)
             if reply.status != 409:
                 return await self._alone(new, document_of(reply.object()), ours)
-        raise Conflict("another create of the same name is under way", operation=facts.POST_ID, code="name race")
+        raise Conflict("another create with the same name is in progress", operation=facts.POST_ID, code="name race")
 
     async def find(self, new: NewDocument) -> Json | None:
         """The document under this very name, asked of the repository; a stranger's where we may not read it."""
@@ -99,7 +99,7 @@ class CreateOnce:
         name = member_text(row, "path").rpartition("/")[2]
         if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
             if not name or not new.name.startswith(name[: facts.NAME_LETTERS]):
-                raise ContractBroken(f"a create of {new.name} answered with {name!r}", operation=facts.POST_ID)
+                raise ContractBroken(f"a create of {new.name} returned {name!r}", operation=facts.POST_ID)
             return row
         first = await self.find(new)
         await self.delete(str(row["uid"]))
@@ -123,7 +123,7 @@ class CreateOnce:
     def taken(self, new: NewDocument) -> Conflict:
         """The error for a name that somebody else's document has."""
         return Conflict(
-            f"a document that is not ours has the name {new.name} in {new.parent_path or '/'}",
+            f"another document already has the name {new.name} in {new.parent_path or '/'}",
             operation=facts.POST_ID,
             code="name taken",
             hint="rename that document, then `errors JOB --retry`",

@@ -86,11 +86,11 @@ class DocumentsPermissions:
     def _refuse_strangers(self, asset: AssetId, row: Json, groups: frozenset[str], user: str) -> None:
         if others := strangers(row, groups | {user}):
             raise Rejected(
-                f"others may still read the document: {', '.join(sorted(others)[:5])}",
+                f"others can still read the document: {', '.join(sorted(others)[:5])}",
                 asset=asset,
                 operation=facts.OPERATION + ADD,
                 code="not closed",
-                hint="give the user of the job the right to manage permissions there, then `errors JOB --retry`",
+                hint="grant the user of the job permission to manage permissions there, then `errors JOB --retry`",
             )
 
 

@@ -220,7 +220,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         seconds = facts.ANSWER_SECONDS if content.size > LARGE else None
         reply = await self.put(asset, lambda _: {wire.CONTENT: reference(handle)}, row, seconds)
         if not await holds(_blob(reply), content, self.api.limits):
-            raise SessionGone("the service did not take the uploaded file", asset=asset, operation=facts.PUT_ID)
+            raise SessionGone("the service did not store the uploaded file", asset=asset, operation=facts.PUT_ID)
         return reply
 
     async def _check_in(self, asset: AssetId) -> Json:
@@ -249,7 +249,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             raise
         if not await self._is_attached(asset, content):
             await journal.discard(f"{name}*")
-            raise IntegrityError("the attachment did not arrive whole", asset=asset, operation=facts.EXECUTE)
+            raise IntegrityError("the attachment did not arrive completely", asset=asset, operation=facts.EXECUTE)
         await self.uploads.drop(handle)
 
     async def _append(self, asset: AssetId, handle: Json) -> None:
@@ -273,9 +273,9 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         predicate = self.api.options.relations.get(relation.kind)
         if predicate is None:
             raise Unsupported(
-                f"there are no relations of kind {relation.kind!r} here",
+                f"the service has no relations of kind {relation.kind!r}",
                 asset=asset,
-                hint="name it in the option `relations`",
+                hint="add it to the option `relations`",
             )
         known = relation.target in await self.api.related(asset, relation.kind)
         if known and not self.api.read_only:  # a connection that only reads is refused in any case
@@ -312,7 +312,7 @@ def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
             f"the service did not keep {', '.join(gone)}",
             asset=asset,
             code="dropped",
-            hint="the type may not have the property, or a listener changes it; map another one",
+            hint="the type may not have the property, or a listener changes it; map to another one",
         )
 
 

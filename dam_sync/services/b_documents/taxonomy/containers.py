@@ -108,7 +108,7 @@ class DocumentsContainers(DocumentsPart):
                 if self._tree is None:
                     await self._list_folders()
         if self._tree is None:
-            raise ContractBroken("the folders went away while they were read")
+            raise ContractBroken("the folders were deleted while they were read")
         return self._tree
 
     async def read_collections(self, wanted: Iterable[str] = ()) -> dict[str, Placement]:
@@ -191,7 +191,7 @@ class DocumentsContainers(DocumentsPart):
         """The folder below its parent, or the collection, of that name."""
         wanted = tuple(path)
         if kind not in ("folder", "collection"):
-            raise Unsupported(f"there are no containers of kind {kind} here", hint="place into folder or collection")
+            raise Unsupported(f"the service has no containers of kind {kind}", hint="place into folder or collection")
         if not wanted or any(not part.strip() or part != part.strip() for part in wanted):
             raise InvalidValue("the name of a container must not be empty, nor start or end with whitespace")
         if kind == "collection" and len(wanted) != 1:
@@ -208,7 +208,7 @@ class DocumentsContainers(DocumentsPart):
                 await self.api.operate("Document.Move", f"docs:{some}", {"target": container.id}, repeatable=True)
             return
         if container.kind != "collection":
-            raise Unsupported("an asset leaves its folder by going into another one")
+            raise Unsupported("an asset can only leave its folder for another one")
         for operation, ids in (("Collection.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
             for start in range(0, len(ids), facts.MEMBER_BATCH):
                 await self._fill_collection(operation, container, ids[start : start + facts.MEMBER_BATCH])
@@ -240,9 +240,7 @@ class DocumentsContainers(DocumentsPart):
             new, self.api.clock.token(), lambda row: _is_called(row, path[-1]) and row.get("type") == type_name
         )
         if not _is_called(row, path[-1]):
-            raise Rejected(
-                f"the service calls the {kind} {path[-1]!r} by another title: {str(row.get('title'))[:60]!r}"
-            )
+            raise Rejected(f"the service has another title for the {kind} {path[-1]!r}: {str(row.get('title'))[:60]!r}")
         made = Placement(kind, path, str(wire.uid_of(row)))
         if kind == "collection":
             (await self.read_collections())[made.id] = made

@@ -33,7 +33,7 @@ class ApiDocument:
     def single(self) -> Json:
         """The one resource. Raises ContractBroken when there is another number of them."""
         if len(self.rows) != 1:
-            raise ContractBroken(f"one resource was asked for and {len(self.rows)} came")
+            raise ContractBroken(f"one resource was requested and {len(self.rows)} were returned")
         return self.rows[0]
 
 
@@ -49,7 +49,7 @@ def document_of(reply: Json, operation: str) -> ApiDocument:
         raise ContractBroken("the response has no `data` of resources with ids", operation=operation)
     around = reply.get("included") or []
     if not isinstance(around, list) or not all(map(_is_resource, around)):
-        raise ContractBroken("`included` holds something that is not a resource with an id", operation=operation)
+        raise ContractBroken("`included` contains something that is not a resource with an id", operation=operation)
     included = {(row.get("type"), str(row["id"])): row for row in around}
     meta = reply.get("meta") or {}
     total = meta.get("total_count")

@@ -46,10 +46,12 @@ def by_value(marker: Marker) -> str:
     if not _SAFE.fullmatch(marker.value):
         raise InvalidValue(
             f"cannot search for {marker.value!r}",
-            hint="keys that are searched take ASCII characters a-z, digits, - and _",
+            hint="keys for searching may contain ASCII letters, digits, - and _",
         )
     if not searchable(marker.field):
-        raise InvalidValue(f"the field {marker.field!r} cannot be searched", hint="mark in a field without > < ( ) : …")
+        raise InvalidValue(
+            f"the field {marker.field!r} cannot be searched", hint="use a marker field without > < ( ) : …"
+        )
     return f'custom_fields.{marker.field.replace(" ", chr(92) + " ")}:"{marker.value}"'
 
 

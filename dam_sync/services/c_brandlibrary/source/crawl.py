@@ -116,9 +116,9 @@ class BrandLibraryReader(BrandLibraryOpener):
                 name = f"section {whole.ids[0]}"
                 return [Shard(f"{name} {each.id}", {**each.params, **more, "exact": exact}) for each in shards]
         raise TruncatedListing(
-            f"section {whole.ids[0]} has {total} assets and its search by date of creation shows {shown}",
+            f"section {whole.ids[0]} has {total} assets but its search by date of creation returns {shown}",
             operation=facts.SECTION_ASSETS,
-            hint="run the same command again; if it stays, the service's search index is not in order",
+            hint="run the same command again; if the error persists, the search index of the service is damaged",
         )
 
     def _pieces(self, whole: ListingQuery, total: int, exact: bool) -> AsyncIterator[Shard]:
@@ -137,9 +137,9 @@ class BrandLibraryReader(BrandLibraryOpener):
         total = await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,)))
         if found < total:
             raise TruncatedListing(
-                f"the library lists {total} assets and its sections together {found}",
+                f"the library lists {total} assets, but its sections only {found}",
                 operation=facts.SECTION_ASSETS,
-                hint="run the same command again when nobody adds assets; else the key may not see every section",
+                hint="run the same command again while nobody adds assets; or give the key access to every section",
             )
 
     # -- crawl -----------------------------------------------------------------------------------------------------

@@ -186,9 +186,9 @@ def _sorted(wanted: ListingQuery) -> dict[str, str]:
 
 def _short(total: int, got: int, wanted: ListingQuery) -> TruncatedListing:
     return TruncatedListing(
-        f"a listing counts {total} assets and gave {got} of them, in every order",
+        f"a listing counts {total} assets but returned {got}, in every order",
         operation=wanted.operation,
-        hint="run the same command again when nobody deletes assets; if it stays, the service's index is not in order",
+        hint="run the same command again while nobody deletes assets; the index of the service may be damaged",
     )
 
 

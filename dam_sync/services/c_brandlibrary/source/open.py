@@ -60,18 +60,18 @@ class BrandLibraryOpener(BrandLibraryBase):
         row = await self._api.one(facts.ATTACHMENT, (attachment,), asked, asset=asset)
         owners = [each["id"] for each in related(row, "asset")]
         if owners and asset not in owners:
-            raise NotFound("the file belongs to another asset now", asset=asset, operation=facts.ATTACHMENT)
+            raise NotFound("the file now belongs to another asset", asset=asset, operation=facts.ATTACHMENT)
         reported = row["attributes"].get("version_count")
         if isinstance(reported, int) and max(reported, 1) != count and self._api.options.version_counts:
             raise NotFound("the file was replaced by a newer version", asset=asset, operation=facts.ATTACHMENT)
         link = str(row["attributes"].get("url") or "")
         if not link:
             raise Rejected(
-                "the service gives no link to the original",
+                "the service returns no link to the original",
                 asset=asset,
                 operation=facts.ATTACHMENT,
                 code="no download link",
-                hint="the asset is view-only, or no file: let an administrator allow its download",
+                hint="the asset is view-only, or has no file: let an administrator allow its download",
             )
         self._keep_link(file.id, link)
         return link

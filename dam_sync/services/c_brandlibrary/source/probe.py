@@ -57,7 +57,7 @@ class BrandLibraryProbe(BrandLibraryBase):
             pass
         elif role:
             notes.append(
-                f"the key's user is {role} in this library: pending, draft and expired assets stay unseen; "
+                f"the key's user is {role} in this library: pending, draft and expired assets are not visible; "
                 "use the key of an administrator"
             )
         else:

@@ -218,7 +218,7 @@ class _Making:
         reply = await self.creator._api.write(operation, (home,), body)
         rows = document_of(reply.json(), operation).rows
         if len(rows) != 1:
-            raise ContractBroken(f"one asset was to be created and the response shows {len(rows)}", operation=operation)
+            raise ContractBroken(f"one asset was to be created but the response has {len(rows)}", operation=operation)
         with interpreting_response("the asset made"):
             return str(rows[0]["id"])
 
@@ -268,18 +268,18 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
     want = wire.approval(status)
     if want and attributes.get("approved") is not None and attributes["approved"] != want["approved"]:
         raise Rejected(
-            f"the asset was made, but its status is not {status}",
+            f"the asset was created, but its status is not {status}",
             asset=row["id"],
             code="approval",
-            hint="the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
+            hint="the account's approval workflow decides this: approve the asset there, then `errors JOB --retry`",
         )
     for name, text in wire.availability(draft.rights).items():
         if name in attributes and parse_timestamp(attributes[name]) != parse_instant(text):
             raise Rejected(
-                f"the asset was made, but {name} was not kept",
+                f"the asset was created, but {name} was not stored",
                 asset=row["id"],
                 code="availability",
-                hint="the account may have no availability dates: leave release and expiry out of the mapping",
+                hint="the account may not support availability dates: leave release and expiry out of the mapping",
             )
 
 
@@ -288,14 +288,14 @@ def refuse_other_file(row: Json, content: Content, waited: bool) -> None:
     """Raises IntegrityError when the file is missing, or has another size than was sent."""
     files = related(row, "attachments")
     if not files:
-        raise IntegrityError("the asset was made without its file", asset=row["id"])
+        raise IntegrityError("the asset was created without its file", asset=row["id"])
     size = files[0]["attributes"].get("size")
     if size is not None and size != content.size:
-        raise IntegrityError(f"{content.size} bytes were sent and {size} arrived", asset=row["id"])
+        raise IntegrityError(f"{content.size} bytes were sent but {size} arrived", asset=row["id"])
     if waited and size is None:
         raise Rejected(
-            "the file was not looked at in time",
+            "the file was not processed in time",
             asset=row["id"],
             code="not ready",
-            hint="see that the service processes uploads, then `errors JOB --retry`",
+            hint="check that the service processes uploads, then `errors JOB --retry`",
         )

@@ -72,7 +72,7 @@ def one_of(placements: Iterable[Placement], kind: str) -> str:
     if others:
         raise Unsupported(f"an asset cannot be put into a {others[0].kind}", hint="place into section or collection")
     if len(found) > 1:
-        raise Unsupported(f"an asset takes one {kind} and {len(found)} are named", hint="map one placement")
+        raise Unsupported(f"an asset takes one {kind}, but got {len(found)}", hint="map one placement")
     if found and not found[0].id:
         raise InvalidValue(f"the {kind} {found[0].text} has no id in this library")
     return found[0].id if found else ""
@@ -81,19 +81,21 @@ def one_of(placements: Iterable[Placement], kind: str) -> str:
 def refuse_profile(profile: str) -> None:
     """Raises InvalidValue for any type but files; others cannot be made (wire C 6.3)."""
     if profile not in ("", facts.FILE_TYPE):
-        raise InvalidValue(f"assets of type {profile!r} cannot be made", hint=f"map `profile` to {facts.FILE_TYPE}")
+        raise InvalidValue(f"assets of type {profile!r} cannot be created", hint=f"map `profile` to {facts.FILE_TYPE}")
 
 
 def refuse_status(status: str) -> None:
     """Raises InvalidValue for a status that does not exist here."""
     if status and status not in STATUSES:
-        raise InvalidValue(f"there is no status {status!r}", hint=f"map the status to {' or '.join(STATUSES)}")
+        raise InvalidValue(f"the service has no status {status!r}", hint=f"map the status to {' or '.join(STATUSES)}")
 
 
 def refuse_groups(groups: Iterable[str]) -> None:
     """Raises Unsupported: rights are the library's, not the asset's."""
     if groups:
-        raise Unsupported("assets have no access groups here", hint="leave `security.groups` out of the mapping")
+        raise Unsupported(
+            "assets of this service have no access groups", hint="leave `security.groups` out of the mapping"
+        )
 
 
 def refuse_moves(patch: Patch) -> None:

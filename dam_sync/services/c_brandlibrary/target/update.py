@@ -20,7 +20,7 @@ from dam_sync.transfer.upload_session import source_of
 GONE = frozenset({403, 404})
 REPORTED = ("approved", "name", "description")  # what the response to a change shows of it (wire C 3.2, 6.4)
 HINTS = {
-    "approved": "the account's approval workflow decides it: approve the asset there, then `errors JOB --retry`",
+    "approved": "the approval workflow of the account decides this: approve the asset there, then `errors JOB --retry`",
 }
 VERSION_FIELDS = "version_count"
 
@@ -105,7 +105,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         row = await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
-            raise Unsupported("an asset without a file takes no new version", asset=asset)
+            raise Unsupported("an asset without a file cannot get a new version", asset=asset)
         attachment = files[0]["id"]
         done = await self._finished(asset, attachment, facts.READY_SECONDS)
         if done is None:
@@ -133,7 +133,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             raise _not_ready(asset)
         size = row["attributes"].get("size")
         if size != content.size:
-            raise IntegrityError(f"{content.size} bytes were sent and {size} arrived", asset=asset)
+            raise IntegrityError(f"{content.size} bytes were sent but {size} arrived", asset=asset)
         return True
 
     async def _attachment(self, asset: str, attachment: str) -> Json:
@@ -150,7 +150,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
 
         before = await journal.run(f"{name}:before", attached, idempotent=True)
         if len(before) >= facts.ATTACHMENTS:
-            raise TooLarge(f"the asset has {len(before)} files already, more than {facts.ATTACHMENTS} it cannot hold")
+            raise TooLarge(f"the asset already has {len(before)} files, and cannot have more than {facts.ATTACHMENTS}")
         url = await self._uploads.send(content, journal, f"{name}:file")
 
         async def put() -> Json:
@@ -198,7 +198,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         sizes = [file["attributes"].get("size") for file in fresh]
         if content.size not in sizes and None not in sizes:
             raise IntegrityError(
-                f"{content.name}: {content.size} bytes were sent and {sizes or 'none'} arrived", asset=asset
+                f"{content.name}: {content.size} bytes were sent but {sizes or 'none'} arrived", asset=asset
             )
 
     async def remove(self, asset: AssetId) -> None:
@@ -224,11 +224,11 @@ def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
     for name in REPORTED:
         if name in sent and name in reported and not _same(reported[name], sent[name]):
             raise Rejected(
-                f"the asset was changed, but its {name} was not taken over",
+                f"the asset was changed, but its {name} was not stored",
                 asset=row["id"],
                 operation=facts.PUT_ASSET,
                 code=name,
-                hint=HINTS.get(name, f"the service does not keep such a {name}: shorten or change it in the mapping"),
+                hint=HINTS.get(name, f"the service does not store such a {name}: shorten or change it in the mapping"),
             )
 
 
@@ -256,9 +256,9 @@ class NotReady(Rejected):
 
 def _not_ready(asset: str) -> NotReady:
     return NotReady(
-        "the service has not looked at the last file in time",
+        "the service has not processed the last file in time",
         asset=asset,
         operation=facts.ATTACHMENT,
         code="not ready",
-        hint="see that the service processes uploads, then `errors JOB --retry`",
+        hint="check that the service processes uploads, then `errors JOB --retry`",
     )

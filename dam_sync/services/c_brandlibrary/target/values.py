@@ -72,9 +72,9 @@ class FieldValueWriter:
             raise
         if (await self.tenant.refresh()).named(name) is None:
             raise Rejected(
-                f"the library did not take the custom field {name}",
+                f"the library did not accept the custom field {name}",
                 code="custom fields",
-                hint="let an administrator make a free-text custom field of that name",
+                hint="let an administrator create a free-text custom field with this name",
             )
 
     # -- while an asset is made ------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class FieldValueWriter:
         seconds = sum(facts.TAG_WAITS)
         if not await poll_until(self.api.clock, done, seconds, facts.TAG_WAITS[1:], delay=facts.TAG_WAITS[0]):
             raise Rejected(
-                "tags that were deleted are still there",
+                "deleted tags still exist",
                 asset=asset,
                 operation=facts.DELETE_TAGS,
                 code="tags",
@@ -204,7 +204,7 @@ class FieldValueWriter:
                 reported = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
                 fewer = Counter(reported) < Counter(text for text, _ in some)
             if None not in reported and fewer:
-                raise Rejected(f"the field {key.name} took {len(reported)} of {len(some)} values", asset=asset)
+                raise Rejected(f"the field {key.name} accepted {len(reported)} of {len(some)} values", asset=asset)
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
@@ -215,11 +215,11 @@ class FieldValueWriter:
             missing = _unnamed(tags, {member_text(tag["attributes"], "name") for tag in related(row, "tags")})
         if missing:
             raise Rejected(
-                f"the asset did not take the tags {', '.join(missing[:5])}",
+                f"the service did not store the tags {', '.join(missing[:5])}",
                 asset=asset,
                 operation=facts.ADD_TAGS,
                 code="tags",
-                hint="add a tag by hand to see what forbids it, then `errors JOB --retry`",
+                hint="add a tag by hand to see what prevents it, then `errors JOB --retry`",
             )
 
     async def _row(self, asset: str, include: str) -> Json:

@@ -124,7 +124,7 @@ class MetadataForms:
             if template.name == name:
                 return template
         known = ", ".join(sorted(template.name for template in self.templates.values()))
-        raise InvalidValue(f"there is no metadata template {name!r}", hint=f"map `profile` to one of {known}")
+        raise InvalidValue(f"unknown metadata template {name!r}", hint=f"map `profile` to one of {known}")
 
     def attribute(self, key: str, template: str = "") -> Attribute:
         """The attribute in this template (by id), or in any if none is given. Raises InvalidValue if it cannot be

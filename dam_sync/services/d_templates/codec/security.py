@@ -31,7 +31,7 @@ class Security:
         for option, name in (("security", default), ("restricted_security", restricted)):
             if name and name not in known:
                 hint = f"visible templates: {', '.join(sorted(known)[:10]) or 'none'}"
-                text = f"option {option}: there is no security template {name!r}"
+                text = f"option {option}: unknown security template {name!r}"
                 raise ConfigError(text, service=facts.NAME, hint=hint)
         only = next(iter(known)) if len(known) == 1 else ""
         return cls(known, default or only, restricted, everybody)
@@ -48,11 +48,11 @@ class Security:
         if not wanted:
             option = "restricted_security" if closed else "security"
             hint = f"set the target's option `{option}`" + ("" if closed else ", or map `security.groups`")
-            raise InvalidValue("an asset needs a security template, and none is named", hint=hint)
+            raise InvalidValue("an asset needs a security template, but none is configured", hint=hint)
         for name in wanted:
             if name not in self.known:
                 hint = f"visible templates: {', '.join(sorted(self.known)[:10]) or 'none'}"
-                raise InvalidValue(f"there is no security template {name!r}", hint=hint)
+                raise InvalidValue(f"unknown security template {name!r}", hint=hint)
         if len(wanted) > facts.SECURITY_MOST:
             raise InvalidValue(f"an asset takes {facts.SECURITY_MOST} security templates, not {len(wanted)}")
         return [self.known[name] for name in wanted]

@@ -232,7 +232,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         report the creator, nothing is changed. Raises Uncertain."""
         if not (user and record.creator == user and record.filename == filename):
             hint = "move that version to the recycle bin of the target if nobody needs it, then `errors JOB --retry`"
-            text = "there is a new version without a file, and nothing shows whether it is ours"
+            text = "there is a new version without a file, and it is unknown whether it is ours"
             raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
         await self._discard(record.family, record.object, None)
 

@@ -33,7 +33,7 @@ class TemplatesFind(TemplatesPart):
         """The record with exactly this marker, confirmed on the record itself; None only after the index lag."""
         attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
         if attribute is None or attribute.kind is not FieldKind.TEXT:
-            raise InvalidValue(f"there is no text attribute {marker.field!r} to find a marker in")
+            raise InvalidValue(f"there is no text attribute {marker.field!r} for the marker")
         return await self.api.until(
             lambda: self._marked(attribute, marker.value), self.api.options.index_lag, facts.FIND_WAITS
         )

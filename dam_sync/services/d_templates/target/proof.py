@@ -39,7 +39,7 @@ class UpdateProof:
         if before is None:
             return
         if not _took_effect(body["metadata"], before, after):
-            raise Rejected("the update was accepted and had no effect", code="no effect", **told)
+            raise Rejected("the update was accepted but had no effect", code="no effect", **told)
         self.partial = not lost_of(before, after, body["metadata"], forms)
 
 
@@ -65,7 +65,7 @@ def carried(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
             "the asset has an attribute whose shape is not documented, and a write that sends all would drop it",
             code="metadata",
             asset=record.family,
-            hint="look at the metadata of the asset there, then `errors JOB --retry`",
+            hint="check the metadata of the asset there, then `errors JOB --retry`",
         )
     return kept_of(record, forms)
 

@@ -22,7 +22,7 @@ class TemplatesRelate(TemplatesPart):
         kind = kind_of_link(relation.kind)
         if kind not in facts.KINDS_OF_LINK:
             hint = f"map relations to {', '.join(facts.KINDS_OF_LINK)}"
-            raise Unsupported(f"there are no relations of kind {relation.kind!r} here", asset=asset, hint=hint)
+            raise Unsupported(f"the service has no relations of kind {relation.kind!r}", asset=asset, hint=hint)
         own, other = await self.version_groups.known(asset), await self.version_groups.known(relation.target)
         text = await self._linked(asset, own.object, other.object, kind)
         if text and kind in facts.HYPHENED and "circular" not in text.casefold():

@@ -64,7 +64,7 @@ class TemplatesUpdate(TemplatesTerms):
     async def _security(self, asset: AssetId, patch: Patch) -> list[str]:
         """The new security templates. Raises InvalidValue if an asset is opened and nothing says to whom."""
         if patch.closed is False and patch.rights is None:
-            raise InvalidValue("it should become visible, and nothing says to whom", asset=asset)
+            raise InvalidValue("the asset should become visible, but the mapping does not say to whom", asset=asset)
         groups = patch.rights.groups if patch.rights else frozenset[str]()
         return (await self.tenant.security.get()).ids(groups, closed=bool(patch.closed))
 
@@ -155,7 +155,9 @@ class TemplatesUpdate(TemplatesTerms):
             now = await self.version_groups.record(record, asset=asset)
             if now.deleted is not (action == "delete"):
                 text = message_of(reply.json() if reply.body else None)[:200]
-                raise Rejected(f"the service refused to {action} it: {text}", asset=asset, operation=facts.DELETE)
+                raise Rejected(
+                    f"the service refused to {action} the asset: {text}", asset=asset, operation=facts.DELETE
+                )
 
 
 # -- pure parts --------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ class TemplatesCollections(TemplatesPart):
         """The collection of this name, created if missing: shared with the users of the job's security template, or
         private if there is none."""
         if kind != KIND:
-            raise Unsupported(f"there are no containers of kind {kind} here", hint="use collections")
+            raise Unsupported(f"the service has no containers of kind {kind}", hint="use collections")
         if len(path) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
         name = path[0]
@@ -136,7 +136,7 @@ class TemplatesCollections(TemplatesPart):
         found = await self.api.until(shown, self.api.options.index_lag, facts.FIND_WAITS)
         if found is None:
             hint = "it may be a private collection of another user: rename one of them"
-            raise Conflict(f"there is a collection {name!r} that this user cannot see", hint=hint)
+            raise Conflict(f"a collection {name!r} exists but is not visible to this user", hint=hint)
         return found
 
     async def _create(self, name: str) -> str:
@@ -165,7 +165,7 @@ class TemplatesCollections(TemplatesPart):
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Add the file of the current version, remove the files of all versions. Safe to repeat."""
         if container.kind != KIND:
-            raise Unsupported(f"there are no containers of kind {container.kind} here")
+            raise Unsupported(f"the service has no containers of kind {container.kind}")
         for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
             some = slice(start, start + facts.MEMBER_BATCH)
             come = [

@@ -116,7 +116,7 @@ class TemplatesTerms(TemplatesPart):
             return None, source
         depth = parent.count("/") + 1 if parent else 0
         if depth >= len(cascade.levels):
-            raise Unsupported(f"the cascade {cascade.key!r} has {len(cascade.levels)} levels, not more")
+            raise Unsupported(f"the cascade {cascade.key!r} has only {len(cascade.levels)} levels")
         return cascade, cascade.levels[depth].vocabulary
 
     async def _path(self, cascade: Attribute, parent: str) -> list[Term]:
@@ -135,7 +135,7 @@ def chosen_template(names: dict[str, str], wanted: str) -> str:
     """The id of the metadata template for new collections. Raises ConfigError."""
     if wanted:
         if wanted not in names:
-            raise ConfigError(f"option collection_template: there is no template {wanted!r}", service=facts.NAME)
+            raise ConfigError(f"option collection_template: unknown template {wanted!r}", service=facts.NAME)
         return names[wanted]
     if not names:
         raise ConfigError("the instance has no metadata template", service=facts.NAME)

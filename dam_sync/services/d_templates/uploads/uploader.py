@@ -194,7 +194,7 @@ class TemplatesUploader:
         wanted = content.digests.get("md5", "")
         if (record.size not in (None, content.size)) or (wanted and record.md5 and record.md5 != wanted):
             got = f"{record.size} bytes, MD5 {record.md5}"
-            text = f"{content.size} bytes, MD5 {wanted} were sent and the service has {got}"
+            text = f"{content.size} bytes, MD5 {wanted} were sent but the service has {got}"
             raise IntegrityError(text, operation=facts.ASSET, asset=made.family)
         return {"md5": record.md5}
 
@@ -259,7 +259,7 @@ class PartWire:
     async def begin(self, size: int, parts: int) -> Json:
         """The session created with the record. Raises SessionGone if the number of parts differs."""
         if parts != self.made.parts:
-            text = f"{size} bytes make {parts} parts, and the service gave {self.made.parts} links"
+            text = f"{size} bytes make {parts} parts, but the service returned {self.made.parts} links"
             raise SessionGone(text, asset=self.made.family)
         return {"file": self.made.file, "upload": self.made.upload}
 

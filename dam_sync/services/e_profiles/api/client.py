@@ -96,7 +96,7 @@ def authenticator_of(context: Context) -> HeaderAuth:
     if isinstance(auth, ProfilesToken):
         return TokenAsBasic(auth.token) if auth.form == "basic" else Bearer(auth.token)
     if context.vault is None:
-        raise ConfigError("the refresh token rotates and there is no credential store to keep it in")
+        raise ConfigError("a rotating refresh token needs a credential store")
     return RotatingToken(
         context.base_url.rstrip("/") + facts.TOKEN_PATH,
         auth.client_id,

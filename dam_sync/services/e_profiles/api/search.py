@@ -76,7 +76,7 @@ class ProfilesSearch:
                 seen.update(id_of(row) for row in fresh)
                 total = page.total or total
                 if cursor is None and len(seen) < total:
-                    raise TruncatedListing(f"a scroll promised {total} assets and gave {len(seen)}")
+                    raise TruncatedListing(f"a scroll announced {total} assets and returned {len(seen)}")
                 complete = cursor is None or len(seen) >= total  # then the empty page at the end is not asked for
                 yield fresh, complete
                 if complete:
@@ -88,7 +88,7 @@ def refuse_missing(hits: ProfilesHits, hint: str = _INDEX) -> None:
     distinct, promised = len({id_of(row) for row in hits.rows}), min(hits.total, facts.PAGE)
     if distinct < promised:
         raise TruncatedListing(
-            f"a search promised {promised} assets and gave {distinct}",
+            f"a search announced {promised} assets and returned {distinct}",
             operation=facts.SEARCH,
             hint=hint,
         )

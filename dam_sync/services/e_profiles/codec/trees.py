@@ -105,9 +105,9 @@ def collection_link(row: Json) -> str:
     link = assets_link(row) if held != 0 else ""
     if not link and held != 0:
         raise Unsupported(
-            f"the {row.get('type') or 'unknown'} collection {str(row.get('title'))!r} of {held} assets comes without "
-            "a link to them",
+            f"the {row.get('type') or 'unknown'} collection {str(row.get('title'))!r} of {held} assets has no "
+            "link to them",
             operation="GET /v2/collections",
-            hint="let the integration user see the assets of this collection, or empty it",
+            hint="give the integration user access to the assets of this collection, or empty it",
         )
     return link

@@ -124,7 +124,7 @@ def _named(info: ProfilesField, value: Term | Person | GeoPoint | Localized | Ro
         case GeoPoint():
             return value.address or _point(info, value)
         case Localized() | Row():
-            raise InvalidValue(f"field {info.key} takes no {type(value).__name__.lower()} value")
+            raise InvalidValue(f"field {info.key} does not accept a {type(value).__name__.lower()} value")
         case _:
             assert_never(value)
 
@@ -147,7 +147,7 @@ def _tick(info: ProfilesField, value: bool) -> str:
 
 def _decimal(info: ProfilesField, value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
-        raise InvalidValue(f"field {info.key} takes no {value}")
+        raise InvalidValue(f"field {info.key} does not accept {value}")
     text = format(Decimal(repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -158,11 +158,11 @@ def _moment(info: ProfilesField, value: datetime) -> str:
     if info.kind is not FieldKind.DATE:
         return instant_text(utc)
     if utc.time() != datetime.min.time():
-        raise InvalidValue(f"field {info.key} takes a date without a time of day", hint="use the verb `date`")
+        raise InvalidValue(f"field {info.key} takes a date without a time of day", hint="use the transform `date`")
     return utc.date().isoformat()
 
 
 def _point(info: ProfilesField, value: GeoPoint) -> str:
     if value.latitude is None or value.longitude is None:
-        raise InvalidValue(f"field {info.key} takes no place without address and coordinates")
+        raise InvalidValue(f"field {info.key} needs a place with address or coordinates")
     return f"{value.latitude}, {value.longitude}"

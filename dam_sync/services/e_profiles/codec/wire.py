@@ -191,9 +191,9 @@ def documents_of(reply: Json) -> list[Json]:
         return []
     if not isinstance(rows, list) or not isinstance(shown, dict) or not all(map(_is_document, rows)):
         raise Rejected(
-            "the list of its attached documents has a shape that is not documented",
+            "the list of its attached documents has an undocumented shape",
             code="attachments",
-            hint="look at the documents attached to it there, or read none by `attachments: off`",
+            hint="check the documents attached to it there, or set `attachments: off`",
         )
     return rows
 
@@ -253,7 +253,7 @@ def whole_of(reply: Json) -> list[Json]:
     rows = items_of(reply)
     total = reply.get("total_count") if isinstance(reply, dict) else None
     if isinstance(total, int) and total > len(rows):
-        raise IntegrityError(f"a list promised {total} rows and gave {len(rows)}")
+        raise IntegrityError(f"a list announced {total} rows and returned {len(rows)}")
     return rows
 
 

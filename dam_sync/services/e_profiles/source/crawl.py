@@ -49,9 +49,9 @@ class ProfilesCrawl(ProfilesFiles):
             yield Shard(shard.id, asked, shard.expected)
         if covered < (total := await count(Window())):
             raise TruncatedListing(
-                f"the service shows {total} assets and only {covered} of them by their upload time",
+                f"the service has {total} assets but returns only {covered} by upload time",
                 operation=facts.SEARCH,
-                hint="run the same command again; if it stays, the service may not know DateAdded in queries",
+                hint="run the same command again; the service may lack support for DateAdded in queries",
             )
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
@@ -96,7 +96,7 @@ class ProfilesCrawl(ProfilesFiles):
         except NotFound:
             if row.get("version_id"):
                 raise
-        lost = Loss("versions", "older ones are not shown by this release") if wire.needs_versions(row) else None
+        lost = Loss("versions", "older ones are not returned by this release") if wire.needs_versions(row) else None
         return [], (lost,) if lost else ()
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:

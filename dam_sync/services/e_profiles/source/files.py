@@ -66,11 +66,11 @@ class ProfilesFiles(ProfilesPart):
             link = wire.download_link(await self._row(asset, version))
         if not link:
             raise Rejected(
-                "the service gives no link to the original",
+                "the service returns no link to the original",
                 asset=AssetId(asset),
                 operation=facts.ASSET,
                 code="no download link",
-                hint="give the user the conversion “original format” and the right to order active, expired and "
+                hint="grant the user the conversion “original format” and permission to order active, expired and "
                 "unreleased assets",
             )
         self._keep_link(file.id, link)

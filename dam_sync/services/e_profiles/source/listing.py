@@ -140,9 +140,9 @@ class ProfilesListing:
         there = (await self.search.page("", limit=1)).total
         if listed < there:
             raise TruncatedListing(
-                f"the service shows {there} assets and only {listed} of them by their upload time",
+                f"the service has {there} assets but returns only {listed} by upload time",
                 operation=facts.SEARCH,
-                hint="run the same command again; if it stays, the service may not know DateAdded in queries",
+                hint="run the same command again; the service may lack support for DateAdded in queries",
             )
 
 
@@ -152,7 +152,7 @@ def new_of(hits: wire.ProfilesHits, params: Mapping[str, Json]) -> Page:
     refuse_missing(hits, _HINT)
     instants = [created(row) for row in hits.rows]
     if any(later < earlier for earlier, later in pairwise(instants)):
-        raise ContractBroken("assets did not come in order of upload, as was asked", operation=facts.SEARCH, hint=_HINT)
+        raise ContractBroken("assets are not in the requested order of upload", operation=facts.SEARCH, hint=_HINT)
     if after and hits.total > len(hits.rows) and instants[-1] <= after:
         raise Crowded
     known = frozenset(params["ids"])
