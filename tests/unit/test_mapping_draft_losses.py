@@ -1,0 +1,166 @@
+"""Drafts: profiles, losses and groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import AssetId, FileRef, Loss, Placement, Relation, Rights
+from dam_sync.model.exposure import Decided
+from tests.support.drafting import NOON, asset, draft
+from tests.support.schemas import LEAST, TARGET, able, compiled, with_lines
+
+
+def test_a_profile_by_cases(tmp_path: Path) -> None:
+    cases = "profile: {from: form_type, cases: {PICTURE: images, VIDEO: documents}}\n"
+    text = LEAST.replace("profile: {default: images}\n", cases)
+    assert draft(tmp_path, text, asset()).draft.profile == "images"
+    (fault,) = draft(tmp_path, text, replace(asset(), form_type="AUDIO")).rejections
+    assert (fault.path, fault.rule) == ("profile", "cases")
+    with_default = text.replace("documents}}", "documents}, default: documents}")
+    for form_type in ("AUDIO", ""):
+        drafted = draft(tmp_path, with_default, replace(asset(), form_type=form_type))
+        assert drafted.draft.profile == "documents"
+        assert drafted.losses == ()
+
+
+def test_a_field_outside_the_type_of_the_profile_is_left_out_and_told(tmp_path: Path) -> None:
+    text = with_lines("pages: {from: fields.height_cm}")
+    cases = "profile: {from: form_type, cases: {DOCUMENT: documents}, default: images}"
+    text = text.replace("profile: {default: images}", cases)
+    as_image = draft(tmp_path, text, asset(height_cm=3))
+    assert "pages" not in as_image.draft.fields
+    assert as_image.losses == (Loss("fields.height_cm", "not in this type", "pages is not in Images"),)
+    as_document = draft(tmp_path, text, replace(asset(height_cm=3), form_type="DOCUMENT"))
+    assert as_document.draft.fields["pages"] == 3
+    assert as_document.losses == ()
+
+
+def test_a_creation_date_that_no_line_carries_is_a_named_loss(tmp_path: Path) -> None:
+    dated = replace(asset(), created_at=NOON)
+    (told,) = draft(tmp_path, LEAST, dated).losses
+    assert told == Loss("created_at", "target cannot hold", str(NOON))
+    held = replace(TARGET, capabilities=able(*TARGET.capabilities.parts, "created"))
+    (told,) = draft(tmp_path, LEAST, dated, held).losses
+    assert told == Loss("created_at", "not mapped", str(NOON))
+    assert draft(tmp_path, with_lines("note: {from: created_at, pipe: [text]}"), dated).losses == ()
+    assert draft(tmp_path, f"{LEAST}ignore: [created_at]\n", dated).losses == ()
+
+
+def test_a_creation_date_that_is_also_a_field_is_accounted_for_once(tmp_path: Path) -> None:
+    dated = replace(asset(taken_at=NOON), created_at=NOON)
+    assert [loss.path for loss in draft(tmp_path, LEAST.replace("ignore", "report"), dated).losses] == [
+        "fields.taken_at"
+    ]
+
+
+FULL = replace(
+    asset(),
+    status="archived",
+    substatus="Internal",
+    tags=frozenset(("a", "b")),
+    machine_tags=frozenset(("m",)),
+    placements=frozenset((Placement("folder", ("Press",)), Placement("label", ("Top",)))),
+    rights=Rights(NOON, NOON, frozenset(("staff",))),
+    versions=(FileRef("1", "a.jpg"), FileRef("2", "b.jpg")),
+    attachments=(FileRef("3", "plan.pdf"),),
+    relations=frozenset((Relation("Views", AssetId("8")),)),
+)
+
+
+def test_everything_that_nobody_carries_has_a_name(tmp_path: Path) -> None:
+    losses = {(loss.path, loss.rule) for loss in draft(tmp_path, LEAST, FULL).losses}
+    assert losses == {
+        ("status", "target cannot hold"),
+        ("substatus", "not mapped"),
+        ("tags", "not mapped"),
+        ("machine_tags", "not mapped"),
+        ("placements", "not mapped"),
+        ("labels", "not mapped"),
+        ("release", "not mapped"),
+        ("expiry", "not mapped"),
+        ("groups", "not mapped"),
+        ("versions", "target cannot hold"),
+        ("attachments", "target cannot hold"),
+        ("relations", "target cannot hold"),
+    }
+
+
+def test_what_target_and_lines_carry_is_no_loss(tmp_path: Path) -> None:
+    held = replace(
+        TARGET,
+        capabilities=able(*TARGET.capabilities.parts, "status", "versions", "attachments", "relations"),
+        container_kinds=frozenset({"category", "label"}),
+        labels=frozenset({"Top"}),
+        groups=None,
+    )
+    text = with_lines("note: {from: substatus}", 'description: {from: "machine_tags[]", pipe: [{join: " "}]}')
+    text += """\
+asset: {status: {from: status}}
+tags: {from: "tags[]"}
+placements:
+  - {from: "placements[].path", as: category}
+  - {from: "labels[]", as: label}
+security: {groups: {from: "groups[]"}, release: {from: release_at}, expiry: {from: expires_at}}
+"""
+    drafted = draft(tmp_path, text, FULL, held)
+    assert drafted.losses == drafted.rejections == ()
+    assert drafted.draft.status == "archived"
+    assert drafted.draft.placements == {Placement("category", ("Press",)), Placement("label", ("Top",))}
+    assert drafted.draft.rights == FULL.rights
+
+
+@pytest.mark.parametrize(
+    ("line", "decided"),
+    [
+        ('{from: "groups[]"}', Decided(groups=True)),
+        ('{from: "groups[]", pipe: [{const: insiders}]}', Decided(groups=True)),
+        ('{from: "placements[].path"}', Decided(containers=True)),
+        ("{const: [public]}", Decided()),
+        ('{from: "tags[]", default: public}', Decided()),
+        ('{from: "groups[]", pipe: [{split: staff}, {default: public}], on_error: drop}', Decided()),
+    ],
+)
+def test_what_the_groups_of_a_draft_were_made_of(tmp_path: Path, line: str, decided: Decided) -> None:
+    held = replace(TARGET, groups=None)
+    whole = replace(FULL, rights=Rights(groups=frozenset({"staff"})))
+    drafted = draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", whole, held)
+    assert drafted.decided == decided
+    assert draft(tmp_path, LEAST + f"security: {{groups: {line}}}\n", asset(), held).decided == Decided()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('security: {groups: {from: "groups[]"}}\n', "security.groups"),
+        ('placements: [{from: "labels[]", as: label}]\n', "placements[0]"),
+        ("asset: {status: {from: substatus}}\n", "asset.status"),
+    ],
+)
+def test_names_that_the_target_does_not_know_park(tmp_path: Path, text: str, place: str) -> None:
+    held = replace(
+        TARGET,
+        capabilities=able(*TARGET.capabilities.parts, "status"),
+        container_kinds=frozenset({"label"}),
+        labels=frozenset({"Other"}),
+        groups=frozenset({"public"}),
+    )
+    (fault,) = draft(tmp_path, LEAST + text, FULL, held).rejections
+    assert (fault.path, fault.rule) == (place, "not in the list")
+
+
+def test_the_file_name_is_the_assets_own_where_no_line_makes_one(tmp_path: Path) -> None:
+    assert draft(tmp_path, LEAST, asset()).draft.filename == "a.jpg"
+    nameless = replace(asset(), filename="", versions=(FileRef("1", "b.jpg"),))
+    assert draft(tmp_path, LEAST.replace("filename}", "id}"), nameless).draft.filename == "b.jpg"
+
+
+def test_what_a_selection_takes(tmp_path: Path) -> None:
+    crosswalk = compiled(tmp_path, LEAST + 'select: {status: [published], containers: ["/Press"]}\n')
+    inside = replace(asset(), status="published", placements=frozenset((Placement("folder", ("Press", "2024")),)))
+    assert crosswalk.selects(inside)
+    assert not crosswalk.selects(replace(inside, status="draft"))
+    assert not crosswalk.selects(replace(inside, placements=frozenset((Placement("folder", ("Pressing",)),))))
+    assert compiled(tmp_path, LEAST).selects(asset())

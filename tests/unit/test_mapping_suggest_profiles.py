@@ -1,0 +1,124 @@
+"""Suggested mappings: profiles, and the field of the marker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dam_sync.mapping.sample import Sample
+from dam_sync.mapping.suggest import suggest
+from dam_sync.model.schema import AssetType, Field, Schema
+from dam_sync.model.values import Json
+from tests.support.schemas import schema
+from tests.support.service_schemas import (
+    TEXT,
+    A,
+    B,
+    C,
+    D,
+    E,
+    by_target,
+    walked,
+)
+
+
+def test_the_marker_is_never_a_field_that_holds_something(tmp_path: Path) -> None:
+    def marker(source: Schema, target: Schema, wish: str = "") -> str | None:
+        return walked(tmp_path, suggest(source, target, marker=wish), source, target).marker
+
+    assert marker(B, E) == "srckey"
+    assert marker(A, D) == "migration_key"
+    assert marker(A, C) == "dam_sync_source_id"
+    assert marker(C, C) == "dam_sync_source_id"
+    assert marker(E, B) == "dc:source"
+    assert marker(A, E) != "srckey"
+    assert marker(A, E, "srckey") == "srckey"
+    assert marker(A, E, "nothing") != "nothing"
+    assert marker(A, E, "title") != "title"
+    assert any(note.startswith("title cannot hold the marker") for note in suggest(A, E, marker="title").notes)
+
+
+def test_without_a_field_for_the_mark_that_is_told(tmp_path: Path) -> None:
+    target = schema(Field("title", TEXT, required=True))
+    found = suggest(A, target)
+    assert walked(tmp_path, found, A, target).marker is None
+    assert any("no field can hold the marker" in note for note in found.notes)
+
+
+def test_profiles_by_the_names_of_types() -> None:
+    def profile(source: Schema, target: Schema) -> Mapping[str, Json]:
+        return suggest(source, target).profile.block
+
+    cases = {"Document": "documents", "Picture": "images"}
+    assert profile(A, E) == {"from": "type", "cases": cases, "default": "documents"}
+    assert profile(A, A) == {"from": "type", "cases": {"Document": "Document", "Picture": "Picture"}}
+    assert profile(C, E) == {"default": "documents"}
+    assert profile(A, C) == {}
+    assert profile(C, A) == {}
+    assert profile(A, D) == {"from": "type", "cases": {"Picture": "Images"}, "default": "Default"}
+
+
+LEAN, RICH = frozenset({"Photo"}), frozenset({"Migration"})
+
+
+ARCHIVE = schema(
+    Field("title", TEXT, "Title", types=LEAN | RICH),
+    *(Field(key, TEXT, indexed=False, types=RICH) for key in ("author", "height", "rights")),
+    Field("srckey", TEXT, types=RICH),
+    types=(AssetType("Photo", "Photos"), AssetType("Migration", "Migration")),
+)
+
+
+STORE = schema(
+    *(Field(f"dc:{key}", TEXT, key.title()) for key in ("title", "author", "height", "rights")),
+    types=(AssetType("Photo"),),
+)
+
+
+def test_a_profile_that_holds_few_fields_is_not_chosen_for_its_name() -> None:
+    found = suggest(STORE, ARCHIVE)
+    assert found.profile.block == {"default": "Migration"}
+    assert set(by_target(found)) == {"title", "author", "height", "rights", "srckey"}
+
+
+def test_types_that_no_asset_has_are_no_profiles_and_cost_no_mark(tmp_path: Path) -> None:
+    images, lists = frozenset({"Images"}), frozenset({"Collections"})
+    same = schema(
+        Field("title", TEXT, types=images | lists),
+        Field("key", TEXT, "Legacy key", types=images),
+        Field("label", TEXT, required=True, types=lists),
+        types=(AssetType("Collections", "Collections"), AssetType("Images", "Images")),
+    )
+    for sample in (None, Sample(3, {"Images": 3}, frozenset({"title"}), whole=True)):
+        found = suggest(same, same, sample=sample)
+        profiles = {*found.profile.block.get("cases", {}).values(), found.profile.block["default"]}
+        assert profiles == {"Images"}
+        assert walked(tmp_path, found, same, same).marker == "key"
+
+
+def test_profiles_without_a_common_field_for_the_mark_are_left_to_the_default(tmp_path: Path) -> None:
+    def of(name: str, *keys: str) -> list[Field]:
+        return [Field(key, TEXT, types=frozenset({name})) for key in keys]
+
+    kinds = (AssetType("Photo", "Photo"), AssetType("Text", "Text"))
+    same = schema(*of("Photo", "shot", "legacyid"), *of("Text", "pages", "words", "sourceid"), types=kinds)
+    found = suggest(same, same)
+    assert found.profile.block == {"from": "type", "cases": {"Text": "Text"}, "default": "Text"}
+    assert walked(tmp_path, found, same, same).marker == "sourceid"
+
+
+def test_of_all_assets_those_types_are_cases_that_they_use() -> None:
+    profile = suggest(A, E, sample=Sample(3, {"Picture": 3}, whole=True)).profile
+    assert profile.block == {"from": "type", "cases": {"Picture": "images"}, "default": "documents"}
+    partly = suggest(A, E, sample=Sample(3, {"Picture": 3})).profile
+    assert partly.block["cases"] == {"Document": "documents", "Picture": "images"}
+
+
+def test_the_mark_goes_where_the_source_keeps_nothing_of_its_own(tmp_path: Path) -> None:
+    both = schema(Field("title", TEXT), Field("srckey", TEXT), Field("other", TEXT))
+    assert walked(tmp_path, suggest(both, both), both, both).marker == "srckey"
+    for filled, marker in (({"title"}, "srckey"), ({"title", "srckey"}, "srckey")):
+        found = suggest(both, both, sample=Sample(9, {"": 9}, frozenset(filled)))
+        assert walked(tmp_path, found, both, both).marker == marker
+        told = any("srckey is similar to it" in note for note in found.notes)
+        assert told is ("srckey" in filled)
