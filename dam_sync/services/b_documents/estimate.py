@@ -1,4 +1,4 @@
-"""What writing costs at service B, in API calls by endpoint."""
+"""Estimates the API calls of writes at service B."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LINK = f"{facts.OPERATION}Document.AddRelation"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What costs depend on. administrator: whether the user of the job keeps its right to a document that inherits
+    """What estimates depend on. administrator: whether the user of the job keeps access to a document that inherits
     nothing."""
 
     server: ServerSchema
@@ -56,7 +56,7 @@ class DocumentsEstimate(DocumentsContainers):
 
 
 def needs_home(change: Change) -> bool:
-    """Whether the folder for assets without a place is needed, which is made once."""
+    """Whether the folder for assets without a place is needed, which is created once."""
     match change:
         case Draft():
             return not any(place.kind == "folder" for place in change.placements)
@@ -70,12 +70,12 @@ def needs_home(change: Change) -> bool:
 
 
 def needs_closed(change: Change) -> bool:
-    """Whether a document is made in the closed folder, which is made once."""
+    """Whether a document is created in the closed folder, which is made once."""
     return isinstance(change, Draft) and (change.closed or bool(change.rights.groups))
 
 
 def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
-    """Calls of one write, folders aside."""
+    """Calls of one write, without folders."""
     match change:
         case Draft():
             return draft_calls(change, size, known)
@@ -105,7 +105,7 @@ def upload_calls(size: int, limits: Limits) -> Counter[str]:
 
 
 def draft_calls(draft: Draft, size: int, known: Known) -> Counter[str]:
-    """`create`, but for folders that are made before."""
+    """`create`, without folders created before."""
     calls = upload_calls(size, known.limits) if size else Counter[str]()
     calls[facts.POST_ID] = 1
     calls[facts.PUT_ID] = int(any(key in LATE for key in draft.fields))
@@ -132,7 +132,7 @@ def attach_calls(size: int, limits: Limits) -> Counter[str]:
 
 
 def patch_calls(patch: Patch, known: Known) -> Counter[str]:
-    """`update`, but for the folders that are missing for it; a move costs one call."""
+    """`update`, without missing folders; a move costs one call."""
     if patch.empty:
         return Counter()
     by_property = bool(known.options.status_field) and patch.status is not None
@@ -165,6 +165,6 @@ def _transitions(status: str, options: DocumentsOptions, new: bool) -> int:
 
 
 def initial_transitions(status: str, options: DocumentsOptions) -> int:
-    """From the state in which documents are made."""
+    """Transitions from the state of new documents."""
     goal = state_of(status, options)
     return 0 if goal == facts.INITIAL else len(transitions_between(facts.INITIAL, goal, options))

@@ -35,7 +35,7 @@ def _with_everyone(groups: frozenset[str]) -> frozenset[str]:
 
 
 class DocumentsOptions(Options):
-    """What a job says about a server of service B."""
+    """Options of a job for a server of service B."""
 
     root: Annotated[str, AfterValidator(_path)] = Field(
         "", description="the folder in which the library begins (default the domain's workspaces; / is everything)"
@@ -105,7 +105,7 @@ class DocumentsOptions(Options):
     @field_validator("relations", mode="before", json_schema_input_type=str | list[str] | Mapping[str, str])
     @classmethod
     def _own_predicates(cls, value: Json) -> Json:
-        """A kind alone is its own predicate."""
+        """Without a predicate, the kind is its own."""
         if isinstance(value, str):
             value = value.split(",")
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
@@ -185,7 +185,7 @@ class DocumentsOAuth(AuthMethod):
 
     @property
     def kind(self) -> str:
-        """The grant that is named, or the only one that the parameters fit."""
+        """The configured grant, or the only one that the parameters fit."""
         if self.grant:
             return "authorization_code" if self.grant == "refresh_token" else self.grant
         if self.refresh_token or self.code:

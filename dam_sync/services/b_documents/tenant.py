@@ -1,4 +1,4 @@
-"""What one server is: its release, who we are there, what it holds, where its library begins."""
+"""What is known about one server: its release, the current user, its schema, the root of the library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Release:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Empty where the server does not show it."""
+        """Empty if the server does not return it."""
         return tuple(int(part) for part in re.findall(r"\d+", self.text.partition("-")[0]))
 
     def since(self, first: tuple[int, ...]) -> bool:
@@ -42,7 +42,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who the credential is."""
+    """The user of the credential."""
 
     name: str
     administrator: bool
@@ -50,7 +50,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The folder in which the library begins."""
+    """The root folder of the library."""
 
     uid: str
     path: str
@@ -59,7 +59,7 @@ class Root:
 
 @dataclass(slots=True)
 class DocumentsTenant:
-    """The server's own facts, each read once."""
+    """Facts about the server, each read once."""
 
     api: DocumentsApi
     search: DocumentsSearch
@@ -96,7 +96,7 @@ class DocumentsTenant:
         return fields.server_of(types, schemas, directories, self.api.options)
 
     async def _release(self) -> Release:
-        """From the capabilities; a server without them shows it elsewhere (wire B 10)."""
+        """From the capabilities; a server without them returns it elsewhere (wire B 10)."""
         try:
             shown = await self.api.get(facts.RELEASE, f"{facts.API}/capabilities")
             with interpreting_response("the capabilities"):
@@ -118,7 +118,7 @@ class DocumentsTenant:
         return await self.api.client.send(Request(facts.LOGIN, "POST", path, json={}, reads=True, repeatable=True))
 
     async def _root(self) -> Root:
-        """The folder of the option, the usual workspaces, or the first there are."""
+        """The folder of the option, the default workspaces, or the first ones."""
         wanted = self.api.options.root
         row = await self.api.at_path(wanted or facts.WORKSPACES)
         if row is None and not wanted:
@@ -132,7 +132,7 @@ class DocumentsTenant:
 
 
 class DocumentsPart(HttpService):
-    """What every part of the service works with: the API, searches, what is known of the server."""
+    """Base of all parts of the service: the API, searches, what is known about the server."""
 
     kind: ClassVar[str] = facts.NAME
     declared = facts.CAPABILITIES
@@ -149,7 +149,7 @@ class DocumentsPart(HttpService):
 
     @property
     def client(self) -> Client:
-        """What sends the requests."""
+        """The client that sends the requests."""
         return self.api.client
 
     async def probe(self) -> Account:
@@ -175,7 +175,7 @@ class DocumentsPart(HttpService):
         )
 
     async def schema(self) -> Schema:
-        """Fields, vocabularies and types; with it whatever writing needs to know has been asked."""
+        """Fields, vocabularies and types; everything that writing needs is read with it."""
         await self.tenant.release.get()
         await self.tenant.user.get()
         await self.tenant.root.get()

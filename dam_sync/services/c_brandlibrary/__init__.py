@@ -1,4 +1,5 @@
-"""Service C: a brand library; an asset's section and collection are fixed at birth, its fields come in second calls."""
+"""Service C: a brand library; section and collection of an asset are fixed at creation, fields are written by further
+calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection to service C: its options, its key, its calls; an empty list is never believed without proof."""
+"""One connection to service C: its options, its key, its calls; an empty list is never trusted without proof."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ class BrandLibraryApi:
 
     @property
     def made_at_once(self) -> int:
-        """Assets in hand when they are made, who share calls."""
+        """Assets created concurrently, which share calls."""
         return max(self.limits.pace.at_once, facts.MADE_AT_ONCE)
 
     async def listed(
         self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()
     ) -> ApiDocument:
-        """One page of a list; where it is empty the key is proven first, for a bad one sees empty lists (wire C 1).
+        """One page of a list; if it is empty, the key is verified first, because an invalid one gets empty lists (wire
+        C 1).
 
         An accepted refusal is a document that says so by `refused`.
         """
@@ -67,7 +68,7 @@ class BrandLibraryApi:
         return document
 
     async def everything(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> list[Json]:
-        """All rows of a short list, in pages of 3,000. Raises TruncatedListing where it ends short of its total."""
+        """All rows of a short list, in pages of 3,000. Raises TruncatedListing if it has fewer rows than its total."""
         rows: dict[str, Json] = {}
         number = 1
         while True:
@@ -109,7 +110,7 @@ class BrandLibraryApi:
         repeatable: bool = False,
         accept: frozenset[int] = frozenset(),
     ) -> Response:
-        """Send JSON with the operation's method; `repeatable`: harmless to repeat."""
+        """Send JSON with the operation's method; `repeatable`: safe to repeat."""
         method = operation.partition(" ")[0]
         try:
             path = self.path(operation, ids)
@@ -120,14 +121,14 @@ class BrandLibraryApi:
         )
 
     async def edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool = False) -> Json:
-        """Change an asset's own attributes; returns the asset as the response shows it. Raises ContractBroken if it
-        does not, because then nothing proves the change (wire C 6.4)."""
+        """Change an asset's own attributes; returns the asset of the response. Raises ContractBroken if there
+        is none, because then nothing proves the change (wire C 6.4)."""
         body = {"data": {"attributes": dict(attributes)}}
         reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, repeatable=repeatable)
         return made_of(reply.json(), facts.PUT_ASSET)
 
     def path(self, operation: str, ids: Sequence[str]) -> str:
-        """The path of an endpoint, its slots filled in order. Raises NotFound for what is not an id."""
+        """The path of an endpoint, its slots filled in order. Raises NotFound for an invalid id."""
         for each in ids:
             if not _ID.fullmatch(each):
                 raise NotFound(f"{each[:80]!r} is not an id of this service", operation=operation)
@@ -135,13 +136,13 @@ class BrandLibraryApi:
         return "".join(text for pair in zip(parts, [*ids, ""], strict=True) for text in pair)
 
     async def prove(self) -> None:
-        """Ask whose key this is, unless that was proven a moment ago. Raises Denied."""
+        """Read the user of the key, unless that was done recently. Raises Denied."""
         if self._proven is not None and self.clock.monotonic() - self._proven < facts.PROOF_SECONDS:
             return
         await self.whoami()
 
     async def whoami(self) -> Response:
-        """The user of the key. Raises Denied; the service says 404 to a bad key (spec 001, Authentication)."""
+        """The user of the key. Raises Denied; the service returns 404 for an invalid key (spec 001, Authentication)."""
         try:
             reply = await self.client.send(self.reading(facts.WHOAMI))
         except NotFound as error:

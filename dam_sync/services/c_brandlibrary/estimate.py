@@ -1,4 +1,4 @@
-"""What writing costs at service C, in API calls by endpoint, if no response is lost."""
+"""Estimates the API calls of writes at service C, if no response is lost."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         self._extended = False  # a plan has counted terms that no list has yet
 
     def estimate(self, change: Change, size: int = 0) -> Calls:
-        """Exact once `schema()` was read, but for patches, whose calls depend on the values there are, and for files
-        the service is slow to look at; what would be refused before its first call costs nothing."""
+        """Exact once `schema()` was read, except for patches, whose calls depend on existing values, and for files
+        that the service processes slowly; what would be refused before its first call costs nothing."""
         try:
             return +self._calls_of(change, size)
         except Rejected:
@@ -79,7 +79,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return calls + self._once_calls(draft, marker.field if marker else "")
 
     def _value_calls(self, texts: Mapping[str, tuple[str, ...]]) -> int:
-        """Calls for values; those of assets made at the same time go together, key by key."""
+        """Calls for values; those of assets created at the same time are combined, key by key."""
         calls = 0
         for key, some in texts.items():
             before = self._values_together[key]
@@ -88,7 +88,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return calls
 
     def _once_calls(self, draft: Draft, marker: str) -> Counter[str]:
-        """The key of our marker, and the section for assets without one, where they are missing."""
+        """The key of our marker, and the section for assets without one, if they are missing."""
         calls: Counter[str] = Counter()
         if marker and self._known_keys.named(marker) is None and marker not in self._counted_once:
             self._counted_once.add(marker)
@@ -103,7 +103,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return calls
 
     def _patch_calls(self, patch: Patch) -> Counter[str]:
-        """A value there is becomes another one; how many there are is not known before the asset is read."""
+        """An existing value is replaced; how many there are is unknown before the asset is read."""
         wanted = values_of(patch.fields, self._known_keys)
         reads = bool(wanted or patch.tags_add or patch.tags_remove or patch.filename is not None)
         removes = int(bool(patch.tags_remove))
@@ -122,7 +122,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
 
     @property
     def _known_keys(self) -> Keys:
-        """The keys; lists refuse nothing once they would have what a plan only counts."""
+        """The keys; lists refuse nothing that a plan would only have added."""
         known = self._tenant.keys.now or Keys()
         if not self._extended:
             return known

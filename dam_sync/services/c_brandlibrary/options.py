@@ -19,7 +19,7 @@ def _trimmed(path: str) -> str:
 
 
 class BrandLibraryOptions(Options):
-    """What a job says about a library of service C."""
+    """Options of a job for a library of service C."""
 
     library: str = Field("", description="the library of the job, by name or id; required if the key can see several")
     section: str = Field(
@@ -86,7 +86,7 @@ AUTH = {"token": TokenAuth}
 
 
 def limits_of(context: Context, options: BrandLibraryOptions) -> Limits:
-    """The documented limits, and what the job asks for; calls a second are not documented, so the job's count."""
+    """The documented limits, and those of the job; calls per second are not documented, so the job's limit applies."""
     at_once = max(1, context.concurrency or facts.AT_ONCE)
     limits = context.limits or facts.LIMITS
     pace = replace(limits.pace, per_second=context.calls_per_second, at_once=at_once, storage_at_once=max(1, at_once))

@@ -1,4 +1,4 @@
-"""Service C, a brand library: the sum of its parts."""
+"""Service C, a brand library: composed of its parts."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ from dam_sync.services.c_brandlibrary.target.update import BrandLibraryUpdater
 class BrandLibraryService(
     BrandLibraryProbe, ExistenceCheck, BrandLibraryCreator, BrandLibraryUpdater, BrandLibraryEstimate
 ):
-    """One library of service C. An asset stays in the section and the collection it was made in."""
+    """One library of service C. An asset stays in the section and collection in which it was created."""

@@ -1,4 +1,4 @@
-"""Lists of allowed values, sections, collections and labels of service C: read, and added to."""
+"""Lists of allowed values, sections, collections and labels of service C: read and extended."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
 class BrandLibraryTaxonomy(BrandLibraryBase):
-    """Looks before it writes; what it has read it keeps, and forgets when a write went wrong."""
+    """Reads before it writes; keeps what it read, and discards it after a failed write."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -49,7 +49,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             yield term_of(text)
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """The value as the list has it; lists are flat, so parents are of no account. Lists only grow (wire C 5.2)."""
+        """The value as the list has it; lists are flat, so parents are ignored. Lists only grow (wire C 5.2)."""
         label = term.label.strip()
         if not label:
             raise InvalidValue(f"an empty value cannot be added to {vocabulary}")
@@ -59,7 +59,8 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             return await self._add_term(vocabulary, label)
 
     async def _add_term(self, vocabulary: str, label: str) -> Term:
-        """The list is read again before it is written: a PUT takes all of it, also what others added meanwhile."""
+        """The list is read again before it is written: a PUT replaces all of it, including what others added
+        meanwhile."""
         for read in (self._tenant.keys.get, self._tenant.refresh):
             key = await self._key(vocabulary, await read())
             if label in key.allowed:
@@ -167,7 +168,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         return found
 
     async def _labels(self) -> list[Placement]:
-        """Labels, parents first; none where the account has no such feature (wire C 10)."""
+        """Labels, parents first; none if the account lacks the feature (wire C 10)."""
         try:
             rows = await self._api.everything(facts.LABELS, (await self._tenant.id(),))
         except (Denied, NotFound):
@@ -181,7 +182,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
     # -- memberships -----------------------------------------------------------------------------------------------
 
     async def members(self) -> AsyncIterator[Membership]:
-        """Who has which label: assets do not show it, sections and collections come with them (wire C 2.2)."""
+        """Members of labels, which assets do not contain, unlike sections and collections (wire C 2.2)."""
         for label in await self._labels():
             async with aclosing(self._members_of(label)) as memberships:
                 async for membership in memberships:
@@ -200,7 +201,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
 
 
 def place_key(kind: str, path: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """What a container is known by; the service may compose characters and trim whitespace of a name in its own way."""
+    """The key of a container; the service may compose characters and trim whitespace of a name."""
     return kind, tuple(composed(name) for name in path)
 
 
@@ -220,7 +221,7 @@ def _slug(name: str, token: str) -> str:
 
 @interprets_response
 def _parent(row: Json) -> str:
-    """The neighbour of the label's own id, whichever end of the path it stands at (wire C 5.1)."""
+    """The neighbor of the label's own id, at either end of the path (wire C 5.1)."""
     path = [str(each) for each in row["attributes"].get("path") or ()]
     if len(path) < 2 or row["id"] not in (path[0], path[-1]):
         return ""
@@ -228,7 +229,7 @@ def _parent(row: Json) -> str:
 
 
 def _path(label: str, names: dict[str, str], parents: dict[str, str]) -> tuple[str, ...]:
-    """Names from the root down; bounded, for a parent may be missing or its own child."""
+    """Names from the root down; bounded, because a parent may be missing or its own child."""
     path: list[str] = []
     while label in names and len(path) < len(names):
         path.insert(0, names[label])

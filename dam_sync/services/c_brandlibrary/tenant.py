@@ -1,4 +1,4 @@
-"""The library a job is about: who we are in it, what it is called, its keys and sections, each read once."""
+"""What is known about the library of a job: the user, its name, its keys and sections, each read once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ChosenLibrary:
 
 
 class BrandLibraryTenant:
-    """Reads what is true of the library as a whole."""
+    """Reads facts about the library as a whole."""
 
     def __init__(self, api: BrandLibraryApi) -> None:
         self.api = api
@@ -49,21 +49,21 @@ class BrandLibraryTenant:
         self._payload = SingleFlight(self._has_payload)
 
     async def id(self) -> str:
-        """The id of the job's library. Raises ConfigError where the job does not say which."""
+        """The id of the job's library. Raises ConfigError if the job does not say which."""
         return (await self.chosen.get()).id
 
     async def has_payload(self) -> bool:
-        """Whether some assets are no files."""
+        """Whether some assets are not files."""
         return await self._payload.get()
 
     async def decode_context(self) -> wire.AssetDecodeContext:
-        """All that is needed to read assets."""
+        """The context for reading assets."""
         view_only = await self._view_only.get() if self.api.read_only else frozenset[str]()
         return wire.AssetDecodeContext(await self.keys.get(), view_only=view_only)
 
     async def _find_view_only(self) -> frozenset[str]:
-        """Ids of the assets that may be seen and not downloaded, which only a search shows (wire C 2.4); none
-        where it is not understood."""
+        """Ids of view-only assets, which only a search returns (wire C 2.4); none
+        if it is not supported."""
         found: set[str] = set()
         number, total = 1, 0
         while True:
@@ -95,11 +95,11 @@ class BrandLibraryTenant:
         return Keys.of(rows, several | self.api.options.multiple)
 
     async def refresh(self) -> Keys:
-        """The keys read again; what was seen of several values stays."""
+        """Read the keys again; knowledge about multiple values stays."""
         return await self.keys.again()
 
     def replace_key(self, key: Key) -> None:
-        """A key that was just changed by us, in what is known."""
+        """Update a key that was just changed."""
         known = self.keys.now
         if known is not None:
             rows = [key if row.id == key.id else row for row in known.rows]
@@ -110,7 +110,7 @@ class BrandLibraryTenant:
         return fields.keys_of(await self.api.everything(facts.KEYS, (await self.id(),)))
 
     async def _several(self) -> frozenset[str]:
-        """Names of keys that a sample of assets holds several values of; no call reports it (wire C 5.1)."""
+        """Names of keys with several values in a sample of assets; no call reports it (wire C 5.1)."""
         asked = (
             ("page", "1"),
             ("per", str(self.api.options.page)),
@@ -140,7 +140,8 @@ def _names(row: Json) -> tuple[str, ...]:
 
 
 class BrandLibraryBase(HttpService):
-    """What all parts of the service share: the connection, what is known of the library, what was proven in this run.
+    """What all parts of the service share: the connection, what is known about the library, what was proven in this
+    run.
 
     A part implements methods of `Service` and extends this class or another part, so that the service is their sum.
     """
@@ -159,5 +160,5 @@ class BrandLibraryBase(HttpService):
 
     @property
     def client(self) -> Client:
-        """What sends the requests."""
+        """The client that sends the requests."""
         return self._api.client

@@ -1,4 +1,4 @@
-"""Bytes to the object storage behind service C: one request, or ranges in sequence (wire C 6.1, 6.2)."""
+"""Uploads to the object storage of service C: one request, or ranges in sequence (wire C 6.1, 6.2)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class UploadSlot:
 
 @dataclass(slots=True)
 class BrandLibraryUploads:
-    """Sends files; which way the upload link takes bytes is found out once."""
+    """Sends files; the method that the upload link accepts is detected once."""
 
     api: BrandLibraryApi
     budget: Budget
@@ -53,7 +53,7 @@ class BrandLibraryUploads:
     _sessions: dict[str, str] = field(default_factory=dict, repr=False)
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> str:
-        """The URL by which the object is given to an asset; recorded, good for six days, safe to repeat."""
+        """The URL that refers to the object; recorded, valid for six days, safe to repeat."""
         bounds = self.api.limits.parts_for(content.size)
         if bounds is None:
             return str(await send_single(content, self._single, journal, name, ttl=facts.OBJECT_LIFE))
@@ -65,11 +65,11 @@ class BrandLibraryUploads:
         return str(handle["object"])
 
     async def discard(self, journal: Journal, name: str = "file") -> None:
-        """Send it again next time: what it was given to may have used it up (wire C 6.9)."""
+        """Send it again next time: an earlier create may have used it up (wire C 6.9)."""
         await journal.discard(name, f"{name}:*")
 
     async def slot(self) -> UploadSlot:
-        """Fresh addresses; the response has no `data` around it, though it may (wire C 11.8)."""
+        """New URLs; the response may or may not be wrapped in `data` (wire C 11.8)."""
         reply = (await self.api.client.send(self.api.reading(facts.UPLOAD_REQUEST))).json()
         body = reply
         for name in ("data", "attributes"):
@@ -83,7 +83,7 @@ class BrandLibraryUploads:
             ) from None
 
     async def _single(self, content: Content) -> Json:
-        """Two fresh requests after a refusal, then no more."""
+        """Up to two new requests after a refusal."""
         for _ in range(facts.FRESH_UPLOADS):
             slot = await self.slot()
             if await self._put(slot, content) is None:
@@ -100,7 +100,8 @@ class BrandLibraryUploads:
         return slot.object
 
     async def _put(self, slot: UploadSlot, content: Content) -> int | None:
-        """None when the storage took it, else its refusal; all ways are tried until one worked, then that one alone."""
+        """None if the storage accepted it, otherwise its refusal; all methods are tried until one works, then only that
+        one."""
         status = 0
         for way in self._ways():
             sent = _Sent(content)
@@ -158,7 +159,7 @@ class BrandLibraryUploads:
         return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or starts again
 
     async def session_url(self, ticket: Json) -> str:
-        """The session's URL. Raises SessionGone when it was not kept."""
+        """The session's URL. Raises SessionGone if it was not stored."""
         place, url = str(ticket["place"]), await self._kept(ticket)
         if digest_of(url) != ticket["digest"]:
             raise SessionGone("the upload session is no longer known", operation=facts.SEND_RANGES)
@@ -166,7 +167,7 @@ class BrandLibraryUploads:
         return url
 
     async def done(self, ticket: Json) -> None:
-        """The session is over. Safe to repeat."""
+        """Forget a finished session. Safe to repeat."""
         place = str(ticket["place"])
         if digest_of(await self._kept(ticket)) != ticket["digest"]:
             return
@@ -175,7 +176,7 @@ class BrandLibraryUploads:
         self._sessions.pop(place, None)
 
     async def sweep(self, recorded: IsReferenced) -> int:
-        """End the sessions that no work goes on with; how many another process had left open. Safe to repeat."""
+        """Abort orphaned sessions; returns how many another process had left open. Safe to repeat."""
         places = await self.vault.names(_PLACE) if self.vault is not None else ()
         left = 0
         for place in places:
@@ -187,7 +188,7 @@ class BrandLibraryUploads:
         return left
 
     async def _ended(self, url: str) -> bool:
-        """Whether it was open and has now ended. Best effort: what cannot be ended now ends by itself."""
+        """Whether it was open and has now ended. Best effort: what cannot be ended now expires."""
         accept = GONE | {CANCELLED}
         with suppress(Rejected, Denied, Transient):
             request = Request(facts.END_RANGES, "DELETE", url, body=b"", repeatable=True, accept=accept, bare=True)
@@ -195,14 +196,14 @@ class BrandLibraryUploads:
         return False
 
     async def _kept(self, ticket: Json) -> str:
-        """What lies in the ticket's place, perhaps of another session by now."""
+        """The entry stored for the ticket, maybe of another session by now."""
         place = str(ticket["place"])
         return self._sessions.get(place) or (await self.vault.load(place) if self.vault is not None else None) or ""
 
 
 @dataclass(slots=True)
 class _Sent:
-    """A file on its way, with the MD5 of what was sent."""
+    """A file being sent, with the MD5 of the bytes sent."""
 
     content: Content
     digest: bytes = b""
@@ -216,7 +217,7 @@ class _Sent:
         self.digest = tally.digest()
 
     def refuse_other(self, headers: Mapping[str, str]) -> None:
-        """Raises IntegrityError when the storage says it got other bytes (wire C 6.1)."""
+        """Raises IntegrityError if the storage received other bytes (wire C 6.1)."""
         theirs = _reported_md5(headers)
         if theirs and self.digest and theirs != self.digest:
             text = f"the storage reports MD5 {theirs.hex()} for {self.content.name}, but {self.digest.hex()} was sent"
@@ -231,7 +232,7 @@ class SessionWire:
     content: Content
 
     async def begin(self, size: int) -> Json:
-        """A session; the ticket does not hold its URL."""
+        """A session; the ticket does not contain its URL."""
         slot = await self.uploads.slot()
         headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
         request = Request(
@@ -244,7 +245,7 @@ class SessionWire:
         return {**await self.uploads.remember(url), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
-        """The next byte wanted; the size when all is there. Raises SessionGone."""
+        """The next expected byte; the size if complete. Raises SessionGone."""
         reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
         return int(ticket["size"]) if reply.status in DONE else _next_byte(reply)
 
@@ -258,7 +259,7 @@ class SessionWire:
         return total if reply.status in DONE else _next_byte(reply)
 
     async def finish(self, ticket: Json) -> Json:
-        """The object's URL, and where the session's is kept, once the storage says that it is complete."""
+        """The object's URL, and where that of the session is stored, once the storage reports that it is complete."""
         reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
         if reply.status not in DONE:
             raise SessionGone("the storage does not report the upload as complete", operation=facts.SEND_RANGES)

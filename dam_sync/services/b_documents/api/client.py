@@ -86,7 +86,7 @@ class DocumentsApi:
         return document_of((await self.client.send(request)).json())
 
     async def at_path(self, path: str, hidden: Json = None) -> Json:
-        """The document at a path, whole, or None; the repository itself is asked, so what was just written is seen.
+        """The complete document at a path, or None; read from the repository, so that what was just written is found.
 
         `hidden`, where given, is the answer for one that we may not read; else that raises Denied (wire B 7.3).
         """
@@ -127,7 +127,7 @@ class DocumentsApi:
 
 @interprets_response
 def _refuse_nothing_done(reply: Response) -> None:
-    """A response of a proxy on the way does not show that the operation ran."""
+    """Raises an error for a response of a proxy, which does not prove that the operation ran."""
     said = reply.json()
     if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
         raise ContractBroken(
@@ -140,7 +140,7 @@ def _refuse_nothing_done(reply: Response) -> None:
 
 
 def document_path(uid: str, *more: str) -> str:
-    """`/api/v1/id/{uid}/…`. Raises NotFound for what can be no id."""
+    """`/api/v1/id/{uid}/…`. Raises NotFound for an invalid id."""
     if not _ID.fullmatch(uid) or not uid.strip("."):
         raise NotFound("no document can have this id", asset=uid, operation=facts.GET_ID)
     return "/".join((f"{facts.API}/id", uid, *more))
@@ -166,7 +166,7 @@ def _login_token(auth: DocumentsLoginToken, base: str, clock: Clock) -> Authenti
 
 
 def _signer(auth: DocumentsSignedToken | DocumentsOAuth, clock: Clock) -> SignedToken:
-    """Subject is the user; the issuer is a constant of the product, its verifier looks at neither (wire B)."""
+    """Subject is the user; the issuer is a constant of the product, its verifier checks neither (wire B)."""
     claims = {"sub": auth.login, "iss": auth.issuer, **({"aud": auth.audience} if auth.audience else {})}
     return SignedToken(claims, auth.key, auth.algorithm, _TOKEN_LIFE, clock)
 

@@ -21,7 +21,7 @@ LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
 
 @dataclass(frozen=True, slots=True)
 class DocumentsHits:
-    """One response. total: how many documents match, None where that is unknown; most: rows a page may have."""
+    """One response. total: how many documents match, None if unknown; most: rows that a page may have."""
 
     rows: tuple[Json, ...]
     total: int | None
@@ -30,7 +30,7 @@ class DocumentsHits:
 
 @dataclass(slots=True)
 class DocumentsSearch:
-    """Asks the repository itself, which is never behind; where that is forbidden, the search (wire B 2.1)."""
+    """Queries the repository, which is never behind; if that is forbidden, the search (wire B 2.1)."""
 
     api: DocumentsApi
     forbidden: bool = False
@@ -40,7 +40,7 @@ class DocumentsSearch:
         if not self.forbidden:
             try:
                 return await self._by_repository(query, size, headers or {})
-            except NotFound:  # wire B 2.6: that is how a forbidden operation looks
+            except NotFound:  # wire B 2.6: returned for a forbidden operation
                 self.forbidden = True
         params = (("query", query), ("pageSize", str(size)))
         return hits_of(
@@ -48,7 +48,7 @@ class DocumentsSearch:
         )
 
     async def count(self, query: str) -> int | None:
-        """How many documents a query holds, where the server counts them."""
+        """The number of documents of a query, if the server counts them."""
         return (await self.page(query, 1)).total
 
     async def listing(
@@ -58,9 +58,9 @@ class DocumentsSearch:
         headers: Mapping[str, str] | None = None,
         start: Cursor | None = None,
     ) -> AsyncGenerator[tuple[tuple[Json, ...], Cursor | None], None]:
-        """Every row, page by page, with the cursor behind each. `query` is given the condition on ids.
+        """Every row, page by page, with the cursor behind each. `query` gets the condition on ids.
 
-        The counts or an empty page show the end: neither the flag for a next page nor a short page proves
+        The counts or an empty page mark the end: neither the flag for a next page nor a short page proves
         anything (wire B 2.2). Raises TruncatedListing.
         """
 
@@ -90,7 +90,7 @@ class DocumentsSearch:
 
 @interprets_response
 def hits_of(reply: Json) -> DocumentsHits:
-    """A search response. Raises ContractBroken for anything else. An index counts documents that it does not show, so
+    """A search response. Raises ContractBroken for anything else. An index counts documents that it does not return, so
     its total is not reliable."""
     rows = reply.get("entries") if isinstance(reply, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -48,7 +48,7 @@ ENUM = "enum:"  # before the field's key: a list that a constraint names and no 
 
 @dataclass(frozen=True, slots=True)
 class DocumentsField:
-    """One property. `wire`: the service's word for its type, without `[]`; parts: of a complex one, by name.
+    """One property. `wire`: the type as named by the service, without `[]`; parts: of a complex one, by name.
 
     vocabulary: key of the list behind it; parented: whether values name the parents; prefix: before names of users.
     """
@@ -70,7 +70,7 @@ class DocumentsField:
 
 @dataclass(frozen=True, slots=True)
 class DocumentType:
-    """A type of document, with the schemas and facets it has by itself."""
+    """A type of document, with its own schemas and facets."""
 
     name: str
     parent: str = ""
@@ -90,13 +90,13 @@ class Directory:
 
     @property
     def localized(self) -> bool:
-        """Whether labels come by language."""
+        """Whether labels are localized."""
         return self.schema.lower().startswith("l10n")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSchema:
-    """What one server is made of."""
+    """Types, schemas and directories of one server."""
 
     types: Mapping[str, DocumentType] = field(default_factory=dict)
     fields: Mapping[str, DocumentsField] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class ServerSchema:
 
     @property
     def folder_types(self) -> frozenset[str]:
-        """Types that hold others."""
+        """Types that contain others."""
         return frozenset(
             name for name in (*self.types, *facts.FOLDERISH) if self._is(name, "Folderish", facts.FOLDERISH)
         )
@@ -133,7 +133,7 @@ class ServerSchema:
         return kind is not None and schema in kind.schemas
 
     def _is(self, name: str, facet: str, known: frozenset[str]) -> bool:
-        """By its facets, or by descent from a type we know."""
+        """By its facets, or by descent from a known type."""
         for _ in range(facts.LEVELS):
             kind = self.types.get(name)
             if name in known or (kind is not None and facet in kind.facets):
@@ -168,7 +168,7 @@ def server_of(types: Json, schemas: Json, directories: Json, options: DocumentsO
 
 
 def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
-    """In neutral words."""
+    """The neutral schema."""
     vocabularies = {
         name: Vocabulary(name, name, each.closed, bool(each.parent), each.localized)
         for name, each in server.directories.items()
@@ -217,7 +217,7 @@ def _is_ours(info: DocumentsField, assets: frozenset[str], options: DocumentsOpt
 
 
 def is_read(key: str, server: ServerSchema, options: DocumentsOptions) -> bool:
-    """Whether a property is a field, a part of the asset, or comes from the bytes again."""
+    """Whether a property is a field, a part of the asset, or derived from the bytes."""
     named = (options.release_field, options.expiry_field, options.status_field)
     return key in server.fields or key in named or key.partition(":")[0] in OWN_PREFIXES | DERIVED_PREFIXES
 
@@ -242,7 +242,7 @@ def _type_of(name: str, row: Json) -> DocumentType:
 
 
 def _schemas_of(types: Json, schemas: Json) -> dict[str, Json]:
-    """Schemas with constraints where they are known; those that only `/config/types` lists come without. Raises
+    """Schemas with constraints where they are known; those listed only by `/config/types` have none. Raises
     ContractBroken."""
     found: dict[str, Json] = {
         name: body for name, body in (types.get("schemas") or {}).items() if isinstance(body, dict)
@@ -268,7 +268,7 @@ def _members(body: Json) -> dict[str, Json]:
 
 @interprets_response
 def info_of(key: str, declared: Json) -> DocumentsField | None:
-    """A property from its type's words, alone or with constraints; None for blobs and what holds them."""
+    """A property from the name of its type, alone or with constraints; None for blobs and what contains them."""
     wire = str(declared if isinstance(declared, str) else declared.get("type") or "complex")
     multiple = wire.endswith("[]")
     wire = wire.removesuffix("[]")
@@ -331,7 +331,7 @@ def _constrained(info: DocumentsField, name: str, parameters: Json) -> Documents
 
 
 def _prefix(parameters: Json) -> str:
-    """Where both groups and users are allowed, each has its kind before its name (assumption 24)."""
+    """If both groups and users are allowed, each name is prefixed with its kind (assumption 24)."""
     both = (str(parameters.get(name) or "").lower() for name in ("includeUsers", "includeGroups"))
     return USER if all(declared == "true" for declared in both) else ""
 
@@ -352,8 +352,8 @@ def enumerated(values: Json) -> tuple[str, ...]:
 
 
 def _between_commas(text: str) -> tuple[str, ...]:
-    """The values of a list without quotes. A value may hold a comma itself, which nothing shows: what stands between
-    two commas comes first, then what stands between commas further apart, at most COMMAS of them inside."""
+    """The values of a list without quotes. A value may contain a comma itself, unescaped: what is between
+    two commas comes first, then what is between commas further apart, with at most COMMAS inside."""
     borders = [-1, *(found.start() for found in re.finditer(",", text)), len(text)]
     found = (
         text[start + 1 : end].strip().strip("'\"")
@@ -382,7 +382,7 @@ def _directories_of(reply: Json) -> Iterator[Directory]:
 
 
 def chain(server: ServerSchema, directory: str) -> Sequence[Directory]:
-    """The directory and those its parents are in, the nearest first; one that is its own parent comes once."""
+    """The directory and those of its parents, the nearest first; one that is its own parent is listed once."""
     found: list[Directory] = []
     name = directory
     while name in server.directories and all(each.name != name for each in found):

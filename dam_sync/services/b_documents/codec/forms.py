@@ -1,4 +1,4 @@
-"""What a draft or patch sends: properties to be written at once, those to be written afterwards, the state."""
+"""What a draft or patch sends: properties to write at once, properties to write afterwards, the state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATE = frozenset({"dc:created"})  # wire B 6.3: reset at a create, kept by a lat
 
 @dataclass(frozen=True, slots=True)
 class DocumentForm:
-    """Properties by name. late: those that a create would reset. tags: where the type holds none by itself."""
+    """Properties by name. late: those that a create would reset. tags: if the type has no property for them."""
 
     type: str
     properties: Mapping[str, Json] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class DocumentForm:
 
 
 def form_of(draft: Draft, server: ServerSchema, options: DocumentsOptions, terms: Terms, user: str) -> DocumentForm:
-    """A draft as properties. Raises InvalidValue for what the type cannot hold, before any call."""
+    """A draft as properties. Raises InvalidValue for what the type cannot store, before any call."""
     type_name = draft.profile or options.type
     if type_name not in server.asset_types:
         raise InvalidValue(
@@ -60,7 +60,7 @@ def properties_of(
     type_name: str = "",
 ) -> dict[str, Json]:
     """Fields as properties. Raises InvalidValue for one that is unknown or not of the type, which the service would
-    drop in silence (wire B 6.4)."""
+    drop silently (wire B 6.4)."""
     found: dict[str, Json] = {}
     for key, value in fields.items():
         info = server.fields.get(key)
@@ -98,13 +98,13 @@ def _each(value: Value | None) -> Iterable[Value | None]:
 
 
 def rights_properties(rights: Rights, options: DocumentsOptions) -> dict[str, Json]:
-    """The dates that are set."""
+    """The dates of a draft as properties."""
     dates = {options.release_field: rights.release_at, options.expiry_field: rights.expires_at}
     return {key: wire_instant(moment) for key, moment in dates.items() if moment is not None}
 
 
 def patch_properties(patch: Patch, server: ServerSchema, options: DocumentsOptions, terms: Terms) -> dict[str, Json]:
-    """All of a patch that is written as properties, but for tags. Raises InvalidValue."""
+    """Everything of a patch that is written as properties, except tags. Raises InvalidValue."""
     found = properties_of(patch.fields, server, options, terms)
     for name, key in (("release", options.release_field), ("expiry", options.expiry_field)):
         if name in patch.cleared:
@@ -150,7 +150,7 @@ def transitions_between(start: str, goal: str, options: DocumentsOptions) -> lis
 
 
 def folder_among(placements: Iterable[Placement]) -> Placement | None:
-    """The folder an asset goes to; collections are filled in bulk. Raises InvalidValue."""
+    """The folder of an asset; collections are filled in bulk. Raises InvalidValue."""
     folders = sorted((place for place in placements if place.kind == "folder"), key=lambda place: place.path)
     if strange := [place for place in placements if place.kind not in ("folder", "collection")]:
         raise InvalidValue(f"the target has no containers of kind {strange[0].kind!r}")
@@ -162,7 +162,7 @@ def folder_among(placements: Iterable[Placement]) -> Placement | None:
 
 
 def check_groups(rights: Rights | None, options: DocumentsOptions, unknown: frozenset[str] = frozenset()) -> None:
-    """Raises InvalidValue for a group that the job does not know, or that was looked up and is not there."""
+    """Raises InvalidValue for a group unknown to the job, or looked up and not found."""
     groups = rights.groups if rights else frozenset[str]()
     if options.groups is not None and (strange := groups - options.groups):
         raise InvalidValue(
@@ -177,7 +177,7 @@ def check_groups(rights: Rights | None, options: DocumentsOptions, unknown: froz
 
 
 def usual_transitions(status: str, options: DocumentsOptions) -> int:
-    """How many transitions a status usually costs: from the state that mostly comes before it."""
+    """How many transitions a status usually costs: from the state that usually precedes it."""
     goal = state_of(status, options)
     start = facts.BEFORE.get(goal, facts.INITIAL if goal != facts.INITIAL else "approved")
     try:

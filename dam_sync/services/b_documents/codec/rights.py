@@ -15,14 +15,14 @@ from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 
-HIDDEN = "the service does not show who may read it"
+HIDDEN = "the service does not return who may read it"
 UNREADABLE = "an access entry that cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the entries say. readers: who may read, without an end; empty: everybody. for_a_time: who may from some day
-    on, or up to one. changers: who may do more than read. denied: who is refused before others are let in."""
+    """The result of the entries. readers: who may read without a time limit; empty: everybody. for_a_time: who may from
+    a day on, or until one. changers: who may do more than read. denied: who is refused before others are admitted."""
 
     readers: frozenset[str] = frozenset()
     for_a_time: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class Access:
 
     @property
     def restrictions(self) -> frozenset[Restriction]:
-        """What narrows it besides groups. Somebody who may read for a limited time does not count as a reader."""
+        """Restrictions besides groups. Somebody who may read for a limited time does not count as a reader."""
         return frozenset(Restriction(RestrictionKind.DENIED, name) for name in self.denied)
 
     def losses(self) -> Iterator[Loss]:
@@ -45,7 +45,7 @@ class Access:
 
 @dataclass(slots=True)
 class _Reading:
-    """Entries taken one after the other."""
+    """Processes entries in order."""
 
     everybody: frozenset[str]
     readers: set[str] = field(default_factory=set)
@@ -56,7 +56,7 @@ class _Reading:
 
     @interprets_response
     def take(self, ace: Json) -> bool:
-        """Whether the entries behind this one count."""
+        """Process an entry; whether the entries after it count."""
         name, permission = (ace.get("username"), ace.get("permission")) if isinstance(ace, dict) else (None, None)
         if not (isinstance(name, str) and isinstance(permission, str)) or not isinstance(ace.get("granted"), bool):
             self.denied.add(UNREADABLE)
@@ -120,7 +120,7 @@ def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
 
 @interprets_response
 def lists_of(row: Json) -> list[list[Json]] | None:
-    """The entries by list, inherited ones last; None where the service shows none. The enricher writes `acls` and
+    """The entries by list, inherited ones last; None if the service returns none. The enricher writes `acls` and
     `aces`, `@acl` writes `acl` and `ace` (wire B 3)."""
     lists = _lists(row)
     return None if lists is None else [_entries(acl) for acl in sorted(lists, key=_is_inherited)]

@@ -25,7 +25,7 @@ _WHOLE = frozenset({"integer", "long"})
 
 @interprets_response
 def fitting(info: DocumentsField, data: Json) -> tuple[Json, bool]:
-    """The part of a property's data that is of the type that the schema says, and whether that is all of it."""
+    """The part of a property's data that has the type of the schema, and whether that is all of it."""
     if data is None or data == "":
         return None, True
     if not info.multiple:
@@ -56,7 +56,7 @@ def _is_numeric(data: Json) -> bool:
 
 
 def decode(info: DocumentsField, data: Json, terms: Terms, zone: ZoneInfo) -> Value | None:
-    """A property's value; None where it has none."""
+    """A property's value; None if it has none."""
     if info.multiple:
         rows = data if isinstance(data, list) else [] if data is None else [data]
         found = tuple(value for row in rows if (value := _decoded(info, row, terms, zone)) is not None)
@@ -83,7 +83,7 @@ def _decoded(info: DocumentsField, data: Json, terms: Terms, zone: ZoneInfo) -> 
 
 
 def _term(info: DocumentsField, stored: str, terms: Terms) -> Term:
-    """Our ids are paths with a slash, whatever the field puts between the parts (wire B 5.1)."""
+    """Our ids are paths with a slash, whatever separator the field uses (wire B 5.1)."""
     path = stored.replace(info.separator, SLASH) if info.parented else stored
     known = terms.get(info.vocabulary, {})
     return known.get(path) or known.get(stored) or Term(stored, path)
@@ -104,7 +104,7 @@ def _person(data: Json) -> Person:
 
 
 def _place(data: Json) -> GeoPoint | None:
-    """Empty parts are no place."""
+    """A place; None if all parts are empty."""
     point_data = data if isinstance(data, dict) else {}
     latitude, longitude = point_data.get("latitude"), point_data.get("longitude")
     found = GeoPoint(latitude, longitude, member_text(point_data, "address"))
@@ -160,7 +160,7 @@ def _encoded(info: DocumentsField, value: Scalar, terms: Terms, zone: ZoneInfo) 
 
 
 def _row_out(info: DocumentsField, value: Scalar, terms: Terms, zone: ZoneInfo) -> Json:
-    """Complete, for what is missing in it becomes null (wire B 6.4)."""
+    """A complete row, because missing parts become null (wire B 6.4)."""
     if not isinstance(value, Row):
         raise InvalidValue(f"{info.key} takes a set of {', '.join(info.parts)}")
     if strange := [name for name in value.cells if name not in info.parts]:
@@ -169,7 +169,7 @@ def _row_out(info: DocumentsField, value: Scalar, terms: Terms, zone: ZoneInfo) 
 
 
 def _cell(part: DocumentsField, value: Value | None) -> Value | None:
-    """A cell as its part takes it: other services keep the numbers of a row as text."""
+    """A cell of the type of its part: other services store the numbers of a row as text."""
     if part.kind is FieldKind.NUMBER and isinstance(value, str):
         number = _number(value)
         return number if isinstance(number, int | float) and isfinite(number) else value
@@ -199,7 +199,7 @@ def _path_out(info: DocumentsField, term_id: str) -> str:
 
 
 def stored_flat(term_id: str, info: DocumentsField, terms: Terms) -> str:
-    """What a field that names no parents stores for a term: its own id alone (assumption 11)."""
+    """The stored form of a term in a field without parents: its own id alone (assumption 11)."""
     known = terms.get(info.vocabulary, {})
     return next((stored for stored, term in known.items() if term.id == term_id and stored != term_id), term_id)
 
@@ -267,7 +267,7 @@ def _plain_text(value: str | bool | float | date) -> str:
 
 
 def tidy(text: str) -> str:
-    """Without the characters that the server strips silently (wire B 6.4)."""
+    """The text without the characters that the server strips silently (wire B 6.4)."""
     return _CONTROL.sub("", text)
 
 
@@ -280,12 +280,12 @@ def wire_instant(moment: datetime) -> str:
 
 
 def lost(sent: Mapping[str, Json], got: Mapping[str, Json]) -> list[str]:
-    """The properties that are not as they were sent; the service drops unknown ones in silence (wire B 6.4)."""
+    """The properties that are not as they were sent; the service silently drops unknown ones (wire B 6.4)."""
     return [key for key, value in sent.items() if not same(value, got.get(key))]
 
 
 def same(sent: Json, got: Json) -> bool:
-    """Whether two values of the wire mean the same: empty is empty, instants and numbers by their worth."""
+    """Whether two values of the wire mean the same: empty is empty, timestamps and numbers by value."""
     if _void(sent) or _void(got):
         return _void(sent) and _void(got)
     if isinstance(sent, dict) and isinstance(got, dict):

@@ -28,7 +28,7 @@ _HEX = re.compile(r"[0-9a-f]+")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is not in the document itself: versions, where it is, its relations, the terms behind its fields."""
+    """What is not in the document itself: versions, its folder, its relations, the terms of its fields."""
 
     versions: Sequence[Json] = ()
     folder: tuple[str, ...] = ()
@@ -51,13 +51,13 @@ def uid_of(row: Json) -> AssetId:
 
 @interprets_response
 def is_asset(row: Json) -> bool:
-    """Whether a listed document is one of ours; the query has said so already (assumption 1)."""
+    """Whether a listed document is an asset; the query already checked this (assumption 1)."""
     return not (row.get("isVersion") or row.get("isProxy") or facts.NO_ASSET_FACETS & set(row.get("facets") or ()))
 
 
 @interprets_response
 def is_trashed(row: Json) -> bool:
-    """In the trash; older data has a state for it (wire B 6.5)."""
+    """Whether it is in the trash; older data has a state for it (wire B 6.5)."""
     return row.get("isTrashed") is True or row.get("state") == "deleted"
 
 
@@ -71,21 +71,21 @@ def document_of(row: Json) -> Json:
 
 @interprets_response
 def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
-    """Moves with every change of the document, and where the path to it does (wire B 2.6)."""
+    """Changes with every change of the document, and with its path (wire B 2.6)."""
     place = digest_of([list(folder), is_trashed(row), str(row.get("state"))])[:8]
     return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
 
 
 @interprets_response
 def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
-    """A listed document; thin without `asset`."""
+    """A listed document; only its id without `asset`."""
     changed = _moment(row.get("lastModified"))
     return Entry(uid_of(row), revision_of(row, folder), changed, asset, is_trashed(row))
 
 
 @interprets_response
 def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around: Around) -> Asset:
-    """A whole document as an asset."""
+    """A complete document as an asset."""
     properties = row.get("properties") or {}
     uid = uid_of(row)
     versions = files_of([*around.versions, row])
@@ -118,7 +118,7 @@ def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around:
 
 
 def _losses(row: Json, server: ServerSchema, options: DocumentsOptions, around: Around) -> Iterator[Loss]:
-    """What the document has and an asset cannot hold."""
+    """What the document has but an asset cannot store."""
     yield from _odd_moments(row, options)
     yield from _held(row)
     older = sum(map(_has_file, around.versions))
@@ -150,7 +150,7 @@ def _is_set(data: Json) -> bool:
 
 
 def _odd_moments(row: Json, options: DocumentsOptions) -> Iterator[Loss]:
-    """Dates of one document that are none, such as a year of five digits; the rest of it is read."""
+    """Losses for invalid dates, such as a year of five digits; the rest of the document is read."""
     properties = row.get("properties") or {}
     named = {
         "created_at": properties.get("dc:created"),
@@ -164,7 +164,7 @@ def _odd_moments(row: Json, options: DocumentsOptions) -> Iterator[Loss]:
 
 
 def _moment(text: Json) -> datetime | None:
-    """A timestamp, None also where the text is not one: one document does not end a crawl."""
+    """A timestamp; None if invalid, so that one document does not end a crawl."""
     try:
         return parse_timestamp(text)
     except ContractBroken:
@@ -187,13 +187,13 @@ def _placements(properties: Json, around: Around) -> frozenset[Placement]:
 
 @interprets_response
 def collection_ids(row: Json) -> list[str]:
-    """The collections a document says it is in (wire B 2.5)."""
+    """The collections that a document names (wire B 2.5)."""
     return [str(uid) for uid in (row.get("properties") or {}).get(COLLECTED) or ()]
 
 
 @interprets_response
 def status_of(row: Json, options: DocumentsOptions) -> str:
-    """The neutral word for the life cycle state, or what the named property says (wire B 13)."""
+    """The neutral status for the life cycle state, or the value of the configured property (wire B 13)."""
     if is_trashed(row):
         return "trash"
     if options.status_field:
@@ -207,8 +207,8 @@ def status_of(row: Json, options: DocumentsOptions) -> str:
 
 @interprets_response
 def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
-    """The main files of versions and the live document, oldest first; a version that only changed words has the file
-    of its neighbour (assumption 5). None where the live one has lost its file: an older one is not the current."""
+    """The main files of versions and the live document, oldest first; a version that changed only metadata has the file
+    of its neighbour (assumption 5). None if the live one has lost its file: an older one is not current."""
     if not _has_file(rows[-1]):
         return ()
     found: list[FileRef] = []
@@ -257,7 +257,7 @@ def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
 
 @interprets_response
 def size_of(blob: Json) -> int | None:
-    """Bytes; the wire writes them as a text (wire B 3)."""
+    """Bytes; sent as text (wire B 3)."""
     try:
         size = int(blob.get("length"))
     except (TypeError, ValueError):
@@ -267,7 +267,7 @@ def size_of(blob: Json) -> int | None:
 
 @interprets_response
 def digests_of(blob: Json) -> dict[str, str]:
-    """The digest, where it is one: after a direct upload it is missing or something else for a while (wire B 3)."""
+    """The digest, if valid: after a direct upload it is missing or something else for a while (wire B 3)."""
     name = member_text(blob, "digestAlgorithm").lower().replace("-", "").replace("_", "")
     digest = member_text(blob, "digest").lower()
     fits = DIGEST_LETTERS.get(name) == len(digest) and _HEX.fullmatch(digest)
@@ -276,7 +276,7 @@ def digests_of(blob: Json) -> dict[str, str]:
 
 @interprets_response
 def version_number(row: Json) -> tuple[int, int]:
-    """Major and minor, by which versions are in order (assumption 4)."""
+    """Major and minor number, by which versions are ordered (assumption 4)."""
     properties = row.get("properties") or {}
     major, minor = properties.get("uid:major_version"), properties.get("uid:minor_version")
     if isinstance(major, int) and isinstance(minor, int):

@@ -37,7 +37,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         self._publications = DocumentsPublications(self.search)
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """The whole library, in ranges of ids where it is large; a window lists all of it as thin rows (wire B 2.6)."""
+        """The whole library, in ranges of ids if it is large; a window lists all of it by id only (wire B 2.6)."""
         thin = window.since is not None
         if thin:
             yield Shard("all", {"thin": thin, "from": "", "to": ""})
@@ -51,7 +51,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
             yield Shard(f"from-{low or 'start'}", {"thin": thin, "from": low, "to": high})
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """By ascending ids, so that rows that come and go move no others; resumable from every cursor."""
+        """List by ascending ids, so that added and deleted rows do not move others; resumable from every cursor."""
         assets = await self.tenant.assets()
         low, high = str(shard.params.get("from") or ""), str(shard.params.get("to") or "")
         since = f"ecm:uuid >= {quoted(low)}" if low else ""
@@ -65,7 +65,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
                 yield Batch(await self._thin(ours) if thin else await self._whole(ours), behind)
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """One document with its versions, by two calls where it has any. Raises NotFound."""
+        """One document with its versions, with a second call if it has any. Raises NotFound."""
         row = await self.api.document(asset)
         return (await self._assets([row]))[0]
 
@@ -108,7 +108,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return found
 
     async def _with_rights(self, row: Json) -> Json:
-        """Who may read it is asked for where the listing does not say so; where that is refused, nobody knows."""
+        """Read who may read it if the listing does not say so; unknown if that is refused."""
         if lists_of(row) is not None:
             return row
         uid = wire.uid_of(row)
@@ -122,7 +122,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return {**row, "contextParameters": {"acls": body.get("acl") if isinstance(body, dict) else None}}
 
     async def versions(self, rows: Sequence[Json]) -> Mapping[str, list[Json]]:
-        """The versions of these documents, oldest first; versions are never under a folder, so asked for by their
+        """The versions of these documents, oldest first; versions are never in a folder, so they are queried by their
         document (wire B 2.5)."""
         found: dict[str, list[Json]] = {}
         ids = [wire.uid_of(row) for row in rows]
@@ -135,7 +135,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return found
 
     async def _relations(self, asset: AssetId) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
-        """What it points to; kinds that are refused for this one document are reported as losses."""
+        """Its outgoing relations; kinds refused for this document are reported as losses."""
         found: set[Relation] = set()
         losses: list[Loss] = []
         for kind in self.api.options.relations:
@@ -152,8 +152,8 @@ def _versions_of(some: str, after: str) -> str:
 
 @interprets_response
 def _addresses(row: Json) -> dict[str, str]:
-    """Where the main file can be had for as long as the document stays: the server's own URL of it, without the
-    token that only keeps caches fresh. `data` may be a signed link to a storage, which passes (wire B 3)."""
+    """The permanent URL of the main file: the server's own, without the
+    token that only keeps caches fresh. `data` may be a signed link to a storage, which expires (wire B 3)."""
     blob = (row.get("properties") or {}).get(wire.CONTENT)
     urls = (
         [str(blob.get(name) or "").partition("?")[0] for name in ("blobUrl", "data")] if isinstance(blob, dict) else []

@@ -1,4 +1,4 @@
-"""Bytes out of service B: by the API, or for large files by the servlet (wire B 4)."""
+"""Downloads from service B: by the API, or for large files by the servlet (wire B 4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = {"Accept": "*/*"}
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The rest behind the last byte: a range from there would bring the whole file (wire B 4)."""
+    """The empty rest at the end of a file: a range from there would return the whole file (wire B 4)."""
 
     start: int
     total: int | None
@@ -46,7 +46,7 @@ class DocumentsFiles(DocumentsPart):
         self._without_servlet = False
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """Bytes from `offset`, by an open-ended range, for the server does not clamp others. Raises NotFound."""
+        """Bytes from `offset`, by an open-ended range, because the server does not clamp others. Raises NotFound."""
         uid, _, xpath = file.id.partition("/")
         if not xpath:
             raise NotFound("the file has no path in its document", asset=uid, operation=facts.BLOB)
@@ -65,7 +65,7 @@ class DocumentsFiles(DocumentsPart):
         return {facts.SERVLET if large else facts.BLOB: 1}
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
-        """None where the servlet answers with a login page instead (wire B 4); then it is not used again."""
+        """None if the servlet returns a login page instead (wire B 4); then it is not used again."""
         document_path(uid)
         repository = (await self.tenant.release.get()).repository
         name = quote(file.name or "file", safe="")

@@ -1,4 +1,4 @@
-"""Sections of service B: where published copies (proxies) of assets are; read alone (wire B 2.5, 5.3)."""
+"""Sections of service B: where published copies (proxies) of assets are; read-only (wire B 2.5, 5.3)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLISHED = "ecm:isProxy = 1 AND ecm:isTrashed = 0"
 
 @dataclass(slots=True)
 class DocumentsPublications:
-    """The tree of sections is read once, copies of some assets by one query for each hundred of them."""
+    """The tree of sections is read once, copies of assets by one query per hundred."""
 
     search: DocumentsSearch
     _sections: SingleFlight[dict[str, Json]] = field(init=False)

@@ -1,4 +1,4 @@
-"""A new asset of service B, so that a crash at any moment leaves no second one (wire B 6.8)."""
+"""Creates an asset so that a crash at any moment leaves no second one (wire B 6.8)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class DocumentsCreate(DocumentsUpdate):
     """Uploads, creates under the deterministic name, compares, then does what a create cannot."""
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """Everything that can be refused without a call is refused before the first one. A
-        document that is not for all is made in a closed folder, given its rights there, and moved at last."""
+        """What can be refused without a call is refused before the first one. A document not meant for everybody is
+        created in a closed folder, gets its permissions there, and is moved last."""
         form, folder = await self._form(draft), folder_among(draft.placements)
         state = state_of(draft.status, self.api.options) if draft.status and not self.api.options.status_field else ""
         parent = folder.id if folder else await self.home_folder()
@@ -69,7 +69,7 @@ class DocumentsCreate(DocumentsUpdate):
         return asset
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """By name or by the marked property, asked of the repository, which is never behind; where that is forbidden,
+        """By name or by the marker property, from the repository, which is never behind; if that is forbidden,
         the index lag is waited out before None is returned. Safe to repeat."""
         found = await self._find(marker)
         if found is None and self.search.forbidden:
@@ -78,7 +78,7 @@ class DocumentsCreate(DocumentsUpdate):
         return found
 
     def audience(self, draft: Draft) -> Audience:
-        """Neither states nor dates hide a document (wire B 6.5), and a folder's own rights are not known here."""
+        """Neither states nor dates hide a document (wire B 6.5), and the permissions of a folder are unknown here."""
         if draft.closed:
             return Audience(hidden="closed")
         groups = draft.rights.groups
@@ -104,7 +104,7 @@ class DocumentsCreate(DocumentsUpdate):
     async def _made(
         self, new: NewDocument, ours: Callable[[Json], bool], content: Content | None, journal: Journal
     ) -> Json:
-        """The document with its file, made by us or by an earlier try."""
+        """The document with its file, created now or by an earlier attempt."""
         key = str(await journal.run("key", self._token, idempotent=True))
         handle = await self.uploads.send(content, journal) if content else None
         if handle is not None:
@@ -131,7 +131,7 @@ class DocumentsCreate(DocumentsUpdate):
         return row
 
     async def _with_file(self, row: Json, content: Content, handle: Json, journal: Journal) -> Json:
-        """The document may have been made without its file, in silence: then the file is sent again (wire B 6.4)."""
+        """The document may silently have been created without its file: then the file is sent again (wire B 6.4)."""
         if await holds((row.get("properties") or {}).get(wire.CONTENT), content, self.api.limits):
             return row
         asset = wire.uid_of(row)
@@ -149,7 +149,7 @@ class DocumentsCreate(DocumentsUpdate):
     async def _finish(
         self, asset: AssetId, row: Json, form: DocumentForm, draft: Draft, state: str, journal: Journal
     ) -> None:
-        """Dates that a create resets, tags of types without them, rights, then the state."""
+        """Write dates that a create resets, tags of types without them, rights, then the state."""
         late, groups = form.late, draft.rights.groups
         if late:
             await journal.run("late", lambda: self.put_checked(asset, late, row), idempotent=True)
@@ -169,8 +169,8 @@ class DocumentsCreate(DocumentsUpdate):
             await journal.run("state", lambda: _void(self.follow(asset, now, state)), reconcile=arrived)
 
     async def _move_out(self, asset: AssetId, place: NewDocument, ours: Callable[[Json], bool]) -> Json:
-        """Out of the closed folder to where it belongs. Where one of ours is there already, of a state that was lost,
-        the new one goes: two would be a duplicate. Raises Conflict."""
+        """Move it out of the closed folder. If one of ours is already there, from a lost state,
+        the new one is deleted: two would be a duplicate. Raises Conflict."""
         params = {"target": place.parent, "name": place.name}
 
         async def move() -> Json:
@@ -200,7 +200,7 @@ class DocumentsCreate(DocumentsUpdate):
 
 
 def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:
-    """Whether a document is the one of this marker: by the marker property, or by our name where that was changed."""
+    """Whether a document is the one of this marker: by the marker property, or by our name if that was changed."""
 
     def ours(row: Json) -> bool:
         if marker is None:

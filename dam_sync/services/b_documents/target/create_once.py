@@ -1,4 +1,4 @@
-"""New documents of service B: made once, under a name that follows from what they are (wire B 6.3, 6.8)."""
+"""New documents of service B: created once, under a deterministic name (wire B 6.3, 6.8)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRANGER: Mapping[str, Json] = {}  # a document that has a name and is hidden fr
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document to be made: below which folder (id and path), of which type, under which name, with what."""
+    """A document to create: parent folder (id and path), type, name and properties."""
 
     parent: str
     parent_path: str
@@ -36,11 +36,12 @@ class NewDocument:
 
     @property
     def path(self) -> str:
-        """Where it will be."""
+        """Its future path."""
         return f"{self.parent_path}/{self.name}"
 
     def key(self, token: str) -> str:
-        """One for each create: keys are shared by all callers, all folders and all names (wire B 6.8)."""
+        """The idempotency key, one for each create: keys are shared by all callers, all folders and all names (wire B
+        6.8)."""
         text = f"{token} {self.parent} {self.name} {self.type}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -53,7 +54,8 @@ class CreateOnce:
     tenant: DocumentsTenant
 
     async def make(self, new: NewDocument, key: str, ours: IsOurs) -> Json:
-        """The document, whole. `key` is the same for every try of this create; `ours` distinguishes ours from others'.
+        """The complete document. `key` is the same for every attempt of this create; `ours` distinguishes ours from
+        others'.
 
         Raises Rejected when the service refused, Conflict when a stranger has the name, Transient when nobody answered:
         then `find` shows whether it was created.
@@ -74,7 +76,7 @@ class CreateOnce:
         raise Conflict("another create with the same name is in progress", operation=facts.POST_ID, code="name race")
 
     async def find(self, new: NewDocument) -> Json | None:
-        """The document under this very name, asked of the repository; a stranger's where we may not read it."""
+        """The document of this name, from the repository; a stranger's if it is not readable."""
         found: Json = await self.api.at_path(new.path, hidden=STRANGER)
         return found
 
@@ -95,7 +97,8 @@ class CreateOnce:
         )
 
     async def _alone(self, new: NewDocument, row: Json, ours: IsOurs) -> Json:
-        """The document, unless the name was taken: then the one that has it, and the twin goes (assumption 14)."""
+        """The document, unless the name was taken: then the one that has it, and the twin is deleted (assumption
+        14)."""
         name = member_text(row, "path").rpartition("/")[2]
         if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
             if not name or not new.name.startswith(name[: facts.NAME_LETTERS]):
@@ -108,7 +111,7 @@ class CreateOnce:
         raise self.taken(new)
 
     async def delete(self, uid: str) -> None:
-        """For good: a twin that we made a moment ago."""
+        """Delete permanently: a twin that was just created."""
         await self.api.client.send(
             Request(
                 facts.DELETE_ID,
@@ -121,7 +124,7 @@ class CreateOnce:
         )
 
     def taken(self, new: NewDocument) -> Conflict:
-        """The error for a name that somebody else's document has."""
+        """The error for a name taken by another document."""
         return Conflict(
             f"another document already has the name {new.name} in {new.parent_path or '/'}",
             operation=facts.POST_ID,
@@ -137,18 +140,18 @@ def asset_name(marker: str) -> str:
 
 
 def timeout_headers(api: DocumentsApi, seconds: float | None) -> dict[str, str]:
-    """A longer transaction, for calls that bring large files (wire B 6.8)."""
+    """A longer transaction, for calls with large files (wire B 6.8)."""
     return {api.options.timeout_header: str(facts.TRANSACTION_SECONDS)} if seconds else {}
 
 
 @interprets_response
 def _is_claimed(reply: Response) -> bool:
-    """Whether a 409 says that the same key is under way: it has no body and echoes the key (wire B 6.8)."""
+    """Whether a 409 means that the same key is in progress: it has no body and echoes the key (wire B 6.8)."""
     return not reply.body.strip() and "idempotency-key" in reply.headers
 
 
 async def again_on_conflict(api: DocumentsApi, call: Callable[[], Awaitable[T]]) -> T:
-    """A call that others got in the way of, tried again a few times with jitter (wire B 6.6)."""
+    """Retry a call after conflicts, a few times with jitter (wire B 6.6)."""
     for wait in facts.TRY_WAITS:
         try:
             return await call()

@@ -1,4 +1,4 @@
-"""Rights on documents of service B: to some groups alone, to nobody, or inherited again (wire B 5.3).
+"""Rights on documents of service B: for some groups only, for nobody, or inherited again (wire B 5.3).
 
 A document that is limited to some inherits nothing. Grant and block go in one call, so that it is open at no moment in
 between; what the call left is read out of its answer.
@@ -27,14 +27,14 @@ READ, EVERYTHING = "Read", "Everything"
 
 @dataclass(frozen=True, slots=True)
 class DocumentsPermissions:
-    """Gives and takes rights; every method is safe to repeat."""
+    """Grants and revokes permissions; every method is safe to repeat."""
 
     api: DocumentsApi
     tenant: DocumentsTenant
 
     async def give(self, asset: AssetId, groups: frozenset[str]) -> Json:
-        """Let these read, and no longer those who could by a `Read` of the document's own or by inheritance. The
-        document as it is then."""
+        """Grant these read permission, and revoke that of others, whether own or inherited. Returns the
+        resulting document."""
         user = await self.tenant.user.get()
         if not user.administrator:  # or the job would lose its own right with the inheritance
             await self._add(asset, [user.name], EVERYTHING, block=False)
@@ -43,15 +43,16 @@ class DocumentsPermissions:
         return row
 
     async def give_alone(self, asset: AssetId, groups: frozenset[str]) -> None:
-        """The same for a document that nobody else may read. Raises Rejected when somebody else may."""
+        """Like `give`, for a document that nobody else may read. Raises Rejected if somebody else can."""
         self._refuse_strangers(asset, await self.give(asset, groups), groups, (await self.tenant.user.get()).name)
 
     async def withdraw(self, asset: AssetId, row: Json, groups: frozenset[str]) -> None:
-        """Take back a `Read` of the document's own from all but these."""
+        """Revoke the document's own `Read` grants from all but these."""
         await self._remove(asset, stale(row, groups))
 
     async def close(self, asset: AssetId) -> None:
-        """Let nobody read but the user of the job and administrators. Raises Rejected when somebody else still may."""
+        """Close the document to everybody but the user of the job and administrators. Raises Rejected if somebody else
+        can still read it."""
         user = (await self.tenant.user.get()).name
         row = await self._add(asset, [user], EVERYTHING, block=True)
         others = [ace for ace in local_grants(row) if ace.get("username") not in (user, facts.ADMINISTRATORS)]
@@ -61,7 +62,7 @@ class DocumentsPermissions:
         self._refuse_strangers(asset, row, frozenset(), user)
 
     async def open(self, asset: AssetId, groups: frozenset[str]) -> None:
-        """Let these read who was closed out; without groups, who may by inheritance."""
+        """Reopen the document for these; without groups, for those with inherited permission."""
         if groups:
             await self.give(asset, groups)
         else:
@@ -96,5 +97,5 @@ class DocumentsPermissions:
 
 @interprets_response
 def stale(row: Json, groups: frozenset[str]) -> list[Json]:
-    """The document's own grants of `Read` to others than these."""
+    """The document's own `Read` grants to others."""
     return [ace for ace in local_grants(row) if ace.get("permission") == READ and ace.get("username") not in groups]

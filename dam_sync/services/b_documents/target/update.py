@@ -1,4 +1,4 @@
-"""Changes to a document that exists: properties, tags, folder, rights, state, files, trash (wire B 6.5 to 6.7)."""
+"""Changes to an existing document: properties, tags, folder, rights, state, files, trash (wire B 6.5 to 6.7)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ LARGE = 50_000_000  # bytes of a file for which the server's usual transaction m
 
 
 class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
-    """Changes documents; whatever the service may swallow in silence is compared with its response."""
+    """Changes documents; what the service may silently drop is compared with its response."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.uploads = DocumentsUploads(self.api, context.budget or MemoryBudget(MEMORY))
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Refused before the first write where it can be. What closes the document or takes readers away comes first,
+        """Refused before the first write if possible. What closes the document or removes readers comes first,
         then properties and folder, then new readers and the state. Safe to repeat."""
         if patch.empty:
             return
@@ -73,7 +73,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             await self.follow(asset, member_text(row, "state"), goal)
 
     async def _narrow(self, asset: AssetId, row: Json, groups: frozenset[str]) -> bool:
-        """Take readers away before anything new is written for the others; whether that was all."""
+        """Remove readers before anything new is written for the others; whether that was all."""
         if not groups:
             return False
         options, user = self.api.options, (await self.tenant.user.get()).name
@@ -91,7 +91,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         row: Json | None = None,
         seconds: float | None = None,
     ) -> Json:
-        """Write properties over the state that was read; when somebody else wrote meanwhile, over the newer one
+        """Write properties over the state that was read; if somebody else wrote meanwhile, over the newer one
         (wire B 6.6). Returns the response. Safe to repeat."""
         for wait in (*facts.TRY_WAITS, None):
             row = row or await self.api.document(asset)
@@ -117,7 +117,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
 
     async def put_checked(self, asset: AssetId, properties: Properties, row: Json | None = None) -> Json:
-        """The same for plain values, every one compared with the response. Raises Rejected for what was dropped."""
+        """Write plain values, and compare every one with the response. Raises Rejected for what was dropped."""
         reply = await self.put(asset, lambda _: properties, row)
         refuse_lost(asset, properties, reply)
         return reply
@@ -144,14 +144,14 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         return {**reply, "contextParameters": reply.get("contextParameters") or row.get("contextParameters")}
 
     async def tag(self, asset: AssetId, add: frozenset[str], remove: frozenset[str]) -> None:
-        """By operation, which lowers and shortens labels; for types that hold no tags of their own."""
+        """Tag by operation, which lowercases and shortens labels; for types without a tags property."""
         for operation, tags in (("Services.TagDocument", add), ("Services.UntagDocument", remove)):
             if tags:
                 params = {"tags": ",".join(sorted(tags))}
                 await self.api.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:
-        """Into another folder; out of its last one means home (assumption 18)."""
+        """Move into another folder; removed from its last one, it goes to the home folder (assumption 18)."""
         here = member_text(row, "parentRef")
         leaving = any(place.kind == "folder" and place.id == here for place in patch.placements_remove)
         if not target and leaving:
@@ -169,7 +169,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             )
 
     async def follow(self, asset: AssetId, state: str, goal: str) -> None:
-        """The transitions to a state; each only from where it is allowed, so none is sent twice blindly."""
+        """Follow the transitions to a state; each only from where it is allowed, so none is sent twice blindly."""
         if state == goal:
             return
         for transition in transitions_between(state, goal, self.api.options):
@@ -185,7 +185,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """The old file is checked in as a version, then the new one is written (assumption 16). After a
-        lost response the current file is looked at."""
+        lost response the current file is checked."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         row = await self.api.document(asset)
         handle = await self.uploads.send(content, journal, f"{name}:file")
@@ -216,7 +216,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         await self.uploads.drop(handle)
 
     async def write_file(self, asset: AssetId, content: Content, handle: Json, row: Json | None) -> Json:
-        """The main file. Raises SessionGone when the service kept the old one in silence (wire B 6.4)."""
+        """Write the main file. Raises SessionGone if the service silently kept the old one (wire B 6.4)."""
         seconds = facts.ANSWER_SECONDS if content.size > LARGE else None
         reply = await self.put(asset, lambda _: {wire.CONTENT: reference(handle)}, row, seconds)
         if not await holds(_blob(reply), content, self.api.limits):
@@ -231,7 +231,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         return wire.document_of(reply.object())
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """One more file besides the main one; after a lost response it is looked for."""
+        """Add a file besides the main one; after a lost response, check whether it exists."""
         name = f"attach-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         handle = await self.uploads.send(content, journal, f"{name}:file")
 
@@ -269,7 +269,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
     # -- relations and the trash -----------------------------------------------------------------------------------
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
-        """Looked for first, for the service may keep the same one twice. Safe to repeat."""
+        """Checked first, because the service may store the same one twice. Safe to repeat."""
         predicate = self.api.options.relations.get(relation.kind)
         if predicate is None:
             raise Unsupported(
@@ -284,7 +284,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         await self.api.operate("Document.AddRelation", f"doc:{asset}", params, repeatable=False, asset=asset)
 
     async def remove(self, asset: AssetId) -> None:
-        """To the trash. Looked at first, so that nothing is renamed twice; gone already is done."""
+        """Move to the trash. Read first, so that nothing is renamed twice; if it is gone, it is done."""
         try:
             request = Request(facts.GET_ID, "GET", document_path(asset), asset=asset, accept=frozenset({404}))
         except Rejected:
@@ -296,7 +296,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
 @interprets_response
 def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
-    """The tags with their owners, some gone and some added."""
+    """The tags with their owners, after removing and adding some."""
     now = [tag for tag in (row.get("properties") or {}).get(wire.TAGS) or () if isinstance(tag, dict)]
     kept = [tag for tag in now if str(tag.get("label")) not in patch.tags_remove]
     labels = {str(tag.get("label")) for tag in kept}
@@ -318,7 +318,7 @@ def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
 
 @interprets_response
 def _blob(row: Json) -> Json:
-    """The main file; None where there is none. Raises ContractBroken for what is no file."""
+    """The main file; None if there is none. Raises ContractBroken if it is not a file."""
     blob = (row.get("properties") or {}).get(wire.CONTENT)
     if blob is not None and not isinstance(blob, dict):
         raise TypeError(f"{wire.CONTENT} is {blob!r:.40}, not a file")
@@ -336,7 +336,7 @@ async def holds(blob: Json, content: Content, limits: Limits) -> bool:
 
 
 async def digest_in(content: Content, algorithm: str, limits: Limits) -> str:
-    """Known already, or made from one more reading of a file that is at hand; empty for a large one."""
+    """Already known, or computed by reading a file in memory or spool; empty for a large one."""
     if known := content.digests.get(algorithm):
         return known
     if limits.parts_for(content.size):

@@ -1,4 +1,4 @@
-"""Folders and collections of service B: where assets are, read, made and filled (wire B 2.5, 5.3, 6.5)."""
+"""Folders and collections of service B: where assets are, read, created and filled (wire B 2.5, 5.3, 6.5)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLOSED = "dam-sync closed"  # the title of the folder that nobody may read
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One folder: where it hangs, what people call it, its path at the service, whether it lies in the trash."""
+    """One folder: its parent, title, path at the service, and whether it is in the trash."""
 
     uid: str
     parent: str
@@ -40,7 +40,7 @@ class Folder:
 
 @dataclass(slots=True)
 class Tree:
-    """Folders by id, with the path of titles of each; equal titles side by side get the name behind (assumption 6)."""
+    """Folders by id, with the path of titles of each; equal titles of siblings get the name appended (assumption 6)."""
 
     root: Root
     folders: dict[str, Folder] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Tree:
 
     @interprets_response
     def add(self, row: Json) -> Folder:
-        """A folder of a listing, or one met above a document; one of the trash takes no title from others."""
+        """Add a folder of a listing, or one met above a document; one in the trash does not reserve its title."""
         path, trashed = member_text(row, "path"), wire.is_trashed(row)
         name = path.rpartition("/")[2]
         title, parent, uid = (member_text(row, "title") or name), member_text(row, "parentRef"), str(row["uid"])
@@ -59,7 +59,7 @@ class Tree:
         return folder
 
     def path(self, uid: str) -> tuple[str, ...] | None:
-        """Titles from the root down; None where a folder between is not known."""
+        """Titles from the root down; None if a folder in between is unknown."""
         titles: list[str] = []
         for _ in range(facts.LEVELS):
             if uid == self.root.uid:
@@ -72,14 +72,14 @@ class Tree:
         return None
 
     def placements(self) -> list[Placement]:
-        """All folders into which something may be put, parents before children."""
+        """All folders that can be filled, parents before children."""
         found = [(self.path(folder.uid), folder.uid) for folder in self.folders.values() if not folder.trashed]
         placed = [Placement("folder", path, uid) for path, uid in found if path]
         return sorted(placed, key=lambda place: (len(place.path), place.path))
 
 
 class DocumentsContainers(DocumentsPart):
-    """Looks before it writes; what it has read it keeps until it is listed again."""
+    """Reads before it writes; keeps what it read until it is listed again."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -112,8 +112,8 @@ class DocumentsContainers(DocumentsPart):
         return self._tree
 
     async def read_collections(self, wanted: Iterable[str] = ()) -> dict[str, Placement]:
-        """The collections by id, read once, and once more for ids that were not among them: the token of an asset
-        shows its membership only once."""
+        """The collections by id, read once, and again for unknown ids: the token of an asset
+        states its membership only once."""
         ids = frozenset(wanted)
         if self._collections is None or self._unknown_collections(ids):
             async with self._container_locks.of("collections"):
@@ -125,7 +125,7 @@ class DocumentsContainers(DocumentsPart):
         return bool(ids - (self._collections or {}).keys() - self._unseen)
 
     async def folder_of(self, row: Json) -> tuple[str, ...]:
-        """The path of titles to a document's folder; empty for one that lies in the root, or outside of it."""
+        """The path of titles to a document's folder; empty for one in the root, or outside of it."""
         tree = await self.folder_tree()
         parent = member_text(row, "parentRef")
         path = tree.path(parent)
@@ -135,7 +135,7 @@ class DocumentsContainers(DocumentsPart):
         return _names_of(row, tree.root) if path is None else path
 
     async def folder_path(self, uid: str) -> str:
-        """Where a folder is at the service, by names. Raises NotFound."""
+        """The path of a folder at the service, by names. Raises NotFound."""
         tree = await self.folder_tree()
         if uid == tree.root.uid:
             return tree.root.path
@@ -144,7 +144,7 @@ class DocumentsContainers(DocumentsPart):
         return tree.folders[uid].path
 
     async def home_folder(self) -> str:
-        """Where an asset without a place goes; made when it is first needed."""
+        """The folder for assets without a folder; created when first needed."""
         path = tuple(part for part in self.api.options.folder.split("/") if part)
         uid = (await self.tenant.root.get()).uid
         for depth in range(1, len(path) + 1):
@@ -152,8 +152,8 @@ class DocumentsContainers(DocumentsPart):
         return uid
 
     async def closed_folder(self) -> str:
-        """The folder that nobody may read, in which documents that are not for all get their rights; made when it is
-        first needed. Raises Rejected when others may read it."""
+        """The folder that nobody may read, in which documents not meant for everybody get their permissions; created
+        when first needed. Raises Rejected if others can read it."""
         async with self._container_locks.of(CLOSED):
             if not self._closed_id:
                 self._closed_id = await self._make_closed(await self.home_folder())
@@ -172,8 +172,8 @@ class DocumentsContainers(DocumentsPart):
         return is_blocked(row) and not strangers(row, frozenset({user}))
 
     def estimate_folders(self, *, home: bool, closed: bool) -> Counter[str]:
-        """Calls for folders that are still to be made, as far as is known without a call; counted once, because
-        they are made once."""
+        """Calls for folders still to be created, as far as known without a call; counted once, because
+        they are created once."""
         calls: Counter[str] = Counter()
         titles = tuple(part for part in self.api.options.folder.split("/") if part)
         known = {place.path for place in self._tree.placements()} if self._tree is not None else set()
@@ -188,7 +188,7 @@ class DocumentsContainers(DocumentsPart):
         return calls
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """The folder below its parent, or the collection, of that name."""
+        """The folder below its parent, or the collection, with that name."""
         wanted = tuple(path)
         if kind not in ("folder", "collection"):
             raise Unsupported(f"the service has no containers of kind {kind}", hint="place into folder or collection")
@@ -201,7 +201,7 @@ class DocumentsContainers(DocumentsPart):
             return found or await self._make_container(kind, wanted, parent)
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
-        """Into and out of one collection, or over into one folder, in batches; twice is once."""
+        """Add to and remove from a collection, or move into a folder, in batches; safe to repeat."""
         if container.kind == "folder" and not remove:
             for start in range(0, len(add), facts.MEMBER_BATCH):
                 some = ",".join(add[start : start + facts.MEMBER_BATCH])
@@ -214,7 +214,7 @@ class DocumentsContainers(DocumentsPart):
                 await self._fill_collection(operation, container, ids[start : start + facts.MEMBER_BATCH])
 
     async def _fill_collection(self, operation: str, container: Placement, ids: Sequence[AssetId]) -> None:
-        """Two writers on one collection get in each other's way; the later comes again (wire B 6.5)."""
+        """Two writers of one collection conflict; the later one retries (wire B 6.5)."""
         params = {"collection": container.id}
         async with self._container_locks.of(container.id):
             await again_on_conflict(
@@ -271,7 +271,7 @@ class DocumentsContainers(DocumentsPart):
         return tree
 
     async def _list_collections(self) -> dict[str, Placement]:
-        """Those known already keep their titles, whatever was added since."""
+        """Known ones keep their titles, whatever was added since."""
         found = dict(self._collections or {})
         taken = {title for place in found.values() for title in place.path}
         types = one_of("ecm:primaryType", (await self.tenant.server.get()).collection_types)
@@ -289,7 +289,7 @@ class DocumentsContainers(DocumentsPart):
 
 
 def container_name(kind: str, title: str) -> str:
-    """At most 24 characters derived from kind and title; a folder's name is its title where that is plain."""
+    """At most 24 characters derived from kind and title; a folder's name is its title if that is plain."""
     title = spelled(title)
     if kind == "folder" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
         return title
@@ -298,7 +298,7 @@ def container_name(kind: str, title: str) -> str:
 
 
 def spelled(title: str) -> str:
-    """The one spelling of a title, whichever way its accents were written."""
+    """The canonical spelling of a title, however its accents are encoded."""
     return unicodedata.normalize("NFC", title)
 
 
@@ -313,7 +313,7 @@ def _is_called(row: Json, title: str) -> bool:
 
 @interprets_response
 def _names_of(row: Json, root: Root) -> tuple[str, ...]:
-    """By names, where a folder between cannot be seen."""
+    """By names, if a folder in between is not visible."""
     path = member_text(row, "path")
     inside = path.removeprefix(root.path) if path.startswith(f"{root.path}/") else ""
     return tuple(part for part in inside.split("/")[:-1] if part)

@@ -1,4 +1,4 @@
-"""Vocabularies of service B: directories, read with those their parents are in, and added to (wire B 5.2)."""
+"""Vocabularies of service B: directories, read with those of their parents, and extended (wire B 5.2)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Listed:
 
 
 class DocumentsTerms(DocumentsPart):
-    """Looks before it writes; what it has read it keeps, and reads again when a write was refused."""
+    """Reads before it writes; keeps what it read, and reads again after a refused write."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -150,7 +150,7 @@ def enum_of(server: ServerSchema, vocabulary: str) -> Listed:
 
 @interprets_response
 def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
-    """Terms, parents before children; an entry whose parent is missing stands at the top."""
+    """Terms, parents before children; an entry whose parent is missing is at the top."""
     pending = [(directory, row, _text(row, "parent")) for directory, row in rows]
     listed = Listed({}, {})
     while pending:
@@ -186,7 +186,7 @@ def term_of(directory: Directory, row: Json, parent: Term | None) -> Term:
 
 
 def entry_properties(directory: Directory, entry: str, term: Term, parent: str) -> dict[str, Json]:
-    """What a new entry holds (wire B 5.2)."""
+    """The properties of a new entry (wire B 5.2)."""
     found: dict[str, Json] = {directory.id_field: entry, "obsolete": 0, "ordering": 10_000_000}
     if directory.localized:
         labels = dict(term.labels) or {"en": term.label}
@@ -201,7 +201,7 @@ def entry_properties(directory: Directory, entry: str, term: Term, parent: str) 
 
 
 def free_id(term: Term, listed: Listed) -> str:
-    """A readable id that follows from label and parent alone, so that a repetition meets the same one."""
+    """A readable id derived from label and parent only, so that a repetition finds the same one."""
     ascii_text = unicodedata.normalize("NFKD", term.label).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40]
     mark = hashlib.sha256(f"{term.parent}\n{term.label}".encode()).hexdigest()[:8]

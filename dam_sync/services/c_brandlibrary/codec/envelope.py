@@ -13,7 +13,7 @@ from dam_sync.model.values import Json
 
 @dataclass(frozen=True, slots=True)
 class ApiDocument:
-    """What one response holds. more: whether another page follows, None where it does not say.
+    """The contents of one response. more: whether another page follows, None if not stated.
 
     A row is `{"id", "type", "attributes", "related": {name: [rows]}}`; a related row that was not included has empty
     attributes.
@@ -25,13 +25,13 @@ class ApiDocument:
     refused: int = 0
 
     def ends(self, before: int, now: int) -> bool:
-        """Whether a list ends with this page, by which the distinct rows of it became so many; its length tells
-        nothing, for the service may give fewer rows a page than were asked for (wire C 2)."""
+        """Whether a list ends with this page, given the number of distinct rows so far; its length says
+        nothing, because the service may return fewer rows per page than requested (wire C 2)."""
         return now == before or self.more is False or (self.total is not None and now >= self.total)
 
     @property
     def single(self) -> Json:
-        """The one resource. Raises ContractBroken when there is another number of them."""
+        """The one resource. Raises ContractBroken if there is not exactly one."""
         if len(self.rows) != 1:
             raise ContractBroken(f"one resource was requested and {len(self.rows)} were returned")
         return self.rows[0]
@@ -74,7 +74,7 @@ def made_of(reply: Json, operation: str) -> Json:
 
 @interprets_response
 def related(row: Json, name: str) -> list[Json]:
-    """The related rows of that name; none where it was not included."""
+    """The related rows of that name; none if not included."""
     found: list[Json] = row["related"].get(name, [])
     return found
 

@@ -27,7 +27,7 @@ _BUILT_IN = frozenset(each.key for each in BUILT_IN)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One custom field key: a list of allowed values where it has one, `restricted` to them or not."""
+    """One custom field key: with a list of allowed values if it has one, `restricted` to them or not."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of a library, and what they are as fields. multiple: names seen with several values."""
+    """The keys of a library, and their fields. multiple: names seen with several values."""
 
     rows: tuple[Key, ...] = ()
     multiple: frozenset[str] = frozenset()
@@ -46,12 +46,12 @@ class Keys:
 
     @classmethod
     def of(cls, rows: Iterable[Key], multiple: Collection[str]) -> Keys:
-        """From what was read."""
+        """From rows that were read."""
         listed, several = tuple(rows), frozenset(multiple)
         return cls(listed, several, {key_of(row.name): field_of(row, row.name in several) for row in listed})
 
     def named(self, key: str) -> Key | None:
-        """The key behind a field."""
+        """The key of a field."""
         name = key.removeprefix(OWN) if key.removeprefix(OWN) in _BUILT_IN else key
         return next((row for row in self.rows if row.name == name and key_of(name) == key), None)
 
@@ -76,7 +76,7 @@ def keys_of(rows: Sequence[Json]) -> tuple[Key, ...]:
 
 
 def field_of(key: Key, multiple: bool) -> Field:
-    """A text; a term where there is a list of allowed values."""
+    """A text field, or a term field if there is a list of allowed values."""
     return Field(
         key_of(key.name),
         FieldKind.TERM if key.allowed else FieldKind.TEXT,
@@ -89,12 +89,12 @@ def field_of(key: Key, multiple: bool) -> Field:
 
 
 def is_closed(key: Key, extends: bool) -> bool:
-    """Whether nothing is added to the list: restricted ones grow only where the job allows it."""
+    """Whether nothing can be added to the list: restricted ones grow only if the job allows it."""
     return key.restricted and not extends
 
 
 def schema_of(keys: Keys, *, extends: bool, payload: bool = False, section: str = "") -> Schema:
-    """The library's fields, with the one for our marker, which the first create makes where it is missing.
+    """The library's fields, with the one for our marker, which the first create adds if it is missing.
 
     payload: there are assets that are no files. section: where assets are put that name none.
     """

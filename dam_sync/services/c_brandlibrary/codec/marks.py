@@ -21,12 +21,12 @@ def token_of(marker: Marker) -> str:
 
 
 def marked(description: str, marker: Marker) -> str:
-    """The description with the token behind it."""
+    """The description with the token appended."""
     return f"{description}\n[dam_sync {token_of(marker)}]"
 
 
 def token_in(description: object) -> str:
-    """The token a description carries; empty where it carries none."""
+    """The token in a description; empty if there is none."""
     found = _MARK.search(str(description or ""))
     return found[1] if found else ""
 
@@ -42,7 +42,7 @@ def by_token(marker: Marker) -> str:
 
 
 def by_value(marker: Marker) -> str:
-    """A search for the value of the field. Raises InvalidValue for what is syntax."""
+    """A search for the value of the field. Raises InvalidValue for characters with a meaning in queries."""
     if not _SAFE.fullmatch(marker.value):
         raise InvalidValue(
             f"cannot search for {marker.value!r}",
@@ -56,5 +56,5 @@ def by_value(marker: Marker) -> str:
 
 
 def searchable(key: str) -> bool:
-    """Whether a key can stand in a search (wire C 2.4, 6.7)."""
+    """Whether a key can be used in a search (wire C 2.4, 6.7)."""
     return not _RESERVED & set(key)

@@ -1,4 +1,4 @@
-"""Values of custom fields, which are texts and nothing else (wire C 6.7). Pure."""
+"""Values of custom fields, which are always texts (wire C 6.7). Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLANK = ""
 
 
 def decode(field: Field, texts: Sequence[str]) -> Value | None:
-    """The records of one key on one asset: one value, or several where the key takes or here has several."""
+    """The records of one key on one asset: one value, or several if the key takes or here has several."""
     found = tuple(_scalar(field, text) for text in dict.fromkeys(texts) if text)
     if not found:
         return None
@@ -22,7 +22,7 @@ def decode(field: Field, texts: Sequence[str]) -> Value | None:
 
 
 def encode(value: Value | None) -> tuple[str, ...]:
-    """One text for each record; an empty value makes none."""
+    """One text for each record; none for an empty value."""
     rows = value if isinstance(value, tuple) else () if value is None else (value,)
     return tuple(text for text in dict.fromkeys(text_of(row) for row in rows) if text)
 
@@ -54,12 +54,12 @@ def timestamp_text(moment: datetime) -> str:
 
 
 def composed(text: str) -> str:
-    """A text prepared for comparison: a service may compose characters, trim whitespace, end lines in its own way."""
+    """A text prepared for comparison: a service may compose characters, trim whitespace, change line ends."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n")).strip()
 
 
 def term_of(text: str) -> Term:
-    """An entry of a list of allowed values; the text is all there is to it."""
+    """An entry of a list of allowed values; it has only a text."""
     return Term(text, text, (text,))
 
 

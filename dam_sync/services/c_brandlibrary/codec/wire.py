@@ -43,12 +43,12 @@ class AssetDecodeContext:
 
 
 Counts = Mapping[str, int]
-"""How many versions there are, by attachment id, where it is more than one."""
+"""Number of versions by attachment id, if more than one."""
 
 
 @interprets_response
 def asset_of(row: Json, context: AssetDecodeContext, counts: Counts) -> Asset:
-    """A whole asset from a row with its relations."""
+    """A complete asset from a row with its relations."""
     attributes = row["attributes"]
     lost: list[Loss] = []
     files = [file_of(each, row["id"], counts, lost) for each in attachments_of(row)]
@@ -82,8 +82,8 @@ def asset_of(row: Json, context: AssetDecodeContext, counts: Counts) -> Asset:
 
 @interprets_response
 def restrictions_of(row: Json, context: AssetDecodeContext) -> frozenset[Restriction]:
-    """What narrows who has the asset: collections that lists leave out, and view-only, which shows as a file that was
-    looked at and has no link (wire C 4), or by a search."""
+    """Restrictions of an asset: collections that lists leave out, and view-only, which appears as a file that was
+    processed and has no link (wire C 4), or by a search."""
     found = set()
     for collection in related(row, "collections"):
         attributes = collection["attributes"]
@@ -104,8 +104,8 @@ def entry_of(asset: Asset) -> Entry:
 
 @interprets_response
 def file_of(attachment: Json, asset: str, counts: Counts, lost: list[Loss]) -> FileRef:
-    """One attachment; its id changes with every new version, whose bytes alone can be read. lost: takes what has
-    another shape."""
+    """One attachment; its id changes with every new version, of which only the newest can be read. lost: collects what
+    has another shape."""
     attributes = attachment["attributes"]
     size = attributes.get("size")
     return FileRef(
@@ -131,7 +131,7 @@ def parts_of(file: str) -> tuple[str, str, int]:
 
 @interprets_response
 def is_ready(attachment: Json) -> bool:
-    """Whether the service has looked at the bytes (wire C 6.3)."""
+    """Whether the service has processed the bytes (wire C 6.3)."""
     attributes = attachment["attributes"]
     return (
         attributes.get("size") is not None
@@ -142,13 +142,13 @@ def is_ready(attachment: Json) -> bool:
 
 @interprets_response
 def is_settled(row: Json) -> bool:
-    """Whether every file of an asset that has files of its own was looked at."""
+    """Whether every file of an asset with files was processed."""
     return row["type"] not in FILES or all(is_ready(each) for each in attachments_of(row))
 
 
 @interprets_response
 def tells_dates(row: Json) -> bool:
-    """Whether what an asset says of its availability comes from a date."""
+    """Whether the availability of an asset results from a date."""
     return str(row["attributes"].get("availability") or "") not in ALWAYS_OUT
 
 
@@ -161,7 +161,7 @@ def attachments_of(row: Json) -> list[Json]:
 
 @interprets_response
 def is_whole(row: Json, given: Collection[str] = ()) -> bool:
-    """Whether every relation asked for came, with a row of its own for whatever it names.
+    """Whether every requested relation was returned, with a row for everything it names.
 
     given: relations that other rows of the same list have, so that one which lacks them has none.
     """
@@ -171,13 +171,13 @@ def is_whole(row: Json, given: Collection[str] = ()) -> bool:
 
 @interprets_response
 def count_of(attachment: Json) -> int:
-    """How many versions an attachment reports; 1 where it reports none."""
+    """The number of versions of an attachment; 1 if not stated."""
     count = attachment["attributes"].get("version_count")
     return count if isinstance(count, int) and count > 0 else 1
 
 
 def is_fresh(link: str, now: datetime) -> bool:
-    """Whether a signed link lives long enough to be used; one without `Expires` is taken at its word."""
+    """Whether a signed link lives long enough to be used; one without `Expires` counts as valid."""
     query = parse_qs(urlsplit(link).query)
     expires = (query.get("Expires") or query.get("expiry") or [""])[0]
     if not expires.isdecimal() or len(expires) > 11:  # none, or beyond the year 5000
@@ -190,7 +190,7 @@ def is_fresh(link: str, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An uploaded object and the name its file is to have."""
+    """An uploaded object and the name for its file."""
 
     url: str
     filename: str
@@ -210,13 +210,13 @@ def create_body(draft: Draft, section: str, uploads: Sequence[Upload], *, hidden
 
 
 def name_of(draft: Draft) -> str:
-    """What a new asset is called."""
+    """The name of a new asset."""
     return text_at(draft.fields, NAME) or draft.filename
 
 
 def patch_attributes(patch: Patch) -> dict[str, Json]:
-    """The members of a PUT; empty when the patch concerns none of them. `null` clears a date (wire C 6.4). A patch that
-    closes takes the approval away; one that opens gives it later, see `opening`."""
+    """The members of a PUT; empty if the patch concerns none of them. `null` clears a date (wire C 6.4). A patch that
+    closes removes the approval; one that opens restores it later, see `opening`."""
     attributes: dict[str, Json] = {
         key: text_at(patch.fields, key) for key in (NAME, DESCRIPTION) if key in patch.fields
     }
@@ -236,18 +236,19 @@ def opening(patch: Patch) -> dict[str, Json]:
 
 
 def approval(status: str) -> dict[str, Json]:
-    """Nothing for a status that was not given."""
+    """Empty if there is no status."""
     return {"approved": status == PUBLISHED} if status else {}
 
 
 def audience_of(draft: Draft) -> Audience:
-    """Who would see an asset made from this draft: everybody in the library, unless it is not approved (wire C 3.1)."""
+    """Who would see an asset created from this draft: everybody in the library, unless it is not approved (wire C
+    3.1)."""
     hidden = "it is not approved" if draft.closed or draft.status == PENDING else ""
     return Audience(hidden, draft.rights.release_at, draft.rights.expires_at)
 
 
 def availability(rights: Rights) -> dict[str, Json]:
-    """The dates that are given."""
+    """The dates, if any."""
     pairs = zip(DATES, (rights.release_at, rights.expires_at), strict=True)
     return {name: timestamp_text(when) for name, when in pairs if when is not None}
 

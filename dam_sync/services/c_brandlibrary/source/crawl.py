@@ -43,8 +43,8 @@ class BrandLibraryReader(BrandLibraryOpener):
     # -- shards ----------------------------------------------------------------------------------------------------
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """The newest changes as one, where they are few; else the library as one, where it lies within reach; else its
-        sections, cut by date of creation where large."""
+        """The newest changes as one shard, if they are few; otherwise the library as one, if within reach; otherwise
+        its sections, split by date of creation if large."""
         if window.since is not None and self._api.options.delta == "updated":
             since = window.since - facts.OVERLAP
             if await self._few(since):
@@ -68,13 +68,13 @@ class BrandLibraryReader(BrandLibraryOpener):
         return reported is not None and reported < self.limits.hits * self.clearly
 
     async def _within_reach(self, library: str) -> bool:
-        """Whether all assets can be listed as one, which the library's own count decides where it is clear."""
+        """Whether all assets can be listed as one, judged by the library's own count if it is clear."""
         if self._clearly_within_reach:
             return True
         return await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= self.limits.hits
 
     async def _few(self, since: datetime) -> bool:
-        """Whether what changed since then lies within reach: the row at the reach is older, or there is none."""
+        """Whether the changes since then are within reach: the row at the reach is older, or there is none."""
         if self._clearly_within_reach:
             return True
         asked = (
@@ -107,7 +107,8 @@ class BrandLibraryReader(BrandLibraryOpener):
         await self._refuse_fewer(library, found)
 
     async def _cut(self, whole: ListingQuery, total: int, more: dict[str, Json]) -> list[Shard]:
-        """By date of creation, in days as the service documents them, else in timestamps; each must show all of it."""
+        """By date of creation, in days as the service documents them, otherwise in timestamps; each must return
+        everything."""
         shown = 0
         for exact in (False, True):
             shards = [shard async for shard in self._pieces(whole, total, exact)]
@@ -145,14 +146,14 @@ class BrandLibraryReader(BrandLibraryOpener):
     # -- crawl -----------------------------------------------------------------------------------------------------
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
-        """Pages of a shard, each asset whole."""
+        """Pages of a shard, with complete assets."""
         batches = self._changes(shard, cursor) if shard.params.get("changes") else self._section(shard, cursor)
         async with aclosing(batches) as found:
             async for batch in found:
                 yield batch
 
     def _listing_of(self, shard: Shard) -> ListingQuery:
-        """The listing behind a shard of a library or section."""
+        """The listing of a shard of a library or section."""
         section, window = str(shard.params.get("section") or ""), window_of(shard)
         home = (facts.SECTION_ASSETS, section) if section else (facts.LIBRARY_ASSETS, str(shard.params["library"]))
         payload = bool(shard.params.get("payload"))
@@ -189,8 +190,8 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     @interprets_response
     def _relations(self, wanted: ListingQuery, rows: Sequence[Json]) -> frozenset[str]:
-        """Names of the relations that rows of such a listing have; it may leave out those with nothing in them, or
-        give only some of those that are asked for (wire C 2, 2.1)."""
+        """Names of the relations that rows of such a listing have; it may omit empty ones, or
+        return only some of the requested ones (wire C 2, 2.1)."""
         known = self._given.setdefault(wanted.operation, set())
         known.update(name for row in rows for name, found in row["related"].items() if found)
         return frozenset(known)
@@ -198,8 +199,8 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def _entries(
         self, rows: Sequence[Json], counts: dict[str, int] | None, given: frozenset[str]
     ) -> tuple[Entry, ...]:
-        """Entries of rows; what vanished meanwhile or is refused, and what is still worked on, comes thin: it will be
-        asked for by its id."""
+        """Entries of rows; what disappeared or was refused, or is still being processed, has only an id: it will be
+        fetched."""
         context = await self._tenant.decode_context()
         dated = await self._dated.get() if rows and self._listing.dates is False else frozenset[str]()
         lacking = [self._lacks(row, dated, given) for row in rows]
@@ -224,7 +225,7 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     @interprets_response
     def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
-        """Whether the row must be read singly: its list gave no relations, or no dates and it has some."""
+        """Whether the row must be read separately: its list had no relations, or no dates although it has some."""
         if not wire.is_whole(row, given):
             return True
         if self._listing.dates is not False:
@@ -232,7 +233,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         return dated is None or row["id"] in dated or wire.tells_dates(row)
 
     async def _search_dated(self) -> frozenset[str] | None:
-        """Ids of assets with availability dates; None where the search cannot be trusted, so that all are read singly.
+        """Ids of assets with availability dates; None if the search cannot be trusted, so that all are read separately.
 
         Both halves together must be the whole, because a misread search returns an empty list (wire C 2.4).
         """
@@ -252,7 +253,7 @@ class BrandLibraryReader(BrandLibraryOpener):
     # -- one asset -------------------------------------------------------------------------------------------------
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """The whole asset; files still worked on are waited for, for a while, when it is read to be copied."""
+        """The complete asset; waits a while for files still being processed if it is read to be copied."""
         row = await self._row(asset)
         if self._api.read_only and not wire.is_settled(row):
             row = await self._settled(asset, row)
@@ -261,8 +262,8 @@ class BrandLibraryReader(BrandLibraryOpener):
         return await self._linked(wire.asset_of(row, await self._tenant.decode_context(), counts))
 
     async def _linked(self, asset: Asset) -> Asset:
-        """With its CDN link, where the job asks for it. It is asked of single assets alone: one that is pending turns a
-        whole list into an error (wire C 2.2), and one that is not out yet, or not any more, has none (wire C 4)."""
+        """The asset with its CDN link, if the job requests it. It is requested for single assets only: a pending one
+        turns a whole list into an error (wire C 2.2), and one not released yet, or expired, has none (wire C 4)."""
         if not self._api.options.public_links or asset.status == wire.PENDING:
             return asset
         request = self._api.reading(facts.ASSET, (asset.id,), (("fields", "cdn_url"),))
@@ -282,7 +283,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         return row
 
     async def _row(self, asset: AssetId) -> Json:
-        """One asset with everything but its CDN link, which a pending asset would refuse together with the rest."""
+        """One asset with everything but its CDN link, which would make the call fail for a pending asset."""
         row = await self._api.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
         if row["type"] not in wire.FILES:
             row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
@@ -300,7 +301,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         return _more_than_one(document.rows)
 
     async def _counted(self, listing: str, home: str) -> dict[str, int] | None:
-        """Version counts of a section or library, by one listing; None where the service has no such list."""
+        """Version counts of a section or library, by one listing; None if the service has no such list."""
         if not self._api.options.version_counts:
             return {}
         if home not in self._counts:
@@ -310,7 +311,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         return self._counts[home]
 
     async def _count_versions(self, operation: str, home: str) -> dict[str, int] | None:
-        """None also where the list ends short of its total, for what it kept to itself may have several versions."""
+        """None if the list has fewer rows than its total, because a missing one may have several versions."""
         found: dict[str, int] = {}
         seen: set[str] = set()
         number = 1
@@ -346,7 +347,7 @@ def _expected(total: int, changed: Window) -> int | None:
 
 
 def _within(wanted: ListingQuery, piece: Window, exact: bool) -> ListingQuery:
-    """Created in the window; ranges include both ends, whole days where the ends are days (wire C 2.2, 2.4)."""
+    """Created in the window; ranges include both ends, whole days if the ends are days (wire C 2.2, 2.4)."""
     low, high = piece.since or facts.EPOCH, piece.until or FAR
     if exact or low != _midnight(low) or high != _midnight(high):
         ends = f'"{timestamp_text(low)}" TO "{timestamp_text(high - facts.LAST)}"'

@@ -1,4 +1,4 @@
-"""Listings of assets: what is asked for, page by page, and what the service turned out to give on lists."""
+"""Listings of assets: queries, pages, and what lists were found to contain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BAD_REQUEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Numbered pages; where the total fell, it steps back as many pages as may have moved past it (wire C 2.2)."""
+    """Numbered pages; if the total fell, it steps back as many pages as may have moved (wire C 2.2)."""
 
     size: int
     reach: int | None = None
@@ -34,7 +34,7 @@ class Pages:
     shifting: bool = False  # a shrinking total is compensated here
 
     def first(self) -> Cursor:
-        """The first page; no total is known yet."""
+        """The first page; the total is not known yet."""
         return {"page": 1, "was": None}
 
     def params(self, cursor: Cursor) -> Params:
@@ -42,7 +42,7 @@ class Pages:
         return {"page": cursor["page"], "size": self.size}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """The next page, or an earlier one where the total fell; None at the end."""
+        """The next page, or an earlier one if the total fell; None at the end."""
         number, was, total = int(cursor["page"]), cursor["was"], page.total
         if total is not None and was is not None and total < was and number > 1:
             back = -(-(was - total) // self.size)
@@ -54,7 +54,8 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class ListingQuery:
-    """One listing. search: in the service's query language. payload: also what assets without files are made of."""
+    """One listing. search: in the query language of the service. payload: include the content of assets without
+    files."""
 
     operation: str
     ids: tuple[str, ...]
@@ -68,7 +69,7 @@ class ListingQuery:
 
 @dataclass(slots=True)
 class BrandLibraryListing:
-    """Reads listings. dates: whether availability dates come on lists; None until a list was seen."""
+    """Reads listings. dates: whether lists contain availability dates; None until a list was read."""
 
     api: BrandLibraryApi
     dates: bool | None = None
@@ -76,14 +77,14 @@ class BrandLibraryListing:
     _read: int = field(default=0)
 
     async def count(self, wanted: ListingQuery) -> int:
-        """Rows a listing has, by one call; a search may say 404 for none (wire C 2.4)."""
+        """The number of rows of a listing, by one call; a search may return 404 for none (wire C 2.4)."""
         document = await self._page({**_sorted(wanted), "page": "1", "per": "1"}, wanted)
         return document.total or 0
 
     async def rows(
         self, wanted: ListingQuery, cursor: Cursor | None = None
     ) -> AsyncGenerator[tuple[list[Json], Cursor | None], None]:
-        """Rows that were not given before, page by page, with the cursor behind them, None behind the last.
+        """New rows, page by page, with the cursor after them, None after the last.
 
         A listing that ends with fewer distinct rows than it counts is read again in other orders. Raises
         TruncatedListing when rows are missing even then.
@@ -112,7 +113,7 @@ class BrandLibraryListing:
             start, before = None, 0
 
     async def page(self, wanted: ListingQuery, number: int, size: int) -> ApiDocument:
-        """One page, in parts where whole pages turned out to be too heavy for the service (wire C 11.35)."""
+        """One page, in parts if whole pages are too large for the service (wire C 11.35)."""
         try:
             return await self._in_parts(wanted, number, size)
         except Transient:
@@ -133,7 +134,7 @@ class BrandLibraryListing:
         return ApiDocument(tuple(rows), document.total, document.more)
 
     async def _whole(self, asked: dict[str, str], wanted: ListingQuery) -> ApiDocument:
-        """A page with everything; a list that refuses the availability dates is asked without them (wire C 3.2)."""
+        """A page with everything; a list that refuses the availability dates is requested without them (wire C 3.2)."""
         if wanted.thin:
             return await self._page(asked, wanted)
         own = {**asked, "include": wire.INCLUDE}
@@ -169,7 +170,7 @@ class BrandLibraryListing:
 
 @dataclass(frozen=True, slots=True)
 class _Fetch:
-    """Pages for `paginate`, each row with the number of its reading, for a page may rightly come a second time."""
+    """Pages for `paginate`, each row with the number of its reading, because a page may legitimately be read twice."""
 
     listing: BrandLibraryListing
     wanted: ListingQuery

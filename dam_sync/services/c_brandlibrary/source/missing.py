@@ -1,4 +1,4 @@
-"""Which assets are still there: the service deletes duplicates minutes after their upload, and says nothing."""
+"""Which assets still exist: the service silently deletes duplicates minutes after their upload."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from dam_sync.services.c_brandlibrary.source.listing import ids_of
 
 
 class ExistenceCheck(BrandLibraryReader):
-    """Listings of ids in long pages; what they do not show is asked for by its id, which alone says that it is gone."""
+    """Lists ids in long pages; only a call by id proves that a missing one is gone."""
 
     long_page = facts.LONG_PAGE
     asked_singly = facts.ASKED_SINGLY
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        """Which of these are gone: listings of ids alone, and one call for each asset that these do not show."""
+        """Which of these are gone: listings of ids alone, and one call for each asset missing there."""
         unseen = set(assets)
         if len(unseen) > self.asked_singly and not await self._see_newest(unseen, since - facts.EARLIER):
             await self._see_all(unseen)
         return frozenset([asset for asset in assets if asset in unseen and await self._is_gone(asset)])
 
     async def _see_newest(self, unseen: set[AssetId], since: datetime) -> bool:
-        """Take out those that the newest assets show; whether these lie within reach."""
+        """Remove those among the newest assets; whether these are within reach."""
         library = await self._tenant.id()
         for number in range(1, self.limits.hits // self.long_page + 1):
             asked = (
@@ -47,7 +47,7 @@ class ExistenceCheck(BrandLibraryReader):
         return False
 
     async def _see_all(self, unseen: set[AssetId]) -> None:
-        """Take out those that any listing shows."""
+        """Remove those in any listing."""
         async for shard in self.shards(Window()):
             wanted = replace(self._listing_of(shard), thin=True, size=self.long_page)
             async with aclosing(self._listing.rows(wanted)) as pages:

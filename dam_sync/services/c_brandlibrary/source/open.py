@@ -27,7 +27,7 @@ class BrandLibraryOpener(BrandLibraryBase):
 
     @interprets_response
     def _keep_links(self, row: Json, counts: Mapping[str, int]) -> None:
-        """Remember the links that came with an asset."""
+        """Keep the links returned with an asset."""
         for attachment in related(row, "attachments"):
             name = wire.file_id(row["id"], attachment["id"], counts.get(attachment["id"], 1))
             self._keep_link(name, str(attachment["attributes"].get("url") or ""))

@@ -1,4 +1,4 @@
-"""What is checked and learnt before anything is read: the key, the library, the user's role, the schema."""
+"""Checks made before anything is read: the key, the library, the user's role, the schema."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BrandLibraryProbe(BrandLibraryBase):
         )
 
     async def schema(self) -> Schema:
-        """Fields, vocabularies, what an asset can be given."""
+        """Fields, vocabularies, and what an asset can store."""
         keys, payload = await self._tenant.keys.get(), await self._tenant.has_payload()
         options = self._api.options
         schema = fields.schema_of(keys, extends=options.extend_lists, payload=payload, section=options.section)
@@ -69,7 +69,7 @@ class BrandLibraryProbe(BrandLibraryBase):
         return notes
 
     def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
-        """What a target shows to people who have no login."""
+        """What a target makes visible without a login."""
         privacy = member_text(attributes, "privacy")
         if self._api.read_only or privacy in ("", "private"):
             return []
@@ -77,7 +77,7 @@ class BrandLibraryProbe(BrandLibraryBase):
         return [f"the library is {privacy}: {whom} sees its published assets without a login"]
 
     async def _role(self, library: ChosenLibrary, user: str) -> str:
-        """The user's permission level, of the library or above; empty where it is not shown (wire C 13)."""
+        """The user's permission level, of the library or above; empty if not returned (wire C 13)."""
         if not user:
             return ""
         try:
@@ -94,7 +94,7 @@ class BrandLibraryProbe(BrandLibraryBase):
 
 @interprets_response
 def _user_of(reply: Response) -> tuple[str, str]:
-    """Id and email of the key's user, as far as they are reported: no document shows this response (wire C 1)."""
+    """Id and email of the key's user, as far as they are reported: this response is undocumented (wire C 1)."""
     try:
         rows = document_of(reply.json(), facts.WHOAMI).rows
     except (ContractBroken, *MISREAD):

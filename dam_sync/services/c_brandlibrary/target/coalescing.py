@@ -1,4 +1,4 @@
-"""Calls that assets being made at the same time share: field values of many, one look at many (wire C 6.7, 6.8)."""
+"""Calls shared by assets created at the same time: field values of many, one check of many (wire C 6.7, 6.8)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ R = TypeVar("R")
 
 
 class CoalescedCall:
-    """One of those who may ask."""
+    """A participant of shared calls."""
 
 
 @dataclass(slots=True)
 class RequestCoalescer(Generic[T, R]):
-    """What several ask for is sent for all of them: once all who have a seat ask and nobody else came for `linger`
+    """Sends the requests of several callers as one: once all who have a seat have called and nobody joined for `linger`
     seconds, once `most` ask, or once nothing moved for a while, so that a slow one holds up nobody for long. `send`
     gives the results in order, or fails for all."""
 
@@ -37,7 +37,7 @@ class RequestCoalescer(Generic[T, R]):
 
     @contextmanager
     def seat(self) -> Iterator[CoalescedCall]:
-        """Held by one who will ask, or who has asked and will soon be followed by another."""
+        """Held by a caller that will request, or has requested and will soon be followed by another."""
         mine = CoalescedCall()
         self._seats.add(mine)
         self._moved = self.clock.monotonic()
@@ -48,7 +48,7 @@ class RequestCoalescer(Generic[T, R]):
             self._moved = self.clock.monotonic()
 
     async def ask(self, item: T, seat: CoalescedCall) -> R:
-        """The result for this one; an error of the call is raised for each who shared it."""
+        """The result for this caller; an error of the call is raised for all who shared it."""
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         first = not self._waiting
         self._waiting.append((item, answer, seat))

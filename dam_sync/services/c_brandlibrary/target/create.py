@@ -1,4 +1,5 @@
-"""Assets made at service C: refused before anything moves, made once, completed in second calls (wire C 6.3, 6.9)."""
+"""Creates assets at service C: refused before anything moves, created once, completed by further calls (wire C 6.3,
+6.9)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *w
 
 
 class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
-    """Makes assets, one create call each, and completes them."""
+    """Creates assets, with one create call each, and completes them."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -52,11 +53,11 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return made
 
     def audience(self, draft: Draft) -> Audience:
-        """Decided by status and dates."""
+        """Depends on status and dates."""
         return wire.audience_of(draft)
 
     async def sweep(self, recorded: IsReferenced) -> int:
-        """End upload sessions that no work goes on with; how many a killed run had left open. Safe to repeat."""
+        """Abort orphaned upload sessions; returns how many a killed run had left open. Safe to repeat."""
         return await self._uploads.sweep(recorded)
 
     async def _finish(self, made: AssetId, draft: Draft, content: Content | None, journal: Journal) -> None:
@@ -70,8 +71,8 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             )
 
     async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal) -> None:
-        """The first asset that must be hidden is read back at once. Raises Rejected when the service did not keep what
-        hides it, after it was hidden in another way, or deleted."""
+        """The first asset that must be hidden is read back at once. Raises Rejected if the service did not store what
+        hides it, after hiding it in another way, or deleting it."""
         form = hiding_form(draft, self._api.clock.now())
         if not form:
             return
@@ -90,12 +91,12 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             raise
 
     def _hides_at_first(self, draft: Draft) -> bool:
-        """Whether a new asset waits for its approval until its dates were read back."""
+        """Whether a new asset is approved only after its dates were read back."""
         form = hiding_form(draft, self._api.clock.now())
         return form == DATED and not self._proven.proven([form])
 
     async def _hide(self, made: AssetId, journal: Journal) -> None:
-        """Take the approval away; where that is passed over, the asset to the trash, to be created again later."""
+        """Remove the approval; if that has no effect, trash the asset, to be created again later."""
         await self._api.edit(made, wire.approval(wire.PENDING), repeatable=True)
         if (await self._reread(made))["attributes"].get("approved") is not False:
             await self._api.write(facts.DELETE_ASSET, (made,), asset=made, repeatable=True, accept=GONE)
@@ -105,11 +106,11 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return await self.ensure_container("section", (self._api.options.section,), "")
 
     def _approves(self, draft: Draft) -> bool:
-        """Whether the approval may have been held back until the dates were read back."""
+        """Whether the approval may have been delayed until the dates were read back."""
         return hiding_form(draft, self._api.clock.now()) == DATED
 
     async def _clean(self, made: AssetId, draft: Draft) -> Json:
-        """The description without its token; approval once more, which a create may have passed over, or held back."""
+        """The description without its token; approval again, which a create may have ignored or delayed."""
         status = draft.status or (wire.PUBLISHED if self._approves(draft) else "")
         attributes = {NAME: wire.name_of(draft)} if wire.name_of(draft) else {}
         if cleans(draft, self._api.options):
@@ -122,7 +123,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
     async def _read_back(
         self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: CoalescedCall
     ) -> Json:
-        """What the service may have swallowed. Raises Rejected, IntegrityError."""
+        """Check what the service may have dropped. Raises Rejected, IntegrityError."""
         waits = content is not None and self._api.options.readiness == "wait"
         if waits:
             await self._api.clock.sleep(self._api.options.first_look)
@@ -146,7 +147,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return True
 
     async def _ready(self, made: AssetId) -> Json:
-        """The asset once its file was looked at, or as it is when that takes too long."""
+        """The asset once its file was processed, or as it is if that takes too long."""
         row: Json = None
 
         async def ready() -> Json:
@@ -163,7 +164,8 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return await self._api.one(facts.ASSET, (made,), READ_BACK, asset=made)
 
     async def _looked(self, several: Sequence[AssetId]) -> Sequence[Json]:
-        """Those made at the same time are the newest of the library, so one list shows them (wire C 6.8), or None."""
+        """Those created at the same time are the newest of the library, so one list contains them (wire C 6.8), or
+        None."""
         if len(several) == 1:
             return [await self._reread(several[0])]
         asked = (
@@ -177,7 +179,8 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
 
 @dataclass(slots=True)
 class _Making:
-    """The one call that makes the asset: its intent is journalled, and it is looked for before it is made again."""
+    """The call that creates the asset: its intent is recorded, and the asset is looked up before it is created
+    again."""
 
     creator: BrandLibraryCreator
     draft: Draft
@@ -187,7 +190,7 @@ class _Making:
     journal: Journal
 
     async def make(self) -> Json:
-        """The id. Raises what the upload and the create raise."""
+        """Returns the id. Raises what the upload and the create raise."""
         if self.content is not None and await self.journal.get("create") is None:
             await self.creator._uploads.send(
                 self.content, self.journal
@@ -223,8 +226,8 @@ class _Making:
             return str(rows[0]["id"])
 
     async def _unused(self, content: Content) -> str:
-        """An object of the file for this create; one that a create before, which made nothing, may have used up is
-        sent again (wire C 6.9), once however often that is interrupted."""
+        """An uploaded object for this create; one that an earlier create, which created nothing, may have used up is
+        sent again (wire C 6.9), once, however often that is interrupted."""
         used = await self.journal.get("used")
         url = await self.creator._uploads.send(content, self.journal)
         if url == used:
@@ -240,19 +243,20 @@ async def _given(value: Json) -> Json:
 
 @interprets_response
 def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
-    """Whether a row of a list says all that is compared: dates may come with single assets alone (wire C 3.2)."""
+    """Whether a row of a list has everything that is compared: dates may be returned for single assets only (wire C
+    3.2)."""
     if content is not None and not related(row, "attachments"):
         return False
     return all(name in row["attributes"] for name in wire.availability(draft.rights))
 
 
 def cleans(draft: Draft, options: BrandLibraryOptions) -> bool:
-    """Whether the token leaves the description again."""
+    """Whether the token is removed from the description."""
     return draft.marker is not None and not options.keep_marker
 
 
 def hiding_form(draft: Draft, now: datetime) -> str:
-    """By what ordinary users do not see a new asset: its approval, or else its dates; empty where they see it."""
+    """What hides a new asset from ordinary users: its approval, or else its dates; empty if nothing does."""
     if draft.closed or draft.status == wire.PENDING:
         return UNAPPROVED
     release, expiry = draft.rights.release_at, draft.rights.expires_at
@@ -261,7 +265,7 @@ def hiding_form(draft: Draft, now: datetime) -> str:
 
 @interprets_response
 def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> None:
-    """Raises Rejected when status or dates are not as they were written (wire C 6.3). held_back: the approval is to
+    """Raises Rejected if status or dates differ from what was written (wire C 6.3). held_back: the approval will
     come."""
     attributes: Mapping[str, Json] = row["attributes"]
     status = wire.PENDING if draft.closed or held_back else draft.status
@@ -285,7 +289,7 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
 
 @interprets_response
 def refuse_other_file(row: Json, content: Content, waited: bool) -> None:
-    """Raises IntegrityError when the file is missing, or has another size than was sent."""
+    """Raises IntegrityError if the file is missing, or its size differs from what was sent."""
     files = related(row, "attachments")
     if not files:
         raise IntegrityError("the asset was created without its file", asset=row["id"])

@@ -1,4 +1,4 @@
-"""Assets of ours found again: by the token in their description, by the value of their marker (wire C 6.9)."""
+"""Finds our assets: by the token in their description, by the value of their marker (wire C 6.9)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 
 class BrandLibraryFinder(BrandLibraryBase):
-    """Looks where reads are immediate first, then in the index; a hit is read by its id before it counts."""
+    """Searches first where reads are immediate, then in the index; a hit is read by id before it counts."""
 
     async def find(self, marker: Marker, *, section: str = "", since: datetime | None = None) -> AssetId | None:
         """The asset with this marker; None only after the index lag has passed. Safe to repeat.
@@ -33,7 +33,7 @@ class BrandLibraryFinder(BrandLibraryBase):
         return None if found is None else AssetId(found)
 
     async def _recent(self, marker: Marker, section: str, since: datetime) -> str | None:
-        """Among the newest assets, which needs no index."""
+        """Search the newest assets, which needs no index."""
         operation, ids = facts.LIBRARY_ASSETS, (await self._tenant.id(),)
         if section:
             operation, ids = facts.SECTION_ASSETS, (section,)
@@ -55,7 +55,7 @@ class BrandLibraryFinder(BrandLibraryBase):
         return None
 
     async def _searched(self, marker: Marker) -> str | None:
-        """By token and by value; the index may show what is gone or changed, so the asset itself decides."""
+        """By token and by value; the index may return deleted or changed assets, so the asset itself decides."""
         for text in (marks.by_token(marker), marks.by_value(marker)):
             for identity in await self._hits(text):
                 if await self._is_ours(identity, marker):
@@ -63,7 +63,7 @@ class BrandLibraryFinder(BrandLibraryBase):
         return None
 
     async def _hits(self, search: str) -> list[str]:
-        """404 says that there is no such key or value (wire C 2.4)."""
+        """404 means that there is no such key or value (wire C 2.4)."""
         asked = (
             *(("search", search), ("page", "1"), ("per", str(facts.RECENT_PAGE))),
             *(("sort_by", "created_at"), ("order", "ASC")),
@@ -84,7 +84,7 @@ class BrandLibraryFinder(BrandLibraryBase):
 
 @interprets_response
 def is_ours(row: Json, marker: Marker) -> bool:
-    """Whether this very token or value is on the asset."""
+    """Whether the asset has this token or value."""
     if marks.token_in(row["attributes"].get("description")) == marks.token_of(marker):
         return True
     return marker.value in wire.values_of(row).get(marker.field, {}).values()

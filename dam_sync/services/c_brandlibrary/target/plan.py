@@ -1,4 +1,4 @@
-"""What a draft or patch would write at service C, refused before the first call where it cannot be."""
+"""What a draft or patch would write at service C; refused before the first call if impossible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ValuePlanner:
         return {key: texts for key, texts in found.items() if texts}
 
     async def changes(self, patch: Patch) -> dict[str, tuple[str, ...]]:
-        """The custom values a patch wants, empty ones to be cleared. Raises as `texts` does."""
+        """The custom values of a patch, empty ones to be cleared. Raises as `texts` does."""
         refuse_status(patch.status or "")
         refuse_moves(patch)
         if patch.rights is not None:
@@ -44,7 +44,7 @@ class ValuePlanner:
         return values_of(patch.fields, await self.tenant.keys.get())
 
     def homes(self, draft: Draft) -> tuple[str, str]:
-        """Ids of the section and the collection, empty where none is named. Raises InvalidValue, Unsupported."""
+        """Ids of the section and the collection, empty if none is named. Raises InvalidValue, Unsupported."""
         return one_of(draft.placements, "section"), one_of(draft.placements, "collection")
 
 
@@ -85,13 +85,13 @@ def refuse_profile(profile: str) -> None:
 
 
 def refuse_status(status: str) -> None:
-    """Raises InvalidValue for a status that does not exist here."""
+    """Raises InvalidValue for an unknown status."""
     if status and status not in STATUSES:
         raise InvalidValue(f"the service has no status {status!r}", hint=f"map the status to {' or '.join(STATUSES)}")
 
 
 def refuse_groups(groups: Iterable[str]) -> None:
-    """Raises Unsupported: rights are the library's, not the asset's."""
+    """Raises Unsupported: permissions belong to the library, not to the asset."""
     if groups:
         raise Unsupported(
             "assets of this service have no access groups", hint="leave `security.groups` out of the mapping"
@@ -99,7 +99,7 @@ def refuse_groups(groups: Iterable[str]) -> None:
 
 
 def refuse_moves(patch: Patch) -> None:
-    """Raises Unsupported: an asset stays in the section and collection it was made in (wire C 6.4)."""
+    """Raises Unsupported: an asset stays in the section and collection in which it was created (wire C 6.4)."""
     moved = patch.placements_add | patch.placements_remove
     if moved:
         kind = min(placement.kind for placement in moved)

@@ -1,4 +1,4 @@
-"""Files that service C never looked at, sent once more."""
+"""Sends files again that service C never processed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """An object may go before the service looks at it (wire C 6.1: after seven days), and then it never will."""
+    """An object may expire before the service processes it (wire C 6.1: after seven days)."""
 
     api: BrandLibraryApi
     uploads: BrandLibraryUploads
@@ -22,7 +22,7 @@ class Resend:
     async def sent(
         self, asset: AssetId, attachment: str, content: Content, journal: Journal, name: str = "file"
     ) -> bool:
-        """Whether the attachment was given its file once more: only when it was waited for in vain before, for a slow
+        """Whether the file was sent again: only after an earlier wait was in vain, because a slow
         service needs nothing but time. The same bytes, so it is safe to repeat."""
         waited = f"{name}:waited"
         if await journal.get(waited) is None:

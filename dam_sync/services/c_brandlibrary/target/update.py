@@ -1,4 +1,4 @@
-"""Assets of service C changed: fields, tags, names, new file versions, attachments, deletion."""
+"""Changes assets of service C: fields, tags, names, new file versions, attachments, deletion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
     """Each method says what is safe to repeat."""
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """One call for what the asset itself holds, one for each record of a custom field. Safe to repeat."""
+        """One call for the asset's own attributes, one for each record of a custom field. Safe to repeat."""
         if patch.empty:
             return
         wanted = await self._planner.changes(patch)
@@ -52,7 +52,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             await self._rename(row, patch.filename)
 
     async def _current(self, asset: AssetId, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> Json:
-        """The asset as it is, where what is to be written depends on it."""
+        """The current asset, if the write depends on it."""
         parts = [
             *(["custom_fields"] if wanted else []),
             *(["tags"] if patch.tags_add or patch.tags_remove else []),
@@ -72,7 +72,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         await self._api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], repeatable=True)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """A new version of the first attachment; the one before is finished first, or it would be lost (wire C 6.5)."""
+        """A new version of the first attachment; the previous one is finished first, or it would be lost (wire C
+        6.5)."""
         before = await journal.run("before", lambda: self._before(asset), idempotent=True)
         url = await self._uploads.send(content, journal)
         attachment = str(before["attachment"])
@@ -101,7 +102,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             raise
 
     async def _before(self, asset: AssetId) -> Json:
-        """The first attachment, once the service has done with it."""
+        """The first attachment, once the service has processed it."""
         row = await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
@@ -120,7 +121,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         return await poll_until(self._api.clock, ready, seconds, facts.READY_WAITS)
 
     async def _arrived(self, asset: str, attachment: str, count: int, content: Content) -> Json:
-        """Wait until the new version shows; its size must be that of what was sent. Raises IntegrityError, Rejected."""
+        """Wait until the new version is visible; its size must be that of the bytes sent. Raises IntegrityError,
+        Rejected."""
 
         async def newer() -> Json:
             row = await self._attachment(asset, attachment)
@@ -140,7 +142,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         return await self._api.one(facts.ATTACHMENT, (attachment,), (("fields", VERSION_FIELDS),), asset=asset)
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """One more attachment. The call appends, so it is never repeated without looking (wire C 6.4)."""
+        """Add an attachment. The call appends, so it is never repeated without checking (wire C 6.4)."""
         name = _name(content)
         rows: list[Json] = []
 
@@ -171,7 +173,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         await journal.run(f"{name}:read-back", check, idempotent=True)
 
     async def _refuse_missing(self, asset: AssetId, before: frozenset[str], content: Content, journal: Journal) -> None:
-        """The new attachment must be there, and once it was looked at have the size that was sent."""
+        """The new attachment must exist, and once processed have the size that was sent."""
         waits = self._api.options.readiness == "wait"
         fresh: list[Json] = []
 
@@ -202,7 +204,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             )
 
     async def remove(self, asset: AssetId) -> None:
-        """A soft deletion; what is gone already is left so, once the key is known to be good. Safe to repeat."""
+        """A soft deletion; nothing to do if it is already gone, once the key is known to be valid. Safe to repeat."""
         try:
             reply = await self._api.write(facts.DELETE_ASSET, (asset,), asset=asset, repeatable=True, accept=GONE)
         except NotFound:
@@ -212,14 +214,14 @@ class BrandLibraryUpdater(BrandLibraryWriter):
 
 
 def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:
-    """With the name, which one description of the service requires (wire C, last section), where it is known; nothing
+    """With the name, which one description of the service requires (wire C, last section), if known; nothing
     for nothing."""
     name = row["attributes"].get("name") if row is not None else None
     return {"name": name, **attributes} if attributes and isinstance(name, str) and name else attributes
 
 
 def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
-    """Raises Rejected where the response to a change shows another status, name or description than was sent."""
+    """Raises Rejected if the response to a change has another status, name or description than was sent."""
     reported = row["attributes"]
     for name in REPORTED:
         if name in sent and name in reported and not _same(reported[name], sent[name]):
@@ -233,7 +235,7 @@ def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
 
 
 def _same(reported: Json, sent: Json) -> bool:
-    """Whether a flag is as it was sent, where the response has it, or a text, whose absence equals an empty one."""
+    """Whether a flag is as sent, if the response has it, or a text, which may be missing if empty."""
     if isinstance(sent, bool):
         return reported is None or reported == sent
     return composed(str(reported or "")) == composed(str(sent or ""))
@@ -246,12 +248,12 @@ def _file_names(row: Json) -> Json:
 
 
 def _name(content: Content) -> str:
-    """What the steps of an attachment begin with."""
+    """The prefix of the journal entries of an attachment."""
     return f"attach:{source_of(content)[:12]}"
 
 
 class NotReady(Rejected):
-    """The service has not looked at a file in time."""
+    """The service has not processed a file in time."""
 
 
 def _not_ready(asset: str) -> NotReady:

@@ -1,4 +1,4 @@
-"""Values of custom fields and tags of one asset: read first, then only what is missing or too many is written."""
+"""Values of custom fields and tags of one asset: read first, then only missing or surplus ones are written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GONE = frozenset({403, 404})
 
 @dataclass(slots=True)
 class PendingValues:
-    """Values that a new asset is still to be given, by key. alone: they were sent with nobody else's."""
+    """Values still to be written to a new asset, by key. alone: they are sent without those of others."""
 
     asset: AssetId
     texts: Mapping[str, Sequence[str]]
@@ -43,7 +43,7 @@ IN_PART = "values in part"  # the step that remembers that some values may be th
 
 @dataclass(slots=True)
 class FieldValueWriter:
-    """Writes what hangs on an asset by calls of its own; a record posted twice is there twice (wire C 6.7)."""
+    """Writes values and tags by calls of their own; a record posted twice exists twice (wire C 6.7)."""
 
     api: BrandLibraryApi
     tenant: BrandLibraryTenant
@@ -54,7 +54,7 @@ class FieldValueWriter:
         self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
-        """Create the key of our marker where the library has none (wire C 6.9)."""
+        """Create the key of our marker if the library has none (wire C 6.9)."""
         for name in {facts.MARK_KEY, marker.field if marker else facts.MARK_KEY} & set(texts):
             if (await self.tenant.keys.get()).named(name) is not None:
                 continue
@@ -82,8 +82,8 @@ class FieldValueWriter:
     async def add(
         self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: CoalescedCall
     ) -> None:
-        """The values of a new asset, one call for each key, shared with the assets made at the same time, `first`
-        before all; after a lost response, or one that refused others' values, what is missing."""
+        """The values of a new asset, one call for each key, shared with assets created at the same time, `first`
+        called before; after a lost response, or a refusal of others' values, only what is missing."""
         left = {key: list(texts[key]) for key in sorted(texts, key=lambda each: (each != first, each))}
 
         async def post() -> Json:
@@ -107,7 +107,7 @@ class FieldValueWriter:
             await journal.run("values", post, reconcile=found)
 
     async def _shared(self, owed: PendingValues, found: Call, seat: CoalescedCall) -> None:
-        """Together with others; what was refused because of theirs goes alone, as far as it is missing."""
+        """Together with others; if theirs were refused, the missing ones are sent alone."""
         try:
             await self.shared.ask(owed, seat)
         except Rejected:
@@ -117,7 +117,7 @@ class FieldValueWriter:
                 await self._pay([owed])
 
     async def _pay(self, several: Sequence[PendingValues]) -> Sequence[None]:
-        """The values of all, key by key, as many in a call as it takes (wire C 6.7)."""
+        """Write the values of all, key by key, as many per call as allowed (wire C 6.7)."""
         for owed in several:
             owed.alone = len(several) == 1
         for key in dict.fromkeys(key for owed in several for key in owed.texts):
@@ -144,7 +144,7 @@ class FieldValueWriter:
     # -- afterwards ------------------------------------------------------------------------------------------------
 
     async def change(self, row: Json, wanted: Mapping[str, tuple[str, ...]]) -> None:
-        """Make the records of these keys what is wanted: surplus ones become the missing ones. Safe to repeat."""
+        """Make the records of these keys as wanted: surplus ones are changed into missing ones. Safe to repeat."""
         for key in sorted(wanted):
             named = await self._key(key)
             records = wire.values_of(row).get(named.name, {})
@@ -168,7 +168,7 @@ class FieldValueWriter:
             await self._post(key, [(text, asset) for text in missing])
 
     async def change_tags(self, row: Json, add: frozenset[str], remove: frozenset[str]) -> None:
-        """Tags people gave; those of machines are left alone. Deletions are waited for (wire C 6.6). Safe to repeat."""
+        """Change tags added by people; machine tags do not change. Waits for deletions (wire C 6.6). Safe to repeat."""
         have = tag_names(row)
         gone, new = sorted(remove & have), sorted(add - have)
         if gone:
@@ -234,7 +234,7 @@ class FieldValueWriter:
 
 
 class BrandLibraryWriter(BrandLibraryFinder):
-    """What creating and changing share: the plan of values, and what writes them."""
+    """Shared by creating and changing: the plan of values, and their writer."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -263,7 +263,7 @@ def _unnamed(tags: Iterable[str], names: Iterable[str]) -> list[str]:
 
 @interprets_response
 def tag_names(row: Json) -> frozenset[str]:
-    """Names of the tags people gave."""
+    """Names of tags added by people."""
     return names_of(related(row, "tags"))
 
 
