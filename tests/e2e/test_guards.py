@@ -181,7 +181,7 @@ def test_a_changed_schema_of_the_source(moved: Small) -> None:
     forms = state_of(moved.pair.source).instance.library.schema.forms.values()
     fields = next(form.fields for form in forms if "inventory" in form.fields)
     with changed_field(fields, "inventory", type="TEXT_AREA"):
-        stopped(moved, "source field inventory is long_text, it was text")
+        stopped(moved, "source field inventory is long_text, previously text")
     moved.run()
 
 

@@ -147,7 +147,7 @@ def test_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
     assert "none.jsonl cannot be read" in refused("a", "--load", str(tmp_path / "none.jsonl"))[0]
     assert "cannot be read" in refused("a", "--load", str(tmp_path))[0]
     (tmp_path / "c.jsonl").write_bytes(b"\xff\xfe\x00")
-    assert "broken" in refused("a", "--load", str(tmp_path / "c.jsonl"))[0]
+    assert "damaged" in refused("a", "--load", str(tmp_path / "c.jsonl"))[0]
     (tmp_path / "c.jsonl.gz").write_bytes(b"no gzip")
     assert "cannot be read" in refused("a", "--load", str(tmp_path / "c.jsonl.gz"))[0]
     (tmp_path / "ok.jsonl").write_text(json.dumps(GOOD))

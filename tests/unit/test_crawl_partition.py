@@ -243,5 +243,5 @@ async def test_an_overfull_container_is_told() -> None:
     async def count_in(window: Window, container: Placement) -> int:
         return 11
 
-    with pytest.raises(TruncatedListing, match="section /A holds 11 assets"):
+    with pytest.raises(TruncatedListing, match="section /A has 11 assets"):
         await cut(ByContainer([Placement("section", ("A",), "a")], count_in, reach=10), Library([]).count)

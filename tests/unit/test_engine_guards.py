@@ -218,7 +218,7 @@ async def test_a_target_is_empty_only_when_those_asked_for_are_gone(desk: Desk) 
     assert desk.waited == 30
     desk.target.trash = desk.target.there
     (told,) = await found(emptied_target(desk.session))
-    assert "shows 9 assets, 20 were moved into it" in told.message
+    assert "has 9 assets, 20 were moved to it" in told.message
     desk.target_account, desk.target.there, desk.target.late = Account("t"), set(), frozenset()
     assert len(await found(emptied_target(desk.session))) == 1
 
@@ -299,7 +299,7 @@ CHANGES: Mapping[str, tuple[Schema, Schema, list[str]]] = {
     "type of a source field": (
         with_field(SOURCE, "inventory", kind=FieldKind.LONG_TEXT),
         TARGET,
-        ["source field inventory is long_text, it was text"],
+        ["source field inventory is long_text, previously text"],
     ),
     "languages of a source field": (
         with_field(SOURCE, "title", localized=False),
@@ -335,7 +335,7 @@ CHANGES: Mapping[str, tuple[Schema, Schema, list[str]]] = {
     "several": (
         with_field(SOURCE, "inventory", kind=FieldKind.LONG_TEXT),
         with_field(TARGET, "note", required=True),
-        ["source field inventory is long_text, it was text", "target field note became required"],
+        ["source field inventory is long_text, previously text", "target field note became required"],
     ),
 }
 

@@ -50,7 +50,7 @@ def test_the_whole_text_of_one(tmp_path: Path) -> None:
 GOLDEN = """\
 # A first mapping, created by comparing the fields of both sides.
 # The number after a line says how certain it is, from 0 to 1. Read every line before a run.
-# groups that the target does not know are dropped and reported; then its own default decides who sees the asset: \
+# groups that the target does not have are dropped and reported; its default then decides who sees the asset: \
 please check before a run
 # no line reads contact, dims, inventory, srckey, taken_at: reported as losses until one does
 # machine tags have no line: reported as losses until one reads machine_tags[]
