@@ -111,7 +111,7 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
 
 
 async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
-    """List the source into the store. A listing that lacks rows is read once more, because assets
+    """List the source into the store. A listing that lacks rows is read again, because assets
     may have been deleted while it was read."""
     if context.options.only:
         await _record_only(context)

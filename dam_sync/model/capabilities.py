@@ -81,7 +81,7 @@ class Feature(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Support:
     """How a feature is supported as a source (`read`) and as a target (`write`): empty = not at all, `yes`, or a few
-    words. why: the reason for what is not supported, where there is one to give."""
+    words. why: the reason for what is not supported, if there is one to give."""
 
     read: str = ""
     write: str = ""

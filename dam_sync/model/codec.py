@@ -121,7 +121,7 @@ def placements_from_json(data: Json) -> frozenset[Placement]:
 
 
 def rights_to_json(rights: Rights) -> Json:
-    """Timestamps as RFC 3339 text; `restrictions` only where there are any."""
+    """Timestamps as RFC 3339 text; `restrictions` only if there are any."""
     data: dict[str, Json] = {
         "release_at": _when(rights.release_at),
         "expires_at": _when(rights.expires_at),

@@ -105,7 +105,7 @@ class Limits:
 
     @property
     def hits(self) -> int:
-        """Hits a query can reach; where there is no end, more than any library has."""
+        """Hits a query can reach; if there is no end, more than any library has."""
         return sys.maxsize if self.reach is None else self.reach
 
     def parts_for(self, size: int) -> PartBounds | None:

@@ -283,7 +283,7 @@ class Service(ABC):
         raise Unsupported("cannot add file versions")
 
     async def remove(self, asset: AssetId) -> None:
-        """Moves an asset to the trash; never deletes it for good. Safe to repeat."""
+        """Moves an asset to the trash; never deletes it permanently. Safe to repeat."""
         raise Unsupported("cannot remove assets")
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:

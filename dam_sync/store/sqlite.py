@@ -13,7 +13,7 @@ after a power failure. NORMAL loses just these, so it is not enough; OFF saves n
 already. If a disk or a virtual machine confirms a flush before it has happened, no level helps: the state is then
 restored from a copy, and what was done since is found at the target by its marker or parked.
 
-A copy of the file alone, without `-wal` beside it, lacks the newest commits, and one made during a write may be
+A copy of the file alone, without `-wal` next to it, lacks the newest commits, and one made during a write may be
 inconsistent. `state JOB export FILE` writes a complete one, even during a run.
 """
 

@@ -243,7 +243,7 @@ def test_assets_removed_from_the_source(tmp_path: Path) -> None:
         assert note.startswith("2 assets moved before are gone from the source (8801, 8802), 2 of them since")
         assert not [note for note in job.run().data["notes"] if "gone from the source" in note]
         thrown_away(job, range(3, 14))
-        words = ("11 of 22 assets moved from the source before are gone from it or in its trash", "--accept-changes")
+        words = ("11 of 22 assets moved before are gone from the source or in its trash", "--accept-changes")
         stopped(job, *words, "nothing is removed at the target")
         job.ran("run", "--no-progress", "--full", code=6).says(*words)
         job.run("--accept-changes")
@@ -307,7 +307,7 @@ def test_an_emptied_target(tmp_path: Path) -> None:
         job.run()
         purged(job)
         renamed(job, 1)
-        words = ("the target shows 0 assets, 12 were moved into it", "a new `state:` file", "--accept-changes")
+        words = ("the target has 0 assets, 12 were moved to it", "a new `state:` file", "--accept-changes")
         stopped(job, *words)
         assert job.run("--accept-changes", code=4).data["counts"]["parked"] == 1
         (row,) = job.parked()

@@ -65,11 +65,11 @@ def numbered(*keys: int) -> list[dict[str, int]]:
 
 async def test_a_row_that_is_left_out_before_the_last_key_is_missed() -> None:
     """Its page counted it and had room for it, and the next one counts what is behind the last key."""
-    with pytest.raises(TruncatedListing, match="counted 1 rows more than it gave"):
+    with pytest.raises(TruncatedListing, match="announced 1 more rows than it returned"):
         await drain(scripted([Page(numbered(1, 3, 4), 4), Page([], 0)]), Keyset(9, "id"))
     first, cursor = await anext(paginate(scripted([Page(numbered(1, 3, 4), 4)]), Keyset(9, "id")))
     assert len(first.rows) == 3
-    with pytest.raises(TruncatedListing, match="counted 1 rows more"):
+    with pytest.raises(TruncatedListing, match="announced 1 more rows"):
         [page async for page in paginate(scripted([Page([], 0)]), Keyset(9, "id"), cursor)]
 
 
@@ -134,7 +134,7 @@ async def test_without_a_total_the_reach_is_not_passed() -> None:
     async def fetch(params: Params) -> Page:
         return Page(rows(params["offset"], params["offset"] + params["size"]))
 
-    with pytest.raises(TruncatedListing, match="goes on behind the 30 rows"):
+    with pytest.raises(TruncatedListing, match="continues beyond the 30 rows"):
         await drain(fetch, Offset(10, reach=30))
 
 

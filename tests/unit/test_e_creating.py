@@ -217,7 +217,7 @@ async def test_a_version_that_is_never_taken_up_is_told_and_not_sent_again(opene
     made = await created(service, draft(), b"first")
     tenant.world.advance(400)
     began = tenant.clock.monotonic()
-    with pytest.raises(Rejected, match="not shown 120 seconds") as refused:
+    with pytest.raises(Rejected, match="not visible 120 seconds") as refused:
         await service.replace(made, Bytes("new.jpg", b"second"), journal)
     assert 120 <= tenant.clock.monotonic() - began < 200
     assert "conflicted uploads" in refused.value.hint

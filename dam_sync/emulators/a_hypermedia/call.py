@@ -134,7 +134,7 @@ class Call:
             raise not_found("resource")
 
     def answer(self, body: Json, status: int = 200, *, location: str = "") -> Response:
-        """An answer in HAL form with the language it is in; `location` is a path below `/api/dam`."""
+        """A response in HAL form with the language it is in; `location` is a path below `/api/dam`."""
         where = self.instance.writer.href(location) if location else ""
         return hal(body, status, location=where, language=self.language)
 
@@ -149,7 +149,7 @@ Handler = Callable[[Call], Awaitable[Response]]
 
 
 def endpoint(instance: Instance, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Check who calls, hand over, and turn a refusal into its answer."""
+    """Check who calls, hand over, and turn a refusal into its response."""
     interface = f"{instance.options.header_prefix}CLIENT-ID".lower()
     gate = instance.gate
 

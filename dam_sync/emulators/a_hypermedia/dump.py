@@ -50,7 +50,7 @@ def _asset(library: Library, media: Media) -> dict[str, Json]:
 
 
 def instant_text(moment: datetime) -> str:
-    """RFC 3339 with milliseconds only where there are any, as the neutral form has it."""
+    """RFC 3339 with milliseconds only if there are any, as the neutral form has it."""
     return instant(moment).replace(".000Z", "Z")
 
 

@@ -65,7 +65,7 @@ def embedded(items: Mapping[str, Sequence[Json]], force: bool) -> dict[str, Json
 
 
 def hal(body: Json, status: int = 200, *, location: str = "", language: str = "") -> Response:
-    """An answer in HAL form."""
+    """A response in HAL form."""
     headers = {"content-type": MEDIA_TYPE}
     if location:
         headers["location"] = location

@@ -38,7 +38,7 @@ class Lexicon:
         return list(self._field(media, key, language.lower()))
 
     def number(self, media: Media, name: str) -> float | None:
-        """The number, or the instant in ms, under this name; None if there is none."""
+        """The number, or the timestamp in ms, under this name; None if there is none."""
         moment = _MOMENTS.get(name)
         if moment is not None:
             at: datetime | None = getattr(media, moment)

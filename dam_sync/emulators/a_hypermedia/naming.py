@@ -19,7 +19,7 @@ def size_text(size: int, language: str) -> str:
 
 
 def extension(name: str) -> str:
-    """The file name's extension with its dot, plain letters only."""
+    """The file name's extension with its dot, plain characters only."""
     ending = name.rpartition(".")[2].lower()
     return f".{ending}" if ending != name.lower() and ending.isalnum() and ending.isascii() else ".bin"
 

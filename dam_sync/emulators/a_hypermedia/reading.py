@@ -45,7 +45,7 @@ def shown(call: Call, found: Media) -> dict[str, Json]:
 
 
 async def known(call: Call, found: Media) -> None:
-    """Compute the digests of a media's files beside the event loop where they are large."""
+    """Compute the digests of a media's files next to the event loop where they are large."""
     for version in found.versions:
         await call.instance.objects.digests(version.blob)
 

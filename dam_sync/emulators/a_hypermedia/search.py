@@ -112,7 +112,7 @@ class Index:
         self._found: OrderedDict[tuple[tuple[Clause, ...], str, bool], Hits] = OrderedDict()
 
     def put(self, media: Media) -> None:
-        """Index a media anew."""
+        """Index a media again."""
         self.remove(media.id)
         self._found.clear()
         self.docs[media.id] = media

@@ -52,7 +52,7 @@ class Library:
         self.users[user.login] = user
 
     def now(self) -> datetime:
-        """The world's instant at the precision the service keeps."""
+        """The world's timestamp at the precision the service keeps."""
         now = self.world.now()
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -209,7 +209,7 @@ class Library:
         return self.store(replace(media, status=status, status_updated=now, updated=now, updater=user.id, trashed=None))
 
     def delete(self, media: Media, user: User) -> None:
-        """To the trash; out of it for good. Raises 403."""
+        """To the trash; out of it permanently. Raises 403."""
         if not user.may("DELETE"):
             raise forbidden("delete the media")
         now = self.now()

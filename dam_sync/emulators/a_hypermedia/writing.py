@@ -165,7 +165,7 @@ async def metadata_put(call: Call) -> Response:
 
 
 async def delete(call: Call) -> Response:
-    """DELETE /medias/{id}: to the trash, then for good."""
+    """DELETE /medias/{id}: to the trash, then permanently."""
     call.instance.library.delete(call.media(), call.user)
     return Response(status_code=204)
 

@@ -73,7 +73,7 @@ class Aliases:
 
 
 class Platform(Application):
-    """The application; also knows the socket, to break an answer that promised more than there is."""
+    """The application; also knows the socket, to break a response that promised more than there is."""
 
     aliases: Aliases
 

@@ -50,7 +50,7 @@ class Code:
 
 
 class Accounts:
-    """Checks credentials and gives out tokens."""
+    """Checks credentials and returns tokens."""
 
     def __init__(self, world: Environment, people: People, options: Options) -> None:
         self._world, self._people, self._options = world, people, options

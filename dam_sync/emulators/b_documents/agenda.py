@@ -10,7 +10,7 @@ from dam_sync.emulators.kit.environment import Environment
 
 
 class Agenda:
-    """Jobs by the instant at which they are due."""
+    """Jobs by the timestamp at which they are due."""
 
     def __init__(self, world: Environment) -> None:
         self._world = world

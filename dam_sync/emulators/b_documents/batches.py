@@ -78,7 +78,7 @@ class Batches:
         return batch
 
     def file(self, key: str, index: str) -> FileBlob | None:
-        """A complete file of a batch; None in silence for whatever does not resolve."""
+        """A complete file of a batch; None silently for whatever does not resolve."""
         batch = self.alive(key)
         upload = batch.files.get(int(index)) if batch and index.isdigit() else None
         if upload is None or upload.blob is None:

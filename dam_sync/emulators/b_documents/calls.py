@@ -1,4 +1,4 @@
-"""One call in, one answer out: credentials, parameters, transactions, errors, replays. Plain ASGI."""
+"""One call in, one response out: credentials, parameters, transactions, errors, replays. Plain ASGI."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Call:
         return sent
 
     async def unpack(self) -> None:
-        """Of a multipart body: the JSON part as the body, the others as files beside it. Raises 400."""
+        """Of a multipart body: the JSON part as the body, the others as files next to it. Raises 400."""
         kind = self.headers.get("content-type", "")
         if not kind.lower().startswith("multipart/"):
             return
@@ -135,7 +135,7 @@ class Call:
         return doc
 
     def shown(self, doc: Document, status: int = 200) -> Reply:
-        """A document as the answer."""
+        """A document as the response."""
         return Reply(status, self.server.writer.document(doc, self.view))
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -197,7 +197,7 @@ class Endpoint:
         return await self._once(call, plays, key)
 
     def _admitted(self, call: Call) -> Reply | None:
-        """Sets who calls; an answer for whoever may not, or asks for another repository."""
+        """Sets who calls; a response for whoever may not, or asks for another repository."""
         server = self._server
         user = server.accounts.user(call.headers, call.query, server.below(call.scope["path"]))
         if user is None:

@@ -53,7 +53,7 @@ def without(doc: Document, xpath: str) -> dict[str, object]:
 
 
 def give(call: Call, doc: Document, xpath: str) -> Reply:
-    """The answer for one blob. Raises 404."""
+    """The response for one blob. Raises 404."""
     file = blob_at(doc, xpath)
     if file is None:
         raise Refusal(404, f"No blob found for document {doc.uid} at {xpath}")
@@ -61,7 +61,7 @@ def give(call: Call, doc: Document, xpath: str) -> Reply:
 
 
 def sent(call: Call, file: FileBlob, modified: str = "") -> Reply:
-    """A blob as an answer: 200, 206, 302 or 304."""
+    """A blob as a response: 200, 206, 302 or 304."""
     head, options = call.scope["method"] == "HEAD", call.server.options
     if options.direct and not head:
         link = call.server.objects.sign(file.blob, options.link_life, file.name, file.media_type)

@@ -102,7 +102,7 @@ def _fitting(term: Term, value: Literal) -> Json:
 
 
 def _pattern(text: str, *, folded: bool) -> re.Pattern[str]:
-    """`%` any letters, `_` one, a backslash before either means itself."""
+    """`%` any characters, `_` one, a backslash before either means itself."""
     made, at = "", 0
     while at < len(text):
         letter = text[at]

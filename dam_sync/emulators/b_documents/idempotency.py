@@ -13,7 +13,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An answer kept for a replay; None as status: the first request is still running, or died."""
+    """A response kept for a replay; None as status: the first request is still running, or died."""
 
     at: float
     status: int | None = None
@@ -37,11 +37,11 @@ class Keys:
         return found
 
     def begin(self, key: str) -> None:
-        """The first request with this key is under way."""
+        """The first request with this key is in progress."""
         self._kept[key] = Kept(self._now())
 
     def end(self, key: str, status: int, headers: Headers, body: bytes) -> None:
-        """Keep the answer; a failure forgets the key, a large answer leaves it as running."""
+        """Keep the response; a failure forgets the key, a large answer leaves it as running."""
         if status >= 400:
             self._kept.pop(key, None)
         elif len(body) <= self._options.replay_bytes:

@@ -10,7 +10,7 @@ from dam_sync.emulators.kit.orphans import leftover
 
 
 def leftovers_of(server: Server) -> Iterator[Mapping[str, Json]]:
-    """A batch lives so long after it was last written or read (wire B 6.2); the rest lies there for good."""
+    """A batch lives so long after it was last written or read (wire B 6.2); the rest lies there permanently."""
     now, life = server.world.now().timestamp(), server.options.batch_life
     for key in list(server.batches.by_id):
         batch = server.batches.alive(key)

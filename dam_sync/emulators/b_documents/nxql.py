@@ -219,7 +219,7 @@ class _Parser:
 
 
 def _unquoted(text: str, kept: str = "") -> str:
-    """Without quotes and escapes; `kept` letters keep the backslash before them."""
+    """Without quotes and escapes; `kept` characters keep the backslash before them."""
 
     def plain(found: re.Match[str]) -> str:
         return found[0] if found[1] in kept else {"n": "\n"}.get(found[1], found[1])

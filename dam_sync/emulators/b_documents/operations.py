@@ -17,7 +17,7 @@ Given: TypeAlias = "Document | list[Document] | list[FileBlob] | None"
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """An answer that is neither document nor blob, ready as JSON."""
+    """A response that is neither document nor blob, ready as JSON."""
 
     json: Json
 
@@ -134,7 +134,7 @@ def on_document(call: Call) -> Reply:
 
 
 def run(call: Call, name: str, given: Given) -> Reply:
-    """Run an operation and shape its answer. Raises 404."""
+    """Run an operation and shape its response. Raises 404."""
     _check(call, name)
     params = _body(call).get("params") or {}
     result = OPERATIONS[name](Job(call, given, params if isinstance(params, dict) else {}))

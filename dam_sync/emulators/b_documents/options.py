@@ -46,7 +46,7 @@ class Options:
 
     Faults it plays (`play:WORD`): conflict, rollback, slow:SECONDS (of a transaction), crash (leaves an idempotency key
     running), restart (jobs and an audit log in memory are lost), dropped (no batch is there any more when the call
-    comes, so that what refers to one is left out in silence).
+    comes, so that what refers to one is left out silently).
     """
 
     variant: str = ""

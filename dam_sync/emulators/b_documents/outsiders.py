@@ -77,7 +77,7 @@ class Watch:
 
     def __init__(self, repository: Repository, audience: Audience) -> None:
         self._repository, self._audience = repository, audience
-        self._proxied: dict[str, str] = {}  # the live document of each proxy, also after it is gone
+        self._proxied: dict[str, str] = {}  # the live document of each proxy, even after it is gone
 
     def committed(self, uid: str) -> None:
         """The document itself, all below it, or what it is a proxy of."""

@@ -35,7 +35,7 @@ class FileBlob:
 
 @dataclass(frozen=True, slots=True)
 class Ace:
-    """One entry of a local ACL; begin and end as texts of instants."""
+    """One entry of a local ACL; begin and end as texts of timestamps."""
 
     username: str
     permission: str
@@ -157,11 +157,11 @@ def instant(moment: datetime) -> str:
 
 
 def moment_of(text: str) -> datetime:
-    """An aware instant from any ISO form; no offset is read as UTC. Raises ValueError."""
+    """An aware timestamp from any ISO form; no offset is read as UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text.strip().replace(" ", "T"))
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def epoch_ms(text: str) -> int:
-    """Epoch milliseconds of an instant's text."""
+    """Epoch milliseconds of a timestamp's text."""
     return round(moment_of(text).timestamp() * 1000)

@@ -146,7 +146,7 @@ class Writer:
         return self.directory_entry(name, entry, translate=view.translate)
 
     def directory_entry(self, name: str, entry: Mapping[str, Json], *, translate: bool) -> Json:
-        """A vocabulary entry; its translated label beside the kept one or in its place (wire B 13)."""
+        """A vocabulary entry; its translated label next to the kept one or in its place (wire B 13)."""
         directory = self.repository.directories.by_name[name]
         properties = dict(entry)
         if translate:

@@ -1,4 +1,4 @@
-"""The documents of one server: a tree with unique names, versions beside it, transactions that can be rolled back."""
+"""The documents of one server: a tree with unique names, versions next to it, transactions that can be rolled back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Repository:
         return self.world.now()
 
     def stamp(self) -> str:
-        """The world's instant as a date value."""
+        """The world's timestamp as a date value."""
         return instant(self.world.now())
 
     def new_id(self) -> str:

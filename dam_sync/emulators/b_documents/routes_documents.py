@@ -22,7 +22,7 @@ def read(call: Call) -> Reply:
 
 
 def create(call: Call) -> Reply:
-    """`POST /id/{id}`, `POST /path/{path}`: a child; what does not resolve or fit a schema is dropped in silence."""
+    """`POST /id/{id}`, `POST /path/{path}`: a child; what does not resolve or fit a schema is dropped silently."""
     parent, body, saver = call.document(), _entity(call), call.server.saver
     kind, name = body.get("type"), body.get("name")
     if not isinstance(kind, str) or not isinstance(name, str) or not kind or not name:
@@ -55,7 +55,7 @@ def update(call: Call) -> Reply:
 
 
 def delete(call: Call) -> Reply:
-    """`DELETE /id/{id}`: for good, with everything below."""
+    """`DELETE /id/{id}`: permanently, with everything below."""
     delete_tree(call.server.repository, call.document(), call.user)
     return Reply(204)
 

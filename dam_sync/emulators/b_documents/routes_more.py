@@ -63,7 +63,7 @@ def comment_external(call: Call) -> Reply:
 
 
 def begin(call: Call) -> Reply:
-    """`POST /automation/{operation}/@async`: done at once, given out as if it took its time."""
+    """`POST /automation/{operation}/@async`: done at once, returned as if it took its time."""
     server, key = call.server, call.server.repository.new_id()
     due = server.world.now().timestamp() + server.options.bulk_lag
     server.executions[key] = (due, invoke(call))

@@ -65,7 +65,7 @@ class Saver:
         return name
 
     def update(self, doc: Document, wish: Wish, user: User) -> Document:
-        """Save properties; gives the live document, or the new version when one was asked for. Raises as `create`."""
+        """Save properties; gives the live document, or the new version when one was requested. Raises as `create`."""
         self.writable(doc, user)
         self.token_fits(doc, wish.token)
         if wish.props:

@@ -26,7 +26,7 @@ _KEPT = 24
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """What was asked for; 0 as size means no paging."""
+    """What was requested; 0 as size means no paging."""
 
     size: int = 0
     offset: int = 0

@@ -1,4 +1,4 @@
-"""Property values as they come in JSON: coercion, blob references, what is dropped in silence (wire B 6.4)."""
+"""Property values as they come in JSON: coercion, blob references, what is dropped silently (wire B 6.4)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Deed = Callable[[int], None]
 
 
 class Agenda:
-    """Deeds in order of their time; equal times in the order they were asked for."""
+    """Deeds in order of their time; equal times in the order they were requested."""
 
     def __init__(self) -> None:
         self._deeds: list[tuple[int, int, Deed]] = []

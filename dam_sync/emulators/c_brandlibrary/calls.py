@@ -1,4 +1,4 @@
-"""One call in, one answer out: keys, bodies, refusals, the rate limit. Plain ASGI."""
+"""One call in, one response out: keys, bodies, refusals, the rate limit. Plain ASGI."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Endpoint:
         if call.user is None and self._keyless != "open":
             raise Refusal(int(self._keyless), "You need a valid API key")
         reply = await self._handler(call)
-        if "fail_after" in call.plays:  # the work is done, the answer says otherwise (wire C 12, line 34)
+        if "fail_after" in call.plays:  # the work is done, the response says otherwise (wire C 12, line 34)
             raise Refusal(503, "Service unavailable")
         return reply
 
@@ -222,7 +222,7 @@ class Buckets:
 
 
 class Gate:
-    """In front of all routes: 429 for a key that is too fast, without a word on when to come again."""
+    """In front of all routes: 429 for a key that is too fast, silently on when to come again."""
 
     def __init__(self, app: ASGIApp, tenant: Tenant) -> None:
         self._app, self._tenant = app, tenant

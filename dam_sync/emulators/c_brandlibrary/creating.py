@@ -34,7 +34,7 @@ DUPLICATE_MS = 600_000
 AUTO_TAG_MS = 20_000
 _FETCH_SECONDS = 60
 _VISUAL = ("image/", "video/")
-SHORT_NAME = 40  # letters, where names are cut
+SHORT_NAME = 40  # characters, where names are cut
 
 
 class Creator:
@@ -143,7 +143,7 @@ class Creator:
         self._tenant.agenda.at(due, lambda at: self._fetch(attachment, at))
 
     def _fetch(self, attachment: Attachment, at: int) -> None:
-        """From our own object store at once; from elsewhere beside the calls, which may never come to an end."""
+        """From our own object store at once; from elsewhere next to the calls, which may never come to an end."""
         key = self._links.object_key(attachment.coming)
         if key is not None:
             blob = self._uploads.use(key, at)
@@ -192,7 +192,7 @@ class Creator:
             self._tenant.edit(replace(asset, tags=(*asset.tags, tag)), "tags", at=at)
 
     def _look_for_twin(self, asset: Asset, stored: Stored) -> None:
-        """Duplicate detection: the newcomer goes, ten minutes after it was made, without a word (wire C 6.9)."""
+        """Duplicate detection: the newcomer goes, ten minutes after it was made, silently (wire C 6.9)."""
         if "duplicates" not in self._tenant.plays:
             return
         digest = stored.blob.digests().sha256

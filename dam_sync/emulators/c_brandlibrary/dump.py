@@ -44,7 +44,7 @@ def _asset(tenant: Tenant, asset: Asset) -> Mapping[str, Json]:
 
 
 def _instant(at: int | None) -> str | None:
-    """Milliseconds only where there are any, as the neutral form has it."""
+    """Milliseconds only if there are any, as the neutral form has it."""
     text = instant(at)
     return text.replace(".000Z", "Z") if text else None
 

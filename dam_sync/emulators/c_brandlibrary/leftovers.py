@@ -12,7 +12,7 @@ from dam_sync.emulators.kit.orphans import leftover
 
 
 def leftovers_of(tenant: Tenant, uploads: Uploads) -> Iterator[Mapping[str, Json]]:
-    """Addresses live a day, sessions and objects a week (wire C 6.1, 6.2); the rest lies there for good."""
+    """Addresses live a day, sessions and objects a week (wire C 6.1, 6.2); the rest lies there permanently."""
     tenant.settle()
     now = tenant.now()
     coming = {each.coming for asset in tenant.assets.values() for each in asset.attachments if each.coming}

@@ -34,7 +34,7 @@ class Wanted:
 
 
 def wanted(tenant: Tenant, call: Call, fields: Collection[str], include: Collection[str]) -> Wanted:
-    """What is asked for; unknown names are passed over, or refused with 400 by strict tenants."""
+    """What is requested; unknown names are passed over, or refused with 400 by strict tenants."""
     if "strict" in tenant.plays:
         strange = set(call.query) - _KNOWN
         strange |= set(call.names("fields")) - set(fields)

@@ -191,7 +191,7 @@ class Loader:
         return Attachment(self._tenant.names.key(), current.filename, created, current.at, number, tuple(stored))
 
     def _tags(self, row: Record) -> tuple[Tag, ...]:
-        """One record for each name, letters of any case."""
+        """One record for each name, characters of any case."""
         found: dict[str, Tag] = {}
         for name in row.get("tags") or ():
             found.setdefault(name.casefold(), Tag(self._tenant.names.key(), name))

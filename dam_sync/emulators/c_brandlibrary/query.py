@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 
 class BadQuery(ValueError):
-    """The query is malformed; the service then finds nothing, without a word."""
+    """The query is malformed; the service then finds nothing, silently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _leaf(field: str, token: Token) -> Node:
 
 
 def _range(field: str, text: str) -> Span:
-    """`[a TO b]`, the ends quoted where they hold reserved letters, `*` for an open one."""
+    """`[a TO b]`, the ends quoted where they hold reserved characters, `*` for an open one."""
     first = _END.match(text)
     middle = re.compile(r"\s+TO\b").match(text, first.end()) if first else None
     last = _END.match(text, middle.end()) if middle else None

@@ -1,4 +1,4 @@
-"""What an emulated tenant of service C keeps. Instants are epoch milliseconds.
+"""What an emulated tenant of service C keeps. Timestamps are epoch milliseconds.
 
 An asset never changes: a change makes a new one, so that the search index can go on showing the old one for a while.
 """
@@ -143,7 +143,7 @@ class Library:
 
 @dataclass(slots=True)
 class Section:
-    """Where an asset lives, for good."""
+    """Where an asset lives, permanently."""
 
     id: str
     library: str
@@ -222,7 +222,7 @@ def instant(at: int | None) -> str | None:
 
 
 def milliseconds(text: object) -> int | None:
-    """Epoch milliseconds of an ISO instant or date, None for none. Raises ValueError or TypeError."""
+    """Epoch milliseconds of an ISO timestamp or date, None for none. Raises ValueError or TypeError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str):

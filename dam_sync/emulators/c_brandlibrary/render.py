@@ -109,7 +109,7 @@ class Document:
         return resource(organization.id, "organizations", attributes, relations)
 
     def library(self, library: Library, *, whole: bool = False) -> Json:
-        """A library; `whole` with the counts and relationships that were asked for."""
+        """A library; `whole` with the counts and relationships that were requested."""
         attributes: dict[str, Json] = {
             "name": library.name, "tagline": library.tagline, "privacy": library.privacy, "slug": library.slug,
         }  # fmt: skip
@@ -143,7 +143,7 @@ class Document:
         return resource(section.id, "sections", section_resource(section)["attributes"], relations)
 
     def collection(self, collection: Collection, *, whole: bool = False) -> Json:
-        """A collection; `whole` with the count and relationships that were asked for."""
+        """A collection; `whole` with the count and relationships that were requested."""
         attributes: dict[str, Json] = {
             "name": collection.name, "slug": collection.slug, "tagline": collection.tagline,
             "public": collection.public, "stealth": collection.stealth, "is_workspace": False,
@@ -262,7 +262,7 @@ class Document:
         plain = extension(attachment.filename)
         return f"{plain} original" if plain and "messy" in self.tenant.plays else plain
 
-    # -- fields that are asked for -------------------------------------------------------------------------------------
+    # -- fields that are requested -------------------------------------------------------------------------------------
 
     def _extra(self, asset: Asset, name: str) -> Json:
         tenant = self.tenant

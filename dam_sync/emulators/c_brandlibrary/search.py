@@ -127,7 +127,7 @@ class Search:
         return test
 
     def _moment(self, text: str) -> tuple[int, int]:
-        """First and last millisecond of a day or an instant. Raises BadQuery."""
+        """First and last millisecond of a day or a timestamp. Raises BadQuery."""
         relative = _RELATIVE.match(text)
         if relative:
             sign, count, unit = relative.groups()
@@ -214,7 +214,7 @@ def _exact(tenant: Tenant) -> Mapping[str, Getter]:
 
 
 def _texts(tenant: Tenant) -> Mapping[str, Getter]:
-    """Fields of which the words count; the empty name is what bare words are looked for in."""
+    """Fields of which the words count; the empty name is what bare words are searched in."""
 
     def labels(asset: Asset) -> Sequence[str]:
         return [tenant.labels[each].name for each in asset.labels if each in tenant.labels]

@@ -151,7 +151,7 @@ class Shaping:
     # -- custom field keys ---------------------------------------------------------------------------------------------
 
     async def add_keys(self, call: Call) -> Reply:
-        """New keys, all or none; a name that exists, in the same letters, is refused."""
+        """New keys, all or none; a name that exists, in the same characters, is refused."""
         library = self._tenant.library(call.id, call.caller(), "admin")
         rows = rows_of(await call.json())
         known = self._tenant.keys_of(library.id)

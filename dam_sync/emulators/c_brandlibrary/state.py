@@ -70,7 +70,7 @@ class Tenant:
         self.first = next(iter(self.libraries.values()))
 
     def now(self) -> int:
-        """The world's instant in epoch milliseconds."""
+        """The world's timestamp in epoch milliseconds."""
         return int(self.world.now().timestamp() * 1000)
 
     def settle(self) -> None:

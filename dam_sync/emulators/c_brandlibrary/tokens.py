@@ -38,7 +38,7 @@ class Tokens:
         return self._plain.get(word, word) if isinstance(word, str) else word
 
     def outward(self, data: Json) -> Json:
-        """An answer in the deployment's words: types, relationships, members that are named after a library."""
+        """A response in the deployment's words: types, relationships, members that are named after a library."""
         if isinstance(data, list):
             return [self.outward(item) for item in data]
         if not isinstance(data, dict):

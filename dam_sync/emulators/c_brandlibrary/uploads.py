@@ -28,7 +28,7 @@ class StoreRefusal(Exception):
 
 @dataclass(slots=True)
 class Session:
-    """A resumable upload under way; `blob` when it is complete."""
+    """A resumable upload in progress; `blob` when it is complete."""
 
     id: str
     started: int

@@ -53,7 +53,7 @@ class Webhooks:
                     self.send(each, self.payload(each, asset.id, at))
 
     def payload(self, subscription: Subscription, asset: str, at: int) -> Json:
-        """The body of a delivery: `event_time` without a zone, `webhook_id` beside the attributes."""
+        """The body of a delivery: `event_time` without a zone, `webhook_id` next to the attributes."""
         moment = datetime.fromtimestamp(at / 1000, UTC)
         attributes = {
             "key": asset,

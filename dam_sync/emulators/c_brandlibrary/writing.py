@@ -84,7 +84,7 @@ class Writing:
     # -- tags ----------------------------------------------------------------------------------------------------------
 
     async def add_tags(self, call: Call) -> Reply:
-        """More tags; one that is there, in letters of any case, stays as it is. Answers with all of them."""
+        """More tags; one that is there, in characters of any case, stays as it is. Answers with all of them."""
         asset = self._tenant.asset(call.id, call.caller(), "collaborator")
         tags = {tag.name.casefold(): tag for tag in asset.tags}
         for row in rows_of(await call.json()):

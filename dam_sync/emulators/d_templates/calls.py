@@ -1,4 +1,4 @@
-"""One call in, one answer out: authentication, bodies, refusals, rate headers. Plain ASGI."""
+"""One call in, one response out: authentication, bodies, refusals, rate headers. Plain ASGI."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Ticker:
 
 
 class Gate:
-    """In front of all routes: the rate headers on every answer, and 429 when a limit is set and passed."""
+    """In front of all routes: the rate headers on every response, and 429 when a limit is set and passed."""
 
     def __init__(self, app: ASGIApp, tenant: Tenant, options: Options) -> None:
         self._app, self._world, self._options = app, tenant.world, options

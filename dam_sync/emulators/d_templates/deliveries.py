@@ -1,4 +1,4 @@
-"""Posting webhook messages to whoever listens, beside the service."""
+"""Posting webhook messages to whoever listens, next to the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What lies about in a tenant besides its assets: records without their file, uploads under way, helper collections."""
+"""What lies about in a tenant besides its assets: records without their file, uploads in progress, helper
+collections."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dam_sync.emulators.kit.orphans import leftover
 
 def leftovers_of(tenant: Tenant, creation: Creation, collections: Collections) -> Iterator[Mapping[str, Json]]:
     """Nothing says that the parts of an upload are ever removed, or records without a file (wire D 14, line 20): they
-    lie there for good. An upload of which no part came is nothing any more once its links ended (wire D 6.2)."""
+    lie there permanently. An upload of which no part came is nothing any more once its links ended (wire D 6.2)."""
     tenant.settle()
     now, life = tenant.now(), tenant.options.upload_seconds
     for upload in creation.open():

@@ -1,7 +1,7 @@
 """Filling an emulated tenant from a catalogue: schema first, then assets, visible to searches at once.
 
 What service D cannot hold is brought into a form it can: several languages become the tenant's own, folders become flat
-collections named by their path, several texts in one field and flags become vocabularies, instants lose their time of
+collections named by their path, several texts in one field and flags become vocabularies, timestamps lose their time of
 day, other values become text; labels and attachments are lost.
 """
 

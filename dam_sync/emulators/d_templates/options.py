@@ -56,7 +56,7 @@ class Options:
 
     variant: names of VARIANTS with commas, or `second` for every second reading of wire D 15. rate: calls a second,
     None for no limit; retry_after: whether 429 says when. In seconds: lag (the index behind the store), processing (of
-    a file), apply_lag, bulk_lag, lives of links. In bytes: part, multipart_least, put_most, page_most (of an answer),
+    a file), apply_lag, bulk_lag, lives of links. In bytes: part, multipart_least, put_most, page_most (of a response),
     text_content (extracted from each file). window: `from + limit` at most. members: of a collection at most.
     users: more users, each with username, password, permissions by name (all), templates (names of security templates
     it is permitted on, None: all), privileges to write the schema (`admin`). tags_field, release_field, expiry_field,

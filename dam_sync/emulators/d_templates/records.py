@@ -157,7 +157,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One version record; instants in epoch milliseconds. values: attribute id to the written form, `rows` of tables
+    """One version record; timestamps in epoch milliseconds. values: attribute id to the written form, `rows` of tables
     under the same key. blob: the stored file; processed: whether its technical metadata is there."""
 
     object_id: str
@@ -233,7 +233,7 @@ def slug_of(name: str) -> str:
 
 
 def instant(epoch: int | None) -> str | None:
-    """RFC 3339 in UTC, milliseconds only where there are any."""
+    """RFC 3339 in UTC, milliseconds only if there are any."""
     if epoch is None:
         return None
     text = datetime.fromtimestamp(epoch / 1000, UTC).isoformat(timespec="milliseconds")
@@ -246,7 +246,7 @@ def long_instant(epoch: int) -> str:
 
 
 def epoch_of(text: object) -> int | None:
-    """Epoch milliseconds of an ISO instant or date, None for none. Raises ValueError or TypeError."""
+    """Epoch milliseconds of an ISO timestamp or date, None for none. Raises ValueError or TypeError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str):

@@ -228,7 +228,7 @@ def _named_otherwise(shown: dict[str, Json]) -> dict[str, Json]:
 
 
 def _stored_names(shown: dict[str, Json]) -> dict[str, Json]:
-    """The names of the store; the denormalised metadata once more as a JSON string."""
+    """The names of the store; the denormalised metadata again as a JSON string."""
     made = _renamed(shown, {"technicalMetadata": "technicalMetadataDocument"})
     if "metadataDenormalized" in made:
         made["metadataDocument"] = json.dumps(made["metadataDenormalized"])

@@ -99,7 +99,7 @@ class Schema:
         self.touched()
 
     def named(self, name: str) -> Attribute | None:
-        """The attribute of a display name, the service's own included; letters of any case."""
+        """The attribute of a display name, the service's own included; characters of any case."""
         wanted = name.casefold()
         return next((each for each in self.every() if each.name.casefold() == wanted), None)
 

@@ -29,7 +29,7 @@ Key = tuple[Json, ...]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked for. sort: the field's name in lower case without what stands before it, and its direction."""
+    """What is requested. sort: the field's name in lower case without what stands before it, and its direction."""
 
     terms: tuple[Term, ...]
     filters: tuple[Term, ...]

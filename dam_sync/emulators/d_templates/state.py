@@ -55,7 +55,7 @@ class Tenant:
         self._order = 0
 
     def now(self) -> int:
-        """The world's instant in epoch milliseconds."""
+        """The world's timestamp in epoch milliseconds."""
         return int(self.world.now().timestamp() * 1000)
 
     def uuid(self) -> str:
@@ -234,7 +234,7 @@ class Tenant:
         return self.family(record) if "delete_family" in self.options.plays else [record]
 
     def purge(self, key: str) -> None:
-        """Gone for good: only the administrator's own tools do it (wire D 12.16)."""
+        """Gone permanently: only the administrator's own tools do it (wire D 12.16)."""
         record = self.found(key)
         if record is None or record.deleted is None:
             raise refused(403, "Asset not found")

@@ -73,7 +73,7 @@ def flat(value: Json) -> Iterator[str]:
 
 
 def content_text(record: Record, size: int) -> str:
-    """The text extracted from a processed file, so many letters of it."""
+    """The text extracted from a processed file, so many characters of it."""
     if not size or not record.processed or record.blob is None:
         return ""
     return (_CONTENT * (size // len(_CONTENT) + 1))[:size]

@@ -17,7 +17,7 @@ PARTS_MOST = 10_000
 
 @dataclass(slots=True)
 class Upload:
-    """A multipart upload under way; `size` None: not told. small: its PUT alone makes the file available."""
+    """A multipart upload in progress; `size` None: not told. small: its PUT alone makes the file available."""
 
     id: str
     object_id: str

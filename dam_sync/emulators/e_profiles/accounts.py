@@ -127,7 +127,7 @@ class Accounts:
 
 
 def profile_of(user: User) -> Json:
-    """The answer of `GET /v2/user` (wire E 1.4)."""
+    """The response of `GET /v2/user` (wire E 1.4)."""
     empty = ("title", "company", "phone", "street_address", "city", "state_or_province", "postal_code", "country")
     return {
         "id": user.id,

@@ -1,4 +1,4 @@
-"""One call in, one answer out: authentication, bodies, refusals, rate headers. Plain ASGI."""
+"""One call in, one response out: authentication, bodies, refusals, rate headers. Plain ASGI."""
 
 from __future__ import annotations
 
@@ -223,13 +223,13 @@ class Gate:
 
 
 def reset_text(epoch: float) -> str:
-    """ISO instant with milliseconds, rounded up: a call at it can succeed."""
+    """ISO timestamp with milliseconds, rounded up: a call at it can succeed."""
     moment = datetime.fromtimestamp(-(-epoch * 1000 // 1) / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class TooMany(Response):
-    """A 429 of the kit, which says by `Retry-After` after how many seconds; the service says it as an instant, and has
+    """A 429 of the kit, which says by `Retry-After` after how many seconds; the service says it as a timestamp, and has
     no such header (wire E 7)."""
 
     world: Environment

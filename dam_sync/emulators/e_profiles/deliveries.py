@@ -14,7 +14,7 @@ _SECONDS = 10
 
 
 class Post:
-    """Takes deliveries and posts them beside the calls; never again when one fails (wire E 9: retries not shown).
+    """Takes deliveries and posts them next to the calls; never again when one fails (wire E 9: retries not shown).
 
     duplicate: each twice. reorder: every two in reverse. drop: every second one is lost.
     """

@@ -58,7 +58,7 @@ _measured: dict[str, tuple[int, int] | None] = {}
 
 
 def pixels_of(blob: Blob) -> tuple[int, int] | None:
-    """Width and height of an image that lies on disk, None where they cannot be read; remembered."""
+    """Width and height of an image that lies on disk, None if they cannot be read; remembered."""
     if blob.path is None:
         return None
     if blob.id not in _measured:

@@ -14,7 +14,7 @@ Ids = Collection[str]
 
 
 class Dates:
-    """Ids in order of an instant in epoch seconds."""
+    """Ids in order of a timestamp in epoch seconds."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, str]] = []
@@ -30,7 +30,7 @@ class Dates:
             del self.rows[place]
 
     def within(self, first: int | None, last: int | None) -> tuple[int, int]:
-        """The slice of rows whose instant lies in [first, last]; None is open."""
+        """The slice of rows whose timestamp lies in [first, last]; None is open."""
         start = 0 if first is None else bisect_left(self.rows, (first, ""))
         stop = len(self.rows) if last is None else bisect_right(self.rows, (last, "￿"))
         return start, max(start, stop)
@@ -68,7 +68,7 @@ class Postings:
                 del self._ids[folded]
 
     def find(self, value: str) -> Ids:
-        """Ids of the assets with exactly this value, letters of any case."""
+        """Ids of the assets with exactly this value, characters of any case."""
         held = self._ids.get(value.casefold())
         if held is None:
             return ()

@@ -50,7 +50,7 @@ class Matcher:
         assert_never(node)
 
     def candidates(self, node: Node) -> Candidates | None:
-        """A list that holds every match, None where only a full scan will do."""
+        """A list that holds every match, None if only a full scan will do."""
         match node:
             case Exact(field, text):
                 target = self._targets.find(field)
@@ -172,6 +172,6 @@ def _all_words(texts: Sequence[str]) -> Test:
 
 @lru_cache(maxsize=512)
 def _pattern(text: str) -> re.Pattern[str]:
-    """Whole words; `*` stands for any letters of one."""
+    """Whole words; `*` stands for any characters of one."""
     body = r"\W+".join(re.escape(word).replace(r"\*", r"\w*") for word in text.split())
     return re.compile(rf"(?<!\w){body or '.'}(?!\w)", re.IGNORECASE)

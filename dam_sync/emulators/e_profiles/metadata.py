@@ -21,7 +21,7 @@ FIELD_TYPES = (
     "text_multi_line",
     "text_short",
 )
-LIMITS = {"text_short": 255, "text": 1280}  # letters; spec 002, Resources, E
+LIMITS = {"text_short": 255, "text": 1280}  # characters; spec 002, Resources, E
 DISCRIMINATORS = {
     "checkboxes": "CheckBox",
     "date": "Date",

@@ -42,7 +42,7 @@ class Options:
     v1 and v2, None for no limit. lag, processing, scroll_timeout, embed_stale in seconds. users: more users, each with
     name, token, groups (None: all), sees, orders, original. clients: OAuth clients by id with secret and refresh.
     refresh_tokens: each good once, for the first client. consents: refresh tokens good any number of times, each time
-    as if somebody had consented anew; what comes of them rotates as it does anywhere.
+    as if somebody had consented again; what comes of them rotates as it does anywhere.
     megabyte: bytes of one where chunks are measured. deliveries: how webhooks travel, one of MODES.
     """
 

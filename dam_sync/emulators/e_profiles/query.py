@@ -209,7 +209,7 @@ def _range(field: str, text: str) -> Between:
 
 
 def _span(text: str) -> tuple[int, int]:
-    """First and last second of a day (MM/DD/YYYY, read as UTC) or of an instant."""
+    """First and last second of a day (MM/DD/YYYY, read as UTC) or of a timestamp."""
     us_date = _US_DATE.match(text)
     try:
         if us_date:

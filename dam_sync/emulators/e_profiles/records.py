@@ -42,7 +42,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One asset; instants in epoch seconds; versions oldest first, never empty; categories and collections by id.
+    """One asset; timestamps in epoch seconds; versions oldest first, never empty; categories and collections by id.
 
     ready: when its processing is over. conflicted: it sits in the queue of conflicted uploads, invisible to search.
     """
@@ -203,7 +203,7 @@ def instant(epoch: int | None) -> str | None:
 
 
 def epoch_of(text: object) -> int | None:
-    """Epoch seconds of an ISO instant or date, None for none. Raises ValueError or TypeError."""
+    """Epoch seconds of an ISO timestamp or date, None for none. Raises ValueError or TypeError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str):

@@ -115,7 +115,7 @@ class Renderer:
         return "verifying" if left > 0 else "complete"
 
     def _file(self, asset: Asset, version: Version) -> Json:
-        """Nothing of it is known before the file was looked at, its pixels not before it is complete."""
+        """Nothing of it is known before the file was checked, its pixels not before it is complete."""
         kind = format_of(version.filename)
         progress = self._progress(asset) if version is asset.current else "complete"
         size = None if progress == "pending" else version.blob.size

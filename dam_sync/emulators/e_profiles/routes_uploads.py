@@ -27,7 +27,7 @@ class UploadCalls:
         self._uploads = uploads
 
     async def create(self, call: Call) -> Reply:
-        """`POST /v2/uploads`: the answer has only `_links.self` (wire E 6.2)."""
+        """`POST /v2/uploads`: the response has only `_links.self` (wire E 6.2)."""
         form = await self._form(call, self._tenant.options.form_most)
         profile = form.need("profile")
         if sum((form.blob is not None, "url" in form.text, "file_id" in form.text)) != 1:

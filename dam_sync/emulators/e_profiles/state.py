@@ -62,7 +62,7 @@ class Tenant:
             self._coming.popleft()[1]()
 
     def now(self) -> int:
-        """The world's instant in epoch seconds."""
+        """The world's timestamp in epoch seconds."""
         return int(self.world.now().timestamp())
 
     def uuid(self) -> str:
@@ -84,7 +84,7 @@ class Tenant:
         raise Refusal(404, "not_found", "Version not found")
 
     def named(self, filename: str) -> Asset | None:
-        """The newest asset outside the trash whose file name is this one, letters of any case (wire E 6.7)."""
+        """The newest asset outside the trash whose file name is this one, characters of any case (wire E 6.7)."""
         found = [self.assets[each] for each in self._names.get(filename.casefold(), ())]
         return max(found, key=lambda asset: asset.created, default=None)
 

@@ -1,4 +1,4 @@
-"""What a field name in a query means (wire E 2.4): the values, or the instants, of an asset that it looks at."""
+"""What a field name in a query means (wire E 2.4): the values, or the timestamps, of an asset that it looks at."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from dam_sync.emulators.kit.orphans import Leftovers, nothing_left
 from dam_sync.emulators.kit.storage import storage_host
 
 ErrorBody = Callable[[int, str, str], Response]
-"""(status, code, message) -> the answer in the service's own form."""
+"""(status, code, message) -> the response in the service's own form."""
 Load = Callable[..., None]
 Dump = Callable[[], Iterable[Mapping[str, Json]]]
 
@@ -111,7 +111,7 @@ class Application(Starlette):
             await self._watched(scope, receive, send)
 
     async def _watched(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One call of a client; what it opened to outsiders is recorded before its answer goes out."""
+        """One call of a client; what it opened to outsiders is recorded before its response goes out."""
         if scope["method"] not in ("GET", "HEAD"):
             self.audience.begin()
 
@@ -193,7 +193,7 @@ class Application(Starlette):
 
 
 def _strange(fault: Fault) -> Response:
-    """An answer that is none of the service's."""
+    """A response that is none of the service's."""
     if fault.action == "html":
         page = "<!DOCTYPE html><html><body><h1>Sign in to the network</h1></body></html>"
         return Response(page, int(fault.number(200)), media_type="text/html")

@@ -134,7 +134,7 @@ def restrictions(record: Record, kind: str) -> list[Record]:
 
 
 class CatalogueAssets:
-    """The assets of a file; `where` names the line that was given out last, for whoever cannot make sense of it."""
+    """The assets of a file; `where` names the line that was returned last, for whoever cannot make sense of it."""
 
     def __init__(self, path: Path, fields: frozenset[str]) -> None:
         self._path, self._fields = path, fields

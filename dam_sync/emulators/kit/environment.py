@@ -21,7 +21,7 @@ class Clock(Protocol):
     """What a world needs of a clock; the product's own clocks fit."""
 
     def now(self) -> datetime:
-        """The instant, aware, in UTC."""
+        """The timestamp, aware, in UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -42,7 +42,7 @@ class RealClock:
 
 
 class CallInFlight:
-    """One API call under way."""
+    """One API call in progress."""
 
     __slots__ = ("_over", "_world")
 
@@ -82,11 +82,11 @@ class Environment:
         self.at_once = 0
 
     def now(self) -> datetime:
-        """The world's instant, aware, in UTC."""
+        """The world's timestamp, aware, in UTC."""
         return self.clock.now() + self._offset
 
     def http_date(self) -> bytes:
-        """The world's instant as a Date header spells it."""
+        """The world's timestamp as a Date header spells it."""
         return _http_date(int(self.now().timestamp()))
 
     def advance(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
 """Pages of other sites: they may neither turn the clock of an emulated service nor read its assets.
 
-A browser on this machine reaches every port of it. What gives a foreign page away: the `Origin` it comes from, the
+A browser on this host reaches every port of it. What gives a foreign page away: the `Origin` it comes from, the
 name it called us by (its own, made to lead here), and for pages that hide both, `Sec-Fetch-Site`.
 """
 

@@ -112,7 +112,7 @@ def schema_records() -> Iterator[Record]:
 
 
 def twin_records() -> Iterator[Record]:
-    """A receiving tenant whose fields are the library's own, and one for our marks."""
+    """A receiving tenant whose fields are the library's own, and one for our markers."""
     yield from schema_records()
     marks = {"record": "field", "key": MARKS, "label": "Source key", "kind": "text", "types": list(TYPES)}
     yield {**marks, "max_length": 250}

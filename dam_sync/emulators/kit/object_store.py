@@ -27,7 +27,7 @@ _CELL = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """md5 and sha256 in lower-case hexadecimal, crc32 as eight hexadecimal letters."""
+    """md5 and sha256 in lower-case hexadecimal, crc32 as eight hexadecimal characters."""
 
     md5: str
     sha256: str
@@ -165,7 +165,7 @@ class Upload:
 class ObjectStore:
     """Blobs by id, and the addresses of the storage host that lead to them.
 
-    `resolve`, when set, is asked for an address path (`/medias/8857.jpg`) that is no signed link: an unsigned, public
+    `resolve`, when set, is requested an address path (`/medias/8857.jpg`) that is no signed link: an unsigned, public
     link lives as long as `resolve` answers it. `folder` is a temporary one when not given.
     """
 
@@ -248,7 +248,7 @@ class ObjectStore:
         return await self.put(one())
 
     async def digests(self, blob: Blob) -> Digests:
-        """The blob's digests, a large one's computed beside the event loop."""
+        """The blob's digests, a large one's computed next to the event loop."""
         if blob.known is None and blob.size > 1 << 23:
             return await asyncio.to_thread(blob.digests)
         return blob.digests()

@@ -12,7 +12,7 @@ Leftovers = Callable[[], Iterable[Mapping[str, Json]]]
 
 def leftover(kind: str, name: object, age: float, size: int = 0, life: float | None = None) -> dict[str, Json]:
     """One row. age: seconds since it was begun or last touched; size: bytes it holds; life: seconds after which the
-    service takes it away by itself, None where it never does."""
+    service takes it away by itself, None if it never does."""
     return {"kind": kind, "id": str(name), "age": round(age, 3), "bytes": size, "life": life}
 
 

@@ -22,19 +22,19 @@ class Profile:
     options, emulated: of the adapter and of its emulator. prefix: what the emulator puts before a catalogue's field
     keys. containers: which kind of container holds the catalogue's folders, labels and collections, by those words.
     fixed: kinds of container and vocabularies that no call adds to. refuses: what the contract lets it refuse as
-    Unsupported (`fileless`: an asset without a file; `names`: letters to avoid in one reading of its contract). quiet:
-    what it does not publish (`digests`; `values`: how many a field has, so that the cost of other values is not known).
-    overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the calls
-    that list assets, as faults match them. reads: calls that only read, though their method is that of a write.
+    Unsupported (`fileless`: an asset without a file; `names`: characters to avoid in one reading of its contract).
+    quiet: what it does not publish (`digests`; `values`: how many a field has, so that the cost of other values is not
+    known). overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the
+    calls that list assets, as faults match them. reads: calls that only read, though their method is that of a write.
     relation: a kind of relation it has, where not any will do. opening: API calls that opening a file costs. second:
     options of the adapter under the second reading. readings: variants of the emulator that are not part of `second`
     and that the adapter must pass as well. fitting: options of the adapter that fit the emulator whatever it holds.
-    lean: options that leave out calls for each row. limits: those of a connection made small, so that a listing's
-    reach can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the
-    adapter and of the emulator (`demo_emulated`) for `make demo`. part: bytes of a part, where tests upload a file in
-    parts that are made small; parted, parted_emulated: options that go with it. uses_up: the step that records which
-    uploaded file a create may have used up, so that another sends it anew. plays: what the emulator plays of its own
-    (`play:WORD`) with calls of a target, by globs on `METHOD /template`.
+    lean: options that leave out calls for each row. limits: those of a connection made small, so that a listing's reach
+    can be met in a test; narrow, narrow_emulated: options that go with them. demo: options of the adapter and of the
+    emulator (`demo_emulated`) for `make demo`. part: bytes of a part, where tests upload a file in parts that are made
+    small; parted, parted_emulated: options that go with it. uses_up: the step that records which uploaded file a create
+    may have used up, so that another sends it again. plays: what the emulator plays of its own (`play:WORD`) with calls
+    of a target, by globs on `METHOD /template`.
     """
 
     auth: tuple[Auth, ...]

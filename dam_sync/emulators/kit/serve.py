@@ -40,7 +40,7 @@ class Served:
 def serve_in_thread(app_factory: Callable[[], Application], port: int = 0) -> Served:
     """Serve on free ports (or `port` for the API) in a thread of its own; returns when it answers.
 
-    Raises RuntimeError when the server does not come up.
+    Raises RuntimeError if the server does not come up.
     """
     app = app_factory()
     server, sockets = _server(app, port)

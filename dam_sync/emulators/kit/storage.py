@@ -19,7 +19,7 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of a blob that an answer carries; `status` is 200, 206 or 416."""
+    """The part of a blob that a response carries; `status` is 200, 206 or 416."""
 
     status: int
     start: int
@@ -139,7 +139,7 @@ async def _done(told: Awaitable[None] | None, blob: Blob) -> Response:
 
 
 async def body_of(request: Request) -> AsyncIterator[bytes]:
-    """The bytes of a request's body as they come. Raises ClientDisconnect when the connection breaks."""
+    """The bytes of a request's body as they come. Raises ClientDisconnect if the connection breaks."""
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":

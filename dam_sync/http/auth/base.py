@@ -225,7 +225,7 @@ class GrantedToken(HeaderAuth):
 
 
 class ClientCredentials(GrantedToken):
-    """OAuth client credentials grant, sent as a form (wire A 1.4). Raises Denied when the server refuses them."""
+    """OAuth client credentials grant, sent as a form (wire A 1.4). Raises Denied if the server refuses them."""
 
     def __init__(self, token_url: str, client_id: str, client_secret: str, scope: str, clock: Clock) -> None:
         super().__init__(token_url, clock)
@@ -245,7 +245,7 @@ class RotatingToken(GrantedToken):
     """OAuth refresh tokens that are valid once (wire E 1.2). The new refresh token is saved in the credential store
     before the new access token is used, and the newest one is loaded before each renewal, so a concurrent renewal by
     another process does no harm. A new refresh token in the job file takes precedence over stored descendants of an
-    older one. Raises Denied when the newest is refused."""
+    older one. Raises Denied if the newest is refused."""
 
     def __init__(  # noqa: PLR0913, RUF100 -- one flow, spelled as the job file spells it
         self,

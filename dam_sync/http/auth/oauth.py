@@ -54,7 +54,7 @@ class DeviceIdentity:
 
 class LoginToken(GrantedToken):
     """A login token, requested with user and password on first use and again after it was revoked (wire B 1.3). Safe to
-    repeat: the server returns the same token. Raises Denied when user or password are refused."""
+    repeat: the server returns the same token. Raises Denied if user or password are refused."""
 
     def __init__(self, token_url: str, basic: Basic, device: DeviceIdentity, clock: Clock) -> None:
         super().__init__(token_url, clock)
@@ -163,7 +163,7 @@ class SharedConsent(_SharedGrant):
     """An authorization code, then refresh tokens; each renewal invalidates the old pair (wire B 1.4). Both tokens are
     saved in the credential store before they are used, so that processes share one pair: whoever finds a newer pair
     takes it, and one that lost the race takes the winner's. A new consent in the job file takes precedence over stored
-    tokens of an older one. Raises Denied when the newest is refused."""
+    tokens of an older one. Raises Denied if the newest is refused."""
 
     def __init__(
         self, client: OAuthClient, consent: UserConsent, vault: CredentialStore, vault_name: str, clock: Clock

@@ -23,7 +23,7 @@ _HINT = "check api_key, username and password in the job file"
 class SessionLogin(GrantedToken):
     """A session from user name and password (wire D 1.3), refreshed before it expires or when refused; concurrent
     callers share one renewal. A refresh without a new refresh token keeps the old one; a refused refresh falls back to
-    the password. Raises Denied when that is refused, Transient when the server does not respond."""
+    the password. Raises Denied if that is refused, Transient when the server does not respond."""
 
     def __init__(self, token_url: str, username: str, password: str, clock: Clock) -> None:
         super().__init__(token_url, clock)

@@ -61,7 +61,7 @@ SIGNED_TOKENS = (4, 28, 0)
 CHUNKS = (4, 31, 0)
 FACET_FIELDS = (4, 75, 0)
 
-# wire A 5.6: no call lists the content languages; these are asked for, one call each
+# wire A 5.6: no call lists the content languages; these are requested, one call each
 LANGUAGES = ("en", "fr", "de", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "ja", "zh", "ar", "ru")
 
 # spec 000, Resources: values of `status`

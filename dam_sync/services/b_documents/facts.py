@@ -28,12 +28,12 @@ SERVLET_BYTES = 64 * MIB  # wire B 4: larger files come from the servlet, which 
 BATCH_LIFE = timedelta(minutes=120)  # wire B 6.2: 240 minutes by default, 120 in code
 BATCH_KEPT = timedelta(minutes=100)  # a batch older than this is not built upon
 MEMBER_BATCH = 100  # wire B 6.5: `docs:` with at most 100 ids
-NAME_LETTERS = 24  # wire B 6.8: longer names are cut in silence
+NAME_LETTERS = 24  # wire B 6.8: longer names are cut silently
 FILENAME = 255
 LEVELS = 60  # no folder tree is deeper; bounds the walk upwards
 TRIES = 4  # of a write that others got in the way of
 TRY_WAITS = (0.5, 1.0, 2.0, 4.0)  # before the next try, with jitter
-CLAIM_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # wire B 6.8: while the same Idempotency-Key is under way
+CLAIM_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # wire B 6.8: while the same Idempotency-Key is in progress
 TRANSACTION_SECONDS = 600  # wire B 6.8: big creates need more than the server's own time-out
 ANSWER_SECONDS = 660.0
 

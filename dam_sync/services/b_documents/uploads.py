@@ -29,7 +29,7 @@ class DocumentsUploads:
     budget: Budget
 
     async def send(self, content: Content, journal: Journal, name: str = "file") -> Json:
-        """`{"batch", "index"}`. Safe to repeat. Raises SessionGone when the batch ended, IntegrityError."""
+        """`{"batch", "index"}`. Safe to repeat. Raises SessionGone if the batch ended, IntegrityError."""
         bounds = self.api.limits.parts_for(content.size)
         if bounds is None:
             return await send_single(content, self._whole, journal, name, ttl=facts.BATCH_KEPT)
@@ -71,12 +71,12 @@ class DocumentsChunks:
         return {"batch": await new_batch(self.api), "parts": parts, "size": size}
 
     async def received(self, ticket: Json) -> Mapping[int, Json]:
-        """The chunks the server holds. Raises SessionGone when the batch is gone."""
+        """The chunks the server holds. Raises SessionGone if the batch is gone."""
         row = await self._state(ticket)
         return {number + 1: {"chunk": number} for number in _chunks_of(row or {})}
 
     async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
-        """One chunk; after a lost response it is looked for before it is sent again (wire B 6.2)."""
+        """One chunk; after a lost response it is searched before it is sent again (wire B 6.2)."""
         number = part.number - 1
         for _ in facts.TRY_WAITS:
             try:
@@ -88,7 +88,7 @@ class DocumentsChunks:
         return await self._send(ticket, number, body)
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
-        """The file, once the server says that it is complete. Raises SessionGone when it is not."""
+        """The file, once the server says that it is complete. Raises SessionGone if it is not."""
         row = await self._state(ticket)
         held = len(_chunks_of(row or {}))
         if row is None or held < ticket["parts"]:

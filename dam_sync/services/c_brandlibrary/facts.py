@@ -37,7 +37,7 @@ LINKS_KEPT = 20_000  # signed links held in memory at most
 LINK_RENEWALS = 2  # wire C 4: re-read the attachment, then fail it
 LAG = timedelta(seconds=60)  # wire C 6.9: recovery_wait, must exceed the lag of the index
 LAG_WAITS = (2.0, 4.0, 8.0, 16.0, 30.0)  # between looks for a token, the last repeated
-ASKED_SINGLY = 5  # assets whose being there is asked for one by one rather than by listings of ids
+ASKED_SINGLY = 5  # assets whose being there is requested one by one rather than by listings of ids
 SETTLES = timedelta(minutes=15)  # wire C 6.9: duplicates go about 10 minutes after; look again after 15 or more
 OVERLAP = timedelta(minutes=10)  # wire C 2.3: index lag plus clock skew
 RECENT = timedelta(hours=1)  # how far back the newest assets are read for a marker
@@ -124,7 +124,7 @@ LIMITS = Limits(
     member_batch=1,
     dedup_window=SETTLES,
     undated=("sections", "collections", "labels", "deletions"),  # wire C 2.2: only a listing of everything shows them
-    processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are looked at meanwhile
+    processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are checked meanwhile
 )
 
 _LINK = "the download link was refused though it was fresh; a view-only asset gives out no original"

@@ -304,7 +304,7 @@ def _reported_location(reply: Response) -> str:
 
 
 def _reported_md5(headers: Mapping[str, str]) -> bytes:
-    """From x-goog-hash, else an ETag that looks like one; empty where the storage reports none."""
+    """From x-goog-hash, else an ETag that looks like one; empty if the storage reports none."""
     for part in headers.get("x-goog-hash", "").split(","):
         name, _, text = part.strip().partition("=")
         if name == "md5":

@@ -148,7 +148,7 @@ class TemplatesPart(HttpService):
 
     @property
     def client(self) -> Client:
-        """What sends the requests."""
+        """The client that sends the requests."""
         return self.api.client
 
     async def probe(self) -> Account:

@@ -56,7 +56,7 @@ class ProfilesTarget(ProfilesPart):
         return made
 
     def plan(self, draft: Draft) -> UploadPlan | None:
-        """How the draft is uploaded, the tenant having been read; None where that cannot be done unseen."""
+        """How the draft is uploaded, the tenant having been read; None if that cannot be done unseen."""
         clock = self.api.clock
         return security.plan_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
 

@@ -200,7 +200,7 @@ class ProfilesTaxonomy(ProfilesPart):
         return nodes
 
     async def _includes_children(self, roots: Sequence[Node]) -> bool:
-        """False once a child's assets are missing in its parent's listing; True where none ever is."""
+        """False once a child's assets are missing in its parent's listing; True if none ever is."""
         pairs = [(parent, child) for parent in _flat(roots) for child in parent.children]
         tried = 0
         for parent, child in pairs:

@@ -157,7 +157,7 @@ class ProfilesChunks:
 
     async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
         """The chunk's tag. After a lost response the service is asked what it holds, so that no chunk that arrived
-        is sent again; sending it again would replace it. Raises Transient when it keeps failing."""
+        is sent again; sending it again would replace it. Raises Transient if it keeps failing."""
         for pause in facts.CHUNK_PAUSES:
             try:
                 return await self._sent(ticket, part, body)
@@ -185,7 +185,7 @@ class ProfilesChunks:
         return {**ticket, "file_id": _member(reply, "file_id", facts.CHUNK_COMPLETE)}
 
     async def has_ended(self, handle: Json) -> bool:
-        """Whether the service says that the session of a finished file is over; False where that is unknown."""
+        """Whether the service says that the session of a finished file is over; False if that is unknown."""
         ticket = {"session_id": handle["session_id"]}
         try:
             await self.api.client.send(

@@ -1,4 +1,4 @@
-"""A folder on disk: asset files beside a catalogue of JSON lines in the neutral form, sealed as a BagIt bag."""
+"""A folder on disk: asset files next to a catalogue of JSON lines in the neutral form, sealed as a BagIt bag."""
 
 from __future__ import annotations
 

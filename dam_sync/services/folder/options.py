@@ -31,7 +31,7 @@ class FolderOptions(Options):
     )
 
     def root_of(self, context: Context) -> Path:
-        """The folder. Raises ConfigError where the job names none, or two."""
+        """The folder. Raises ConfigError if the job names none, or two."""
         if bool(self.path) == bool(context.base_url):
             wrong = "is named twice" if self.path else "is not named"
             raise ConfigError(

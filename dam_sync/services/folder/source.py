@@ -84,7 +84,7 @@ class Reader:
 
 
 class FileStream:
-    """Implements `model.ports.Stream` for a file on disk. Raises IntegrityError where it changes while it is read."""
+    """Implements `model.ports.Stream` for a file on disk. Raises IntegrityError if it changes while it is read."""
 
     def __init__(self, handle: int, start: int) -> None:
         self._handle: int | None = handle

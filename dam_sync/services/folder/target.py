@@ -123,7 +123,7 @@ class Writer:
         await journal.run(f"attachment:{which}", call, idempotent=True)
 
     async def relate(self, identity: AssetId, relation: Relation) -> None:
-        """See `Service.relate`. Raises NotFound where either asset is missing."""
+        """See `Service.relate`. Raises NotFound if either asset is missing."""
         await self.begin()
 
         def related() -> Asset:

@@ -67,7 +67,7 @@ class Tenant:
         return self.tree or self.rows or self.catalogue
 
     def write_sheet(self) -> None:
-        """Write the assets as CSV, where that is asked for."""
+        """Write the assets as CSV, where that is requested."""
         if self.sheet:
             known = [codec.field_of(record) for record in self.catalogue.records("field")]
             write(self.disk, f"{self.base}{SHEET}", self.catalogue, {each.key: each for each in (*OWN_FIELDS, *known)})

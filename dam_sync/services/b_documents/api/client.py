@@ -88,7 +88,7 @@ class DocumentsApi:
     async def at_path(self, path: str, hidden: Json = None) -> Json:
         """The complete document at a path, or None; read from the repository, so that what was just written is found.
 
-        `hidden`, where given, is the answer for one that we may not read; else that raises Denied (wire B 7.3).
+        `hidden`, where given, is the response for one that we may not read; else that raises Denied (wire B 7.3).
         """
         segments = "/".join(quote(part, safe="") for part in path.strip("/").split("/"))
         accept = frozenset({404} if hidden is None else {403, 404})

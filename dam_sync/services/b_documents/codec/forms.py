@@ -134,7 +134,7 @@ def state_of(status: str, options: DocumentsOptions) -> str:
 
 
 def transitions_between(start: str, goal: str, options: DocumentsOptions) -> list[str]:
-    """The transitions from one state to another, the fewest. Raises InvalidValue where there are none."""
+    """The transitions from one state to another, the fewest. Raises InvalidValue if there are none."""
     ways: dict[str, list[str]] = {start: []}
     queue = [start]
     for state in queue:

@@ -57,7 +57,7 @@ class CreateOnce:
         """The complete document. `key` is the same for every attempt of this create; `ours` distinguishes ours from
         others'.
 
-        Raises Rejected when the service refused, Conflict when a stranger has the name, Transient when nobody answered:
+        Raises Rejected if the service refused, Conflict when a stranger has the name, Transient when nobody answered:
         then `find` shows whether it was created.
         """
         replays = (await self.tenant.release.get()).since(facts.IDEMPOTENCY_FROM)

@@ -1,7 +1,7 @@
 """Rights on documents of service B: for some groups only, for nobody, or inherited again (wire B 5.3).
 
 A document that is limited to some inherits nothing. Grant and block go in one call, so that it is open at no moment in
-between; what the call left is read out of its answer.
+between; what the call left is read out of its response.
 """
 
 from __future__ import annotations

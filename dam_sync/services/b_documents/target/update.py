@@ -306,7 +306,7 @@ def tags_after(row: Json, patch: Patch, user: str) -> list[Json]:
 
 @interprets_response
 def refuse_lost(asset: AssetId, sent: Properties, reply: Json) -> None:
-    """Raises Rejected when the service dropped or changed what it was sent (wire B 6.4)."""
+    """Raises Rejected if the service dropped or changed what it was sent (wire B 6.4)."""
     if gone := lost(sent, reply.get("properties") or {}):
         raise Rejected(
             f"the service did not keep {', '.join(gone)}",

@@ -166,7 +166,7 @@ class TemplatesUploader:
         return {"etag": etag, "md5": tally.md5}
 
     async def put(self, request: Request) -> Response:
-        """Send to an upload URL. A refusal that is not an expiry is tried once more with the same URL. Raises
+        """Send to an upload URL. A refusal that is not an expiry is tried again with the same URL. Raises
         SessionGone for an expired URL, StoreRefused."""
         try:
             return await self.api.client.send(request)

@@ -37,9 +37,9 @@ class ProfilesSearch:
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
     ) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
         """All rows, page by page, with whether a page is the last; after a page that was lost or
-        cannot be read everything comes once more.
+        cannot be read everything comes again.
 
-        Raises TruncatedListing when the distinct rows are not as many as were promised, SCROLL_TRIES times over.
+        Raises TruncatedListing if the distinct rows are not as many as were promised, SCROLL_TRIES times over.
         """
         opening = (*_params(query, facts.PAGE, expand, archived, more), ("scroll", "true"))
         for attempt in range(1, facts.SCROLL_TRIES + 1):
@@ -84,7 +84,7 @@ class ProfilesSearch:
 
 
 def refuse_missing(hits: ProfilesHits, hint: str = _INDEX) -> None:
-    """Raises TruncatedListing when a page of the usual size holds fewer assets than were counted for it."""
+    """Raises TruncatedListing if a page of the usual size holds fewer assets than were counted for it."""
     distinct, promised = len({id_of(row) for row in hits.rows}), min(hits.total, facts.PAGE)
     if distinct < promised:
         raise TruncatedListing(

@@ -169,7 +169,7 @@ def asset_types(types: Iterable[Json]) -> tuple[str, ...]:
 
 @interprets_response
 def of_assets(types: Sequence[Json]) -> list[Json]:
-    """The same as rows. Raises ContractBroken when types are listed and none is for assets: that reading is wrong."""
+    """The same as rows. Raises ContractBroken if types are listed and none is for assets: that reading is wrong."""
     found = [row for row in types if _is_of_assets(row)]
     if types and not found:
         uses = sorted({str(row.get("use")) for row in types})

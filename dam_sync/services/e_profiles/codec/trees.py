@@ -99,7 +99,7 @@ def assets_link(row: Json) -> str:
 
 @interprets_response
 def collection_link(row: Json) -> str:
-    """The same for a collection; empty where it holds nothing. Raises Unsupported where it holds assets and gives no
+    """The same for a collection; empty if it holds nothing. Raises Unsupported if it holds assets and gives no
     search, because they cannot be read otherwise."""
     held = row.get("total_items")
     link = assets_link(row) if held != 0 else ""

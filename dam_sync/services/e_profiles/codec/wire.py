@@ -36,7 +36,7 @@ class ProfilesHits:
 
 @interprets_response
 def hits_of(reply: Json) -> ProfilesHits:
-    """A search response. Raises ContractBroken when the query was misread or the envelope differs (wire E 2.1)."""
+    """A search response. Raises ContractBroken if the query was misread or the envelope differs (wire E 2.1)."""
     if not isinstance(reply, dict) or not isinstance(reply.get("items"), list):
         raise ContractBroken("a search response has no `items`")
     if reply.get("query_syntax_ok") is not True:
@@ -135,7 +135,7 @@ def _without_link(documents: Sequence[Json]) -> tuple[Loss, ...]:
 
 
 def _public_links(row: Json) -> dict[str, str]:
-    """Public URLs by rendition, where they were asked for; URL templates are left out (wire E 3.1)."""
+    """Public URLs by rendition, where they were requested; URL templates are left out (wire E 3.1)."""
     embeds = row.get("embeds") or {}
     links = {str(name): str((found or {}).get("url") or "") for name, found in embeds.items()}
     return {name: address for name, address in links.items() if address and "{" not in address}
@@ -154,7 +154,7 @@ def _oldest_first(row: Json, versions: Sequence[Json]) -> list[Json]:
 
 
 def _is_later(item: Json, row: Json) -> bool:
-    """Whether a version was uploaded after the file of the row; False where either does not say."""
+    """Whether a version was uploaded after the file of the row; False if either does not say."""
     theirs, ours = parse_timestamp(item.get("file_upload_date")), parse_timestamp(row.get("file_upload_date"))
     return theirs is not None and ours is not None and theirs > ours
 
@@ -224,7 +224,7 @@ def is_complete(row: Json) -> bool:
 
 @interprets_response
 def metadata_type_of(row: Json) -> str:
-    """The metadata type of an asset; empty where it has none."""
+    """The metadata type of an asset; empty if it has none."""
     return str((row.get("metadata_info") or {}).get("field_set") or "")
 
 
@@ -239,7 +239,7 @@ def names_of(reply: Json) -> frozenset[str]:
 
 @interprets_response
 def items_of(reply: Json) -> list[Json]:
-    """The rows of a list that is paged or not. Raises ContractBroken when there is none."""
+    """The rows of a list that is paged or not. Raises ContractBroken if there is none."""
     rows = reply.get("items") if isinstance(reply, dict) else reply
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ContractBroken("a list response has no `items`")
@@ -248,7 +248,7 @@ def items_of(reply: Json) -> list[Json]:
 
 @interprets_response
 def whole_of(reply: Json) -> list[Json]:
-    """The rows of a list that no parameter pages. Raises IntegrityError when more were counted than came, for the rest
+    """The rows of a list that no parameter pages. Raises IntegrityError if more were counted than came, for the rest
     cannot be asked for (wire E 3.3: envelope as in other lists, assumed)."""
     rows = items_of(reply)
     total = reply.get("total_count") if isinstance(reply, dict) else None
@@ -306,7 +306,7 @@ def _tidy(key: str, value: Json) -> Value:
 
 @interprets_response
 def download_link(row: Json) -> str:
-    """The signed link to the original; empty where the credential may not download it (wire E 4)."""
+    """The signed link to the original; empty if the credential may not download it (wire E 4)."""
     return str((row.get("_links") or {}).get("download") or "")
 
 

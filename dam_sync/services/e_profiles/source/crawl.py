@@ -122,7 +122,7 @@ class ProfilesCrawl(ProfilesFiles):
         return wire.as_read(entry, self.api.clock.now()) if self.api.read_only else entry
 
     async def _more(self, row: Json, archived: bool) -> wire.More | None:
-        """Versions and documents of one listed asset; None of what is gone meanwhile, refused or short: it is asked for
+        """Versions and documents of one listed asset; None of what is gone meanwhile, refused or short: it is requested
         by its id later, for that is its own trouble and not that of the listing."""
         identity = wire.id_of(row)
         try:
@@ -136,7 +136,7 @@ class ProfilesCrawl(ProfilesFiles):
 
     async def _plain(self, some: Rows) -> frozenset[str] | None:
         """Which of these rows a search without archived assets shows, by one call; one more where the border of the
-        page parts assets of one second. None where nothing is archived."""
+        page parts assets of one second. None if nothing is archived."""
         if not some.rows or not self.api.read_only or not await self.tenant.archives():
             return None
         hits = await self.search.page(some.asked, archived=False)
@@ -150,7 +150,7 @@ class ProfilesCrawl(ProfilesFiles):
         return known | (await self._unarchived(query.added_in(low - facts.TICK, high + facts.TICK)) or frozenset())
 
     async def _unarchived(self, asked: str) -> frozenset[str] | None:
-        """Ids that a search without archived assets shows; None where nothing is archived."""
+        """Ids that a search without archived assets shows; None if nothing is archived."""
         if not self.api.read_only or not await self.tenant.archives():
             return None
         hits = await self.search.page(asked, archived=False)

@@ -69,7 +69,7 @@ class Crowded(Exception):
 @dataclass(frozen=True, slots=True)
 class ProfilesListing:
     """Lists what `narrow` leaves, all where it is empty. Timestamps are in seconds and range ends may belong to a range
-    or not, so a page is asked for from a second earlier, and what was listed before is left out."""
+    or not, so a page is requested from a second earlier, and what was listed before is left out."""
 
     search: ProfilesSearch
     narrow: str = ""
@@ -77,7 +77,7 @@ class ProfilesListing:
     async def rows(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
         """Each asset once, oldest upload first; resumes from any cursor it gave.
 
-        Raises TruncatedListing when fewer assets came than were there at the beginning, and are there still.
+        Raises TruncatedListing if fewer assets came than were there at the beginning, and are there still.
         """
         place: Cursor | None = start
         while True:

@@ -84,7 +84,7 @@ class Catalogue:
                 self._append(b"".join(_line(record) for record in records))
 
     def compact(self) -> None:
-        """Write the catalogue anew without the lines that count no more, if there are any."""
+        """Write the catalogue again without the lines that count no more, if there are any."""
         with self.exclusive():
             self._refresh()
             live = len(self._spans) + sum(map(len, self._records.values()))

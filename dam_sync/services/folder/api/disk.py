@@ -102,7 +102,7 @@ class Disk:
             return handle
 
     def size(self, path: str) -> int | None:
-        """Bytes of a regular file; None where there is none."""
+        """Bytes of a regular file; None if there is none."""
         try:
             handle = self.open(path)
         except (NotFound, InvalidValue):
@@ -162,7 +162,7 @@ class Disk:
             self.system.unlink(name, at)
 
     def names(self, path: str) -> Sequence[str]:
-        """The names in a folder, in order; none where there is no such folder."""
+        """The names in a folder, in order; none if there is no such folder."""
         try:
             with explained(path), self.directory(parts_of(path)) as at:
                 return sorted(os.listdir(at))

@@ -270,7 +270,7 @@ class _Echo:
 
 class Sheet:
     """Reads like `Catalogue`: the assets of a CSV file; all else, and what the file does not say, is of the catalogue
-    beside it, if there is one. Methods block, and raise ContractBroken for what is not a sheet."""
+    next to it, if there is one. Methods block, and raise ContractBroken for what is not a sheet."""
 
     def __init__(self, disk: Disk, path: str, beside: Catalogue, field_of: Callable[[Record], Field]) -> None:
         self._disk, self._path, self._beside, self._field_of = disk, path, beside, field_of
@@ -298,7 +298,7 @@ class Sheet:
         return record_of(self._cells(row), before, self._fields())
 
     def records(self, kind: str) -> list[Record]:
-        """Records of the catalogue beside it, and the fields and containers that only the sheet names."""
+        """Records of the catalogue next to it, and the fields and containers that only the sheet names."""
         known = self._beside.records(kind)
         if kind == "field":
             with self._opened():
