@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 TOP = {"pyproject.toml", "README.md", "dam_sync", "mappings", "tests", "state", "Makefile"}
 
@@ -25,4 +27,41 @@ def test_no_machine_paths_and_no_registry_hosts() -> None:
     forbidden = re.compile(r"/(?:work|root|home)/\w|pypi\." r"org|files\.python" r"hosted")
     texts = [path for path in tracked() if path.suffix in (".py", ".md", ".toml", ".yaml", "") and path.is_file()]
     wrong = [str(path) for path in texts if forbidden.search(path.read_text(encoding="utf-8", errors="replace"))]
+    assert not wrong
+
+
+# Retired from messages, docstrings, comments and help: a pattern, and what to write instead.
+RETIRED = {
+    r"\banew\b": "again",
+    r"\bonce more\b": "again",
+    r"\bgone on with\b": "resumed",
+    r"\bgoes on with\b": "continues with",
+    r"\b(?:the|no|its|an) answer\b": "response",
+    r"\bour marks?\b": "marker",
+    r"\bthat is not there\b": "missing, or does not exist",
+    r"\bgives? out\b": "return",
+    r"\bin silence\b|\bwithout a word\b": "silently",
+    r"\bis none of ours\b": "is not ours",
+    r"\bcheckpoint store\b": "state",
+    r"\bfor good\b": "permanently",
+    r"\b(?:None|empty) where\b": "None if, empty if",
+    r"\bmade-up\b": "generated",
+}
+# file and retired words that stay: names in the code, and texts that are stored
+KEPT = {
+    ("dam_sync/services/e_profiles/uploads.py", "anew"),  # the name of a journal entry, stored in states
+    ("dam_sync/store/listing.py", "anew"),  # a variable
+}
+
+
+@pytest.mark.parametrize(("pattern", "instead"), list(RETIRED.items()), ids=list(RETIRED.values()))
+def test_retired_words_stay_retired(pattern: str, instead: str) -> None:
+    texts = [path for path in tracked() if path.suffix in (".py", ".md") and path.is_file()]
+    wrong = [
+        f"{name}: {found} (write: {instead})"
+        for path in texts
+        if (name := str(path.relative_to(ROOT))).startswith(("dam_sync/", "README.md", "mappings/"))
+        for found in re.findall(pattern, path.read_text(encoding="utf-8"))
+        if (name, found) not in KEPT
+    ]
     assert not wrong

@@ -19,7 +19,7 @@ _COLOURS = {"RGB": "sRGB", "RGBA": "sRGB", "CMYK": "CMYK", "L": "Gray", "1": "Gr
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Dimensions in pixels, resolution in dpi; zeros and empty where the bytes are no image the service can read."""
+    """Dimensions in pixels, resolution in dpi; zeros and empty if the bytes are no image the service can read."""
 
     width: int = 0
     height: int = 0

@@ -217,7 +217,7 @@ def _proxy(repository: Repository, doc: Document, shown: Document, where: Docume
 
 
 def collectable(repository: Repository, collection: Document, user: User) -> None:
-    """Raises 400 for what is no collection, 403 without the right to write to it."""
+    """Raises 400 for what is not a collection, 403 without the right to write to it."""
     if not repository.types.has_facet(collection, "Collection"):
         raise Refusal(400, f"{collection.uid} is not a collection")
     if not may(repository, user, collection, "WriteProperties"):

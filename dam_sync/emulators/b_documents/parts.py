@@ -10,7 +10,7 @@ from dam_sync.emulators.b_documents.records import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part. filename: empty for one that is no file."""
+    """One part. filename: empty for one that is not a file."""
 
     media_type: str
     filename: str

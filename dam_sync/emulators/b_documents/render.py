@@ -81,7 +81,7 @@ class Writer:
         return made
 
     def properties(self, doc: Document, view: View) -> dict[str, Json]:
-        """The properties of the schemas asked for, unset ones too."""
+        """The properties of the schemas requested, unset ones too."""
         made = dict(self._unset(doc, view.schemas))
         fields = self.repository.types.fields_of(doc)
         for key, value in doc.props.items():

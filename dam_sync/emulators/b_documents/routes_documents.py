@@ -116,7 +116,7 @@ def _listed(call: Call, found: list[Document], *, hidden_count: bool) -> Json:
 
 
 def _entity(call: Call) -> Mapping[str, Json]:
-    """The body. Raises 400 for one that is no document (wire B 13 has two readings of a missing `entity-type`)."""
+    """The body. Raises 400 for one that is not a document (wire B 13 has two readings of a missing `entity-type`)."""
     kind = call.body.get("entity-type")
     lenient = kind is None and "lenient_body" in call.server.options.plays
     if kind != "document" and not lenient:

@@ -153,7 +153,7 @@ class Search:
 
 
 def envelope(total: int, taken: int, paging: Paging, most: int, window: int = 0) -> dict[str, Json]:
-    """The paging members: computed with the size asked for, even where fewer are given."""
+    """The paging members: computed with the size requested, even where fewer are given."""
     size, unknown = paging.size, bool(paging.most and total > paging.most)
     index = paging.offset // size if size else 0
     if not size:

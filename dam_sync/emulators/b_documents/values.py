@@ -33,7 +33,7 @@ class Reader:
         self.used: set[str] = set()
 
     def properties(self, doc: Document, given: Mapping[str, Json]) -> Props:
-        """The changes asked for; unknown names and unresolved blobs are not among them. Raises 400."""
+        """The changes requested; unknown names and unresolved blobs are not among them. Raises 400."""
         fields, changes = self.repository.types.fields_of(doc), Props()
         for key, value in given.items():
             field = fields.get(key)

@@ -73,7 +73,7 @@ class Browsing:
         return Reply(json=document.envelope([document.asset(each) for each in page], meta))
 
     def _ordered(self, call: Call, scope: Scope) -> list[Asset]:
-        """What the caller sees of a scope, in the order asked for."""
+        """What the caller sees of a scope, in the order requested."""
         tenant = self._tenant
         searched = "search" in call.query or call.query.get("sort_by") == "score"
         indexed = searched or "lists_from_index" in tenant.plays  # wire C 12, line 27

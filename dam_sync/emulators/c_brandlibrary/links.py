@@ -57,7 +57,7 @@ class Links:
         return single, resumable, f"{self._origin}{path}"
 
     def object_key(self, url: str) -> str | None:
-        """The upload that an `object_url` means, None for an address that is none of ours."""
+        """The upload that an `object_url` means, None for an address that is not ours."""
         prefix = f"{self._origin}/up/"
         return url.removeprefix(prefix).partition("?")[0] if url.startswith(prefix) else None
 

@@ -46,7 +46,7 @@ def wanted(tenant: Tenant, call: Call, fields: Collection[str], include: Collect
 
 
 def page_of(tenant: Tenant, call: Call, rows: Sequence[Row], reach: int | None = None) -> tuple[Sequence[Row], Json]:
-    """The rows of the page asked for, and its `meta`. Raises Refusal 400."""
+    """The rows of the page requested, and its `meta`. Raises Refusal 400."""
     per = min(call.number("per", PER_DEFAULT), PER_SHORT if "short_pages" in tenant.plays else PER_MOST)
     page = call.number("page", 1)
     if reach is not None and page * per > max(reach, per):
@@ -74,7 +74,7 @@ def listed(
 
 
 def in_order(tenant: Tenant, call: Call, assets: Iterable[Asset]) -> list[Asset]:
-    """The order asked for, by default the newest first; equal ones by id. Raises Refusal 400 for half an order."""
+    """The order requested, by default the newest first; equal ones by id. Raises Refusal 400 for half an order."""
     sort, order = call.query.get("sort_by"), call.query.get("order")
     if (sort is None) != (order is None):
         raise Refusal(400, "`sort_by` and `order` go together")

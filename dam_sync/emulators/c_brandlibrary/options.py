@@ -19,7 +19,7 @@ VARIANTS: Mapping[str, str] = {
     "count_only": "`meta` holds `total_count` alone (wire C 2)",
     "plain_errors": "an error body is a bare JSON string (wire C 7)",
     "own_first": "a label's path begins with the label itself (wire C 5.1)",
-    "value_array": "the answer to a changed custom field value is an array (wire C 6.7)",
+    "value_array": "the response to a changed custom field value is an array (wire C 6.7)",
     "bare_answers": "a created collection and a changed label come without their wrapper (wire C 5.2)",
     "section_files": "a section's list of assets includes attachments and nothing else (wire C 2.1)",
     "no_empties": "relationships with nothing in them are left out (wire C 2)",

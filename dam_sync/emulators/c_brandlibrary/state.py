@@ -200,7 +200,7 @@ class Tenant:
             self.fire(event, asset, at)
 
     def drop(self, records: dict[str, Record], key: str) -> None:
-        """Delete a record that is no asset."""
+        """Delete a record that is not an asset."""
         del records[key]
         self.gone.add(key)
         self.audience.all_changed()

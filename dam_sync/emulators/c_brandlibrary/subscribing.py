@@ -46,7 +46,7 @@ class Subscribing:
         return Reply(json={})
 
     async def send(self, call: Call) -> Reply:
-        """A made-up notification, soon."""
+        """A generated notification, soon."""
         sent = await self._attributes(call)
         demo = self._subscription(sent, self._library(sent, call), call)
         asset = str(sent.get("asset_key") or self._tenant.names.key())

@@ -195,7 +195,7 @@ class Writing:
 
 
 def _allowed(text: Json, key: Key) -> str:
-    """A value as a string; one that is no string or not in a restricted key's list is refused with 422."""
+    """A value as a string; one that is not a string or not in a restricted key's list is refused with 422."""
     if not isinstance(text, str) or not text:
         raise Refusal(422, "`value` must be a string")
     if key.restricted and text not in key.allowed:

@@ -78,7 +78,7 @@ class Renderer:
         return shown
 
     def slim(self, record: Record, user: User, includes: Collection[str]) -> dict[str, Json]:
-        """A hit of `POST /search`: a few fields, and those asked for (wire D 2.3)."""
+        """A hit of `POST /search`: a few fields, and those requested (wire D 2.3)."""
         plain = self.plain(record, user)
         names = [*SLIM, *(each for each in includes if each in plain)]
         prefix = "metadataDocument."

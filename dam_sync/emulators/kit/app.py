@@ -193,7 +193,7 @@ class Application(Starlette):
 
 
 def _strange(fault: Fault) -> Response:
-    """A response that is none of the service's."""
+    """A response that is not the service's."""
     if fault.action == "html":
         page = "<!DOCTYPE html><html><body><h1>Sign in to the network</h1></body></html>"
         return Response(page, int(fault.number(200)), media_type="text/html")

@@ -58,7 +58,7 @@ class Catalogue:
     assets: Iterable[Record] = ()
 
     def add(self, record: Record) -> None:
-        """Take a record that is no asset. Raises ValueError on an unknown kind."""
+        """Take a record that is not an asset. Raises ValueError on an unknown kind."""
         name = _LISTS.get(str(record.get("record")))
         if name is None:
             raise ValueError(f"unknown record {record.get('record')!r}")
@@ -66,7 +66,7 @@ class Catalogue:
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    """A catalogue file (`.gz` or plain). Raises OSError, or ValueError naming file and line of what is no record."""
+    """A catalogue file (`.gz` or plain). Raises OSError, or ValueError naming file and line of what is not a record."""
     catalogue = Catalogue()
     for number, line in _lines(path):
         try:
@@ -80,7 +80,7 @@ def read_catalogue(path: Path) -> Catalogue:
 
 
 def _record(line: str) -> Record:
-    """One line. Raises ValueError for what is no record, or lacks something."""
+    """One line. Raises ValueError for what is not a record, or lacks something."""
     record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError("a line is a JSON object")

@@ -1,4 +1,4 @@
-"""A made-up museum library: a catalogue and real, decodable files, the same for the same seed.
+"""A generated museum library: a catalogue and real, decodable files, the same for the same seed.
 
 Written for the demonstration and the tests: nested thesaurus, nested folders, several languages, file versions, dates,
 awkward names, files of several kinds and sizes.

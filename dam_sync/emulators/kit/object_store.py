@@ -165,7 +165,7 @@ class Upload:
 class ObjectStore:
     """Blobs by id, and the addresses of the storage host that lead to them.
 
-    `resolve`, when set, is requested an address path (`/medias/8857.jpg`) that is no signed link: an unsigned, public
+    `resolve`, when set, is called with a path (`/medias/8857.jpg`) that is not a signed link: an unsigned, public
     link lives as long as `resolve` answers it. `folder` is a temporary one when not given.
     """
 
@@ -199,7 +199,7 @@ class ObjectStore:
     def file(self, path: Path) -> Blob:
         """The blob of a file on disk, which stays where it is; the same blob for the same path, digests on demand.
 
-        Raises OSError for what is no plain file, a symbolic link among them.
+        Raises OSError for what is not a plain file, a symbolic link among them.
         """
         blob = self._files.get(path)
         if blob is None:

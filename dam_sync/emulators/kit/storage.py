@@ -27,7 +27,7 @@ class Piece:
 
 
 def piece_of(size: int, header: str) -> Piece:
-    """What a Range header asks of so many bytes; a header that is none of a single range is not heeded."""
+    """The range of a Range header for a body of this size; a header without a single range is ignored."""
     found = _RANGE.match(header.strip())
     if not header or found is None or found.group(0) == "bytes=-":
         return Piece(200, 0, size)

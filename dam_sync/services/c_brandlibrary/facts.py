@@ -127,7 +127,7 @@ LIMITS = Limits(
     processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are checked meanwhile
 )
 
-_LINK = "the download link was refused though it was fresh; a view-only asset gives out no original"
+_LINK = "the download link was refused although it was new; the original of a view-only asset is not available"
 _GONE = "it was deleted, or this key lost access to it (the service says 403 to both)"
 
 RULES = (
@@ -197,7 +197,7 @@ ASSUMPTIONS = (
     Assumption(3, "a search by created_at takes days, both ends included; what lies outside is left out here", "2.2"),
     Assumption(4, "full timestamps in a search are quoted, because of their colons", "2.4"),
     Assumption(5, "updated_at may stand still when labels or collections change: a full run sees it", "2.3"),
-    Assumption(6, "availability dates may come on lists or on single assets alone: they are asked for where", "3.2"),
+    Assumption(6, "availability dates may come on lists or on single assets alone: they are requested where", "3.2"),
     Assumption(7, "several records of one key on one asset mean that the key takes several values", "5.1"),
     Assumption(8, "a label's path has its own id at one end; the neighbour is the parent", "5.1"),
     Assumption(9, "the upload link takes PUT; POST and PUT without a type are tried once", "6.1"),

@@ -93,7 +93,7 @@ class FileStream:
         self.start = start
         if start > self.total:
             os.close(handle)
-            raise InvalidValue(f"asked for byte {start} of a file of {self.total}")
+            raise InvalidValue(f"byte {start} requested of a file of {self.total}")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         at = self.start

@@ -20,7 +20,7 @@ from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
 
 SPLIT = 5  # a page that is too heavy is requested in so many parts
 AGAIN = (("name", "ASC"), ("name", "DESC"), ("updated_at", "ASC"))  # a listing that gave too few rows is read again in
-# another order, for rows that are equal in the order asked for come in any (wire C 2.2)
+# another order, for rows that are equal in the order requested come in any (wire C 2.2)
 BAD_REQUEST = 400
 
 

@@ -157,7 +157,7 @@ def record_of(row: Json) -> Record:
 @interprets_response
 def is_asset(row: Json) -> bool:
     """Whether a row is an asset; searches may return other kinds of records (wire D 11.25). Raises ContractBroken for
-    what is no record."""
+    what is not a record."""
     kind = row.get("objectType", "Asset") if isinstance(row, dict) else None
     if not isinstance(kind, str) or not is_textual(row.get("objectId", "")):
         raise TypeError(f"a row of assets is {row!r:.60}")
