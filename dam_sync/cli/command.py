@@ -83,7 +83,7 @@ def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]
 
 
 def confirm(output: Output, question: str) -> None:
-    """Ask before something is removed, and exit with 1 unless the answer is yes. Without a terminal nobody is asked."""
+    """Ask before something is removed, and exit with 1 unless the user confirms. Without a terminal nobody is asked."""
     if output.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     typer.confirm(question, abort=True, err=True)
