@@ -11,6 +11,7 @@ from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Service
+from dam_sync.report import sentences
 
 CALL_SECONDS = 0.2  # seconds that a call is expected to take if none was measured
 HOPS = 2  # responses of storage before a file arrives: most links redirect
@@ -93,25 +94,9 @@ class PlannedTime:
 def estimate_notes(job: JobConfig, target: Service, files: DryFiles) -> list[str]:
     """Notes of a plan about bytes, the disk space they need here, and what the estimated duration leaves out."""
     room = shutil.disk_usage(next(parent for parent in job.state_path.parents if parent.exists())).free
-    notes = []
-    if files.size and job.limits.bandwidth is None:
-        notes.append(
-            f"the estimate of time leaves out the transfer of {megabytes(files.size)}, because no speed is known: set "
-            "`limits: {bandwidth: 50MB/s}` to include it"
-        )
-    if target.measured_pace.call_seconds is None:
-        notes.append(f"no call to the target was measured: the estimate takes {CALL_SECONDS} s for each")
-    if files.largest > room:
-        notes.append(
-            f"the largest file has {megabytes(files.largest)} and the disk of the state has {megabytes(room)} free: a "
-            "file that cannot be read by ranges is kept there while it is moved"
-        )
-    return notes
-
-
-def megabytes(size: int) -> str:
-    """`12.3 MB`, `4.5 GB`."""
-    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
+    untimed = files.size if job.limits.bandwidth is None else 0
+    assumed = CALL_SECONDS if target.measured_pace.call_seconds is None else None
+    return sentences.about_estimate(untimed, assumed, files.largest, room)
 
 
 def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None = None) -> float:

@@ -101,3 +101,27 @@ def about_unclaimed(number: int, examples: Sequence[str]) -> list[str]:
         f"{number:,} target assets have a marker of this source but match none of its assets "
         f"({', '.join(examples)}): these are gone from the source, or are not visible to the credential"
     ]
+
+
+def about_estimate(untimed: int, assumed_seconds: float | None, largest: int, room: int) -> list[str]:
+    """What an estimate leaves out or assumes. untimed: bytes whose transfer is not in it; assumed_seconds: of each call
+    where none was measured; largest, room: bytes of the largest file, and free on the disk of the state."""
+    notes = []
+    if untimed:
+        notes.append(
+            f"the estimate of time leaves out the transfer of {megabytes(untimed)}, because no speed is known: set "
+            "`limits: {bandwidth: 50MB/s}` to include it"
+        )
+    if assumed_seconds is not None:
+        notes.append(f"no call to the target was measured: the estimate takes {assumed_seconds} s for each")
+    if largest > room:
+        notes.append(
+            f"the largest file has {megabytes(largest)} and the disk of the state has {megabytes(room)} free: a "
+            "file that cannot be read by ranges is kept there while it is moved"
+        )
+    return notes
+
+
+def megabytes(size: int) -> str:
+    """`12.3 MB`, `4.5 GB`."""
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

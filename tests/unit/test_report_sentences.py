@@ -16,6 +16,7 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_partial_creates(0) == []
     assert sentences.about_adopted(0, 0) == []
     assert sentences.about_unclaimed(0, ()) == []
+    assert sentences.about_estimate(0, None, 5, 5) == []
 
 
 @pytest.mark.parametrize(("number", "said"), [(1, "1 upload session left"), (2, "2 upload sessions left")])
@@ -38,3 +39,10 @@ def test_what_a_person_should_know_is_said_with_what_to_do() -> None:
         "they stay in the target"
     ]
     assert "until 2026-01-01" in sentences.about_probation(2, "2026-01-01")[0]
+
+
+def test_what_an_estimate_leaves_out_is_said() -> None:
+    bytes_, calls, disk = sentences.about_estimate(2_500_000_000, 0.2, 12_300_000, 1_000_000)
+    assert "the transfer of 2.5 GB" in bytes_
+    assert "0.2 s for each" in calls
+    assert "the largest file has 12.3 MB and the disk of the state has 1.0 MB free" in disk
