@@ -63,7 +63,7 @@ async def explained(error: DamSyncError, job: JobConfig, role: str, options: Run
         return error
     root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
     hint = "check `base_url`: it is the URL of the service, without the path of a page or of the API"
-    if side.base_url.rstrip("/") != root and await _answers(job, role, root, options):
+    if side.base_url.rstrip("/") != root and await _responds(job, role, root, options):
         hint = f"did you mean base_url: {root}?"
     text = f"{role}.base_url: {side.base_url} responds, but not like {side.kind}: {error.message}"
     return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
@@ -86,7 +86,7 @@ def _is_page(error: DamSyncError) -> bool:
     return any(word in error.message for word in ("HTML", "501", "cannot be read"))
 
 
-async def _answers(job: JobConfig, role: str, root: str, options: RunOptions) -> bool:
+async def _responds(job: JobConfig, role: str, root: str, options: RunOptions) -> bool:
     """Whether the service responds at this URL on the same host."""
     side = job.source if role == "source" else job.target
     other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})

@@ -70,6 +70,6 @@ def member_text(data: Json, *names: str) -> str:
 
 
 def _broken(name: str, error: Exception) -> ContractBroken:
-    _log.info("answer.misread", reader=name, exc_info=error)
+    _log.info("response.misread", reader=name, exc_info=error)
     shown = redact(str(error)[: 4 * _SHOWN])[:_SHOWN]
     return ContractBroken(f"a response has an undocumented shape ({type(error).__name__} in {name}: {shown})")

@@ -48,8 +48,8 @@ class AdaptiveRateLimiter:
     differently long to arrive bunch up there; so each call also waits until a second after the one `per_second` calls
     before it has surely been counted: at its response, or 80 ms after it was sent. If responses are quick this
     costs nothing beyond the 2 %; if they are slow the rate is 92.6 % of the limit. What is delayed by more than
-    80 ms and answered even later may be counted too close to others: waiting for every response would cost a service
-    with responses of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
+    80 ms, with an even later response, may be counted too close to others: waiting for every response would cost a
+    service with responses of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
 
     The rate adapts: `slow_down` halves it (or half of the rate sent, if no limit is known) and cools down, every
     success regains some of it: a doubling in about 23 s, slower near the rate that was too fast.

@@ -26,7 +26,7 @@ class HttpStream:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.start, self.total, self._expected = _extent(response, offset)
-        self._answer = response
+        self._response = response
         self._dispatcher = dispatcher
         self._told = told
         self._blocks: AsyncGenerator[bytes, None] | None = None
@@ -48,11 +48,11 @@ class HttpStream:
         """Release the connection; safe to repeat."""
         if self._blocks is not None:
             await self._blocks.aclose()
-        await self._answer.aclose()
+        await self._response.aclose()
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
         seen = 0
-        blocks = self._answer.blocks()
+        blocks = self._response.blocks()
         try:
             while self.status != 416:  # whose body is no part of the file
                 async with self._dispatcher.storage:
@@ -68,7 +68,7 @@ class HttpStream:
             raise self._told(problem) from None
         finally:
             await blocks.aclose()
-            await self._answer.aclose()
+            await self._response.aclose()
 
 
 def _extent(response: RawResponse, offset: int) -> tuple[int, int | None, int | None]:
