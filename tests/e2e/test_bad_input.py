@@ -162,7 +162,7 @@ SECRETS = (
     ("${file:not/there}", ("${file:not/there} cannot be read: No such file", "correct the path")),
     ("${file:bytes}", ("${file:bytes} is not text",)),
     ("${file:empty}", ("${file:empty} is empty", "store the secret there")),
-    ("${command:false}", ("${command:false} ended with exit code 1", "run the command by hand")),
+    ("${command:false}", ("${command:false} ended with exit code 1", "run the command yourself to see why")),
     ("${command:not-a-program}", ("${command:not-a-program} cannot be run: No such file",)),
     ("${keyring:nobody}", ("${keyring:nobody}",)),
     ("${enw:NAME}", ("is not a reference to a secret", "${env:NAME}")),
