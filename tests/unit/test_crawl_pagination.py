@@ -76,7 +76,7 @@ async def test_a_row_that_is_left_out_before_the_last_key_is_missed() -> None:
 async def test_a_row_that_comes_twice_stands_for_no_other() -> None:
     """Rows shift while they are read: one comes again, another never."""
     for pages in ([Page([*rows(0, 3), 0], 4)], [Page(rows(0, 3), 6, True), Page([2, 3, 4], 6)]):
-        with pytest.raises(TruncatedListing, match="promised"):
+        with pytest.raises(TruncatedListing, match="announced"):
             await drain(scripted(pages), PageNumber(3 if len(pages) > 1 else 9))
 
 

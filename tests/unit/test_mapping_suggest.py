@@ -60,25 +60,25 @@ vocabularies:
   cleared: {target: cleared, match: [exact, casefold], unmatched: create}
   country: {source: country, target: country, match: [exact, casefold], unmatched: create}
   subject: {source: keywords, target: subject, match: [exact, casefold], unmatched: create}
-profile: {from: type, cases: {Document: documents, Picture: images}, default: documents}  # by the fields their \
-types hold, then by name
+profile: {from: type, cases: {Document: documents, Picture: images}, default: documents}  # by the fields of their \
+types, then by name
 asset:
-  filename: {from: filename, pipe: [nfc, {safe_name: {max: 128}}]}  # 1.00 a name that every system takes
+  filename: {from: filename, pipe: [nfc, {safe_name: {max: 128}}]}  # 1.00 a name that every system accepts
 fields:
-  srckey: {marker: true}  # 1.00 keeps our mark, so that an asset is found again
-  title: {from: [fields.title, filename]}  # 1.00 same key; else the file name
+  srckey: {marker: true}  # 1.00 the marker, by which a created asset is found again
+  title: {from: [fields.title, filename]}  # 1.00 same key; otherwise the file name
   cleared: {from: fields.cleared, pipe: [text, {vocabulary: cleared}]}  # 0.93 same key, flag to term
   country: {from: fields.country, pipe: [{vocabulary: country}]}  # 1.00 same key
   credit: {from: fields.credit, pipe: [strip_html, {truncate: {max: 80, on_cut: note}}]}  # 0.98 same key, html to \
 text
   description: {from: fields.description}  # 1.00 same key
   firstStored: {from: imported_at, pipe: [date]}  # 0.80 the asset's own imported_at
-  heightCm: {from: fields.height_cm}  # 0.97 same key, spelt differently
+  heightCm: {from: fields.height_cm}  # 0.97 same key, spelled differently
   photographer: {from: "fields.photographer[]", pipe: [{join: "; "}, {truncate: {max: 1280, on_cut: note}}]}  # \
 0.90 same key, person to text, several values into one
   place: {from: fields.site, pipe: [text, {truncate: {max: 1280, on_cut: note}}]}  # 0.74 site and place often mean \
 the same, place to text
-  shotDate: {from: fields.shot_date, pipe: [date]}  # 0.97 same key, spelt differently
+  shotDate: {from: fields.shot_date, pipe: [date]}  # 0.97 same key, spelled differently
   subject: {from: "fields.keywords[]", pipe: [{vocabulary: subject}, unique]}  # 0.80 keywords and subject often \
 mean the same
   titleFr: {from: fields.title.fr}  # 0.93 fr of title
@@ -90,7 +90,7 @@ security:
   groups: {from: "groups[]", pipe: [unique], on_error: drop}  # 1.00 groups by name
   release: {from: release_at}  # 1.00 release stays release
   expiry: {from: expires_at}  # 1.00 expiry stays expiry
-ignore: [stat_views, width]  # kept by the source itself
+ignore: [stat_views, width]  # maintained by the source itself
 unmapped: report
 """
 
