@@ -1,11 +1,17 @@
-"""Polling ends with a result or when time is up; a bounded cache forgets what was used least recently."""
+"""Polling ends with a result or when time is up; a bounded cache forgets what was used least recently; a blocking call
+ends before its caller does."""
 
 from __future__ import annotations
+
+import asyncio
+import gc
+import threading
 
 import pytest
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
+from dam_sync.aio.threads import run_sync
 from tests.support.stepped_clock import SteppedClock
 
 
@@ -45,3 +51,29 @@ def test_a_cache_forgets_what_was_used_least_recently() -> None:
     assert cache.drop("one") is None
     assert "three" in cache
     assert len(cache) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_blocking_call_ends_before_its_caller_is_cancelled(
+    fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    began, ends, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def call() -> None:
+        began.set()
+        ends.wait(60)
+        ended.set()
+        if fails:
+            raise OSError("no room left")
+
+    task = asyncio.create_task(run_sync(call))
+    await asyncio.to_thread(began.wait, 60)
+    task.cancel()
+    await asyncio.sleep(0)
+    ends.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+    del task
+    gc.collect()
+    assert "never retrieved" not in caplog.text
