@@ -157,7 +157,7 @@ async def test_a_document_that_stays_open_to_others_is_told_and_goes_nowhere(ten
     await made(tenant, service, draft("one", rights=STAFF))
     tenant.transport = OpenTransport()
     service = tenant.connect()
-    with pytest.raises(Rejected, match="may still read the document: public"):
+    with pytest.raises(Rejected, match="others can still read the document: public"):
         await made(tenant, service, draft("two", rights=STAFF, placements=await press(service)))
     (row,) = tenant.marked("two")
     assert [place["path"] for place in row["placements"]] == [["dam-sync closed"]]
