@@ -88,7 +88,7 @@ def on(
 ) -> Iterator[OnDisk]:
     """state: whether the state lies on the small disk too."""
     with small(folder, assets, **options) as job:
-        own = OnDisk(job.pair, job.secrets, disk, disk.seen if state else folder / "state")
+        own = OnDisk(job.pair, job.secrets, disk=disk, told=disk.seen if state else folder / "state")
         if state:
             own.edit(str(folder / "state" / "job.db"), str(disk.folder / "job.db"))
         yield own
