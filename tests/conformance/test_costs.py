@@ -1,22 +1,17 @@
-"""The contract in numbers and in silence: estimates, counters, limits, read-only, secrets."""
+"""The contract in numbers: estimates, counters, limits; and a read-only connection."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import io
 import json
-import logging
-import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-import structlog
 
-from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
@@ -310,6 +305,14 @@ def test_limits_make_sense(library_tenant: Tenant) -> None:
     assert limits.single_bytes is None or limits.single_bytes <= (limits.largest_bytes or limits.single_bytes)
 
 
+@pytest.mark.needs("network")
+async def test_two_connections_count_apart(tenant: Tenant) -> None:
+    one, two = tenant.connect(), tenant.connect()
+    await one.probe()
+    assert sum(Counter(one.calls).values())
+    assert not two.calls
+
+
 # -- read-only ---------------------------------------------------------------------------------------------------------
 
 Write = Callable[[Tenant, Service, AssetId], Awaitable[Any]]
@@ -378,134 +381,3 @@ async def test_what_a_service_cannot_do_says_so(tenant: Tenant, service: Service
     for operation in set(WRITES) - service.capabilities.operations:
         with pytest.raises(Rejected):
             await WRITES[operation](tenant, service, tenant.of_catalogue(4))
-
-
-# -- secrets -----------------------------------------------------------------------------------------------------------
-
-SIGNED = ("Signature=", "Expires=", "X-Amz-", "sig=", "?token=")
-
-
-def silent(tenant: Tenant, *texts: str) -> None:
-    for text in texts:
-        for secret in (*tenant.wired.secrets, *SIGNED):
-            assert secret not in text
-
-
-def told(error: DamSyncError) -> str:
-    return "\n".join(
-        [str(error), repr(error), error.hint, json.dumps(error.as_json()), *traceback.format_exception(error)]
-    )
-
-
-TROUBLE: dict[str, Callable[[Tenant, Service], Awaitable[Any]]] = {
-    "unknown": lambda tenant, service: service.fetch(AssetId("999999999")),
-    "container": lambda tenant, service: service.ensure_container("drawer", ("x",)),
-    "vocabulary": lambda tenant, service: service.ensure_term("no such vocabulary", Term("x")),
-    "find": lambda tenant, service: service.find(Marker("no such field", 'a"b')),
-}
-
-
-@pytest.mark.parametrize("trouble", TROUBLE)
-async def test_errors_tell_no_secret(tenant: Tenant, service: Service, trouble: str) -> None:
-    try:
-        assert await TROUBLE[trouble](tenant, service) is None
-    except DamSyncError as error:
-        silent(tenant, told(error))
-
-
-@pytest.mark.needs("network")
-async def test_a_denied_credential_is_not_shown(tenant: Tenant) -> None:
-    with pytest.raises(DamSyncError) as denied:
-        await tenant.connect(tenant.wired.denied).probe()
-    silent(tenant, told(denied.value))
-    assert denied.value.hint
-
-
-@pytest.mark.parametrize("fault", ["status:403", "status:500", "html:502", "garble", "reset_before", "truncate:0.3"])
-@pytest.mark.needs("network")
-async def test_a_download_that_fails_shows_no_link(fresh: Fresh, fault: str) -> None:
-    tenant = fresh([*SCHEMA, asset(1)])
-    service = tenant.connect(read_only=True)
-    file = (await service.fetch(tenant.of_catalogue(1))).file
-    assert file is not None
-    tenant.fail({"match": "GET *", "do": fault})
-    try:
-        await body(service, file)
-    except DamSyncError as error:
-        silent(tenant, told(error))
-    silent(tenant, repr(file), str(file))
-
-
-@pytest.mark.parametrize(
-    "fault", ["status:400", "status:401", "status:403", "status:500", "html:502", "garble", "empty"]
-)
-@pytest.mark.needs("network")
-async def test_any_answer_ends_in_an_error_of_ours_without_a_secret(fresh: Fresh, fault: str) -> None:
-    tenant = fresh()
-    service = tenant.connect()
-    draft = await plain_draft(service)
-    tenant.fail({"match": "* *", "do": fault})
-    for call in (
-        lambda: service.fetch(tenant.of_catalogue(1)),
-        lambda: entries(service),
-        lambda: made(tenant, service, draft),
-        lambda: service.update(tenant.of_catalogue(2), Patch(fields={tenant.key("note"): "x"})),
-        tenant.connect().probe,
-    ):
-        with contextlib.suppress(Quiet):
-            await quietly(tenant, call)
-
-
-class Quiet(Exception):
-    """An error of ours that told its service and no secret."""
-
-
-async def quietly(tenant: Tenant, call: Callable[[], Awaitable[Any]]) -> None:
-    try:
-        await call()
-    except DamSyncError as error:
-        silent(tenant, told(error))
-        if error.service == tenant.kind.name:
-            raise Quiet from error
-        raise
-
-
-@pytest.mark.needs("network")
-async def test_reprs_tell_no_secret(tenant: Tenant) -> None:
-    for auth in (*tenant.wired.auth, tenant.wired.denied):
-        service = tenant.connect(auth)
-        found = await service.schema() if auth != tenant.wired.denied else None
-        parts = [repr(part) for part in vars(service).values()]
-        silent(tenant, repr(service), repr(found), *parts)
-
-
-@pytest.mark.needs("network")
-async def test_logs_tell_no_secret(
-    tenant: Tenant, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Everything that is logged while reading, writing and failing, down to the last detail."""
-    lines = io.StringIO()
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(lines))
-    caplog.set_level(logging.DEBUG)
-    try:
-        service = tenant.connect()
-        tenant.fail(
-            {"match": "GET *", "nth": 2, "do": "status:503"}, {"match": "GET *", "nth": 5, "do": "reset_before"}
-        )
-        identity, _ = await made(tenant, service, await full_draft(tenant, service))
-        tenant.advance(90)
-        file = (await service.fetch(identity)).file
-        assert file is not None
-        await body(service, file)
-    finally:
-        structlog.reset_defaults()
-    out, err = capsys.readouterr()
-    silent(tenant, lines.getvalue(), caplog.text, out, err)
-
-
-@pytest.mark.needs("network")
-async def test_two_connections_count_apart(tenant: Tenant) -> None:
-    one, two = tenant.connect(), tenant.connect()
-    await one.probe()
-    assert sum(Counter(one.calls).values())
-    assert not two.calls

@@ -11,7 +11,7 @@ from dam_sync.emulators.kit.orphans import leftover
 
 
 def leftovers_of(instance: Instance) -> Iterator[Mapping[str, Json]]:
-    """What expires (wire A 12, lines 9 and 16) is told until then; the rest lies there permanently."""
+    """What expires (wire A 12, lines 9 and 16) is listed until then; the rest is listed permanently."""
     yield from _files(instance)
     yield from _groups(instance)
     for media in instance.library.medias.values():
