@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +17,16 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
+from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue, NotFound
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.service import TRASH, Context, Service, Window
 from dam_sync.model.values import Localized, Term
 from dam_sync.services import discover
 from dam_sync.services.folder import codec
+from dam_sync.services.folder.api.catalogue import Catalogue
 from dam_sync.services.folder.api.disk import Disk, parts_of
+from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import home
 from dam_sync.transfer.content import MemoryContent
 from tests.support.journal import Crash, MemoryJournal
@@ -166,6 +169,30 @@ async def test_two_connections_see_what_the_other_wrote(tmp_path: Path) -> None:
     await two.close()
     text = (tmp_path / "f" / "data" / "catalogue.jsonl").read_text()
     assert text.count('"record": "asset"') == 12
+
+
+def test_a_worker_reads_what_was_adopted_while_another_writes_it_down(tmp_path: Path) -> None:
+    made: list[Tenant] = []
+
+    class Interrupted(Catalogue):
+        """While its records of vocabularies are read, another worker declares what was adopted."""
+
+        def records(self, kind: str) -> Iterator[dict[str, Any]]:
+            yield from super().records(kind)
+            if kind == "vocabulary" and made:
+                made.pop().declare()
+
+    tenant = Tenant(Disk(tmp_path), SystemClock(), read_only=False)
+    tenant.catalogue = Interrupted(tenant.disk, "data/catalogue.jsonl")
+    tenant.found()
+    for read in (tenant.schema, tenant.lacking, tenant.declare):
+        tenant.adopt(SOURCE)
+        made.append(tenant)
+        read()
+        assert not made
+    assert set(SOURCE.fields) < set(tenant.schema().fields)
+    text = (tmp_path / "data" / "catalogue.jsonl").read_text()
+    assert text.count('"record": "field"') == len(SOURCE.fields)
 
 
 async def test_a_connection_that_only_reads_writes_nothing(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_all_built_in_connectors_load_and_know_their_name() -> None:
         (connectors("dam_sync.services.e_profiles:CONNECTOR", "shelf"), "dam-sync already has a service of that name"),
         (
             connectors("dam_sync.services.e_profiles:CONNECTOR", times=2),
-            "the distribution acme-shelf 1.2 has one of that",
+            "the distribution acme-shelf 1.2 also has a service of that name",
         ),
     ],
 )

@@ -136,12 +136,13 @@ class Tenant:
 
     def schema(self) -> Schema:
         """What the catalogue declares, what was adopted, and the fields that every folder has."""
-        records = [*self._declared(), *self.lacking()]
+        source = self._adopted
+        records = [*self._declared(), *self._undeclared(source)]
         fields = [codec.field_of(record) for record in records if record["record"] == "field"]
         by_key = {known.key: known for known in (*OWN_FIELDS, *fields)}
         vocabularies = [codec.vocabulary_of(record) for record in records if record["record"] == "vocabulary"]
         types = [str(record["name"]) for record in records if record["record"] == "type"]
-        adopted = self._adopted.locales if self._adopted is not None else ()
+        adopted = source.locales if source is not None else ()
         return Schema(
             fields=by_key,
             vocabularies={each.key: each for each in vocabularies},
@@ -156,10 +157,12 @@ class Tenant:
 
     def lacking(self) -> list[Record]:
         """Records that declare what was adopted and is not in the catalogue."""
-        if self._adopted is None:
+        return self._undeclared(self._adopted)
+
+    def _undeclared(self, source: Schema | None) -> list[Record]:
+        if source is None:
             return []
         known = {(record["record"], str(record.get("key") or record.get("name"))) for record in self._declared()}
-        source = self._adopted
         wanted: list[Record] = [{"record": "type", "name": each.name} for each in source.types]
         wanted += [codec.vocabulary_record(each) for each in source.vocabularies.values()]
         kept = [each for each in source.fields.values() if not (each.system or each.derived)]
@@ -167,11 +170,13 @@ class Tenant:
         return [each for each in wanted if (each["record"], str(each.get("key") or each.get("name"))) not in known]
 
     def declare(self) -> None:
-        """Write down what was adopted. Safe to repeat."""
-        if self._adopted is None:
+        """Write down what was adopted. Safe to repeat, and for several workers at once."""
+        source = self._adopted
+        if source is None:
             return
         about, locales = self._about(), list(self.schema().locales)
         if about and about.get("locales") != locales:
             self._tell({**about, "locales": locales})
-        self.catalogue.change(self.lacking)
-        self._adopted = None
+        self.catalogue.change(lambda: self._undeclared(source))
+        if self._adopted is source:
+            self._adopted = None

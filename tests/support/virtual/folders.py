@@ -89,9 +89,10 @@ class FusedFileSystem(FileSystem):
 
     def _done(self, call: Callable[..., Any], *arguments: Any) -> Any:
         number = self._fuse.enter(FILE)
-        result = call(*arguments)
-        self._fuse.leave(FILE, number)
-        return result
+        try:
+            return call(*arguments)
+        finally:  # one that was refused, as making a folder that is there, has an end as well
+            self._fuse.leave(FILE, number)
 
 
 def stamp(handle: int, clock: Clock) -> None:
