@@ -14,7 +14,7 @@ from tests.support.forking import Forking
 from tests.support.tenants import Command, Completed, Pair, pair
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
-ASSETS = 60
+ASSETS = 24
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
-"""A crash at every commit, every call and every change of a folder, over all pairs, in virtual time: the next run
-leaves no trace of it.
+"""A crash at every commit, every call and every change of a folder, over pairs of services, in virtual time: the next
+run leaves no trace of it.
 
 `make sim N=10000 SEED=7` tries so many points by another choice; the same seed chooses the same points.
 """
@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.conftest import TRIED
-from tests.support.pairs import ALL, EVERYTHING, KINDS, ids
-from tests.support.profiles import FOLDER
+from tests.support.pairs import ids, pairs
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation
 
-SAMPLE = [(KINDS[0], FOLDER), (FOLDER, KINDS[-1])]  # of the pairs with a folder
-PAIRS = [pair for pair in ALL if EVERYTHING or FOLDER not in pair or pair in SAMPLE]
+PAIRS = pairs(1, 3)
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
