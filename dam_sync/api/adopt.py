@@ -57,7 +57,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
     job = job_of(path, options.connectors)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
     async with AsyncExitStack() as stack:
-        kept = None if asked.dry_run else await SqlStore.open(job.state_path, options.clock)
+        kept = None if asked.dry_run else await SqlStore.open(job.state_path, options.clock, storage=options.storage)
         if kept is not None:
             stack.push_async_callback(kept.close)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
@@ -66,7 +66,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         folder = stack.enter_context(scratch_dir("adopt"))
         run = await kept.begin(job.name, "adopt") if kept is not None else None
         await copy_state(job, options.clock, folder / "adopt.db")
-        store = await SqlStore.open(folder / "adopt.db", options.clock)
+        store = await SqlStore.open(folder / "adopt.db", options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)

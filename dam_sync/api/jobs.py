@@ -56,7 +56,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     job, began, context = job_of(path, options.connectors), options.clock.monotonic(), None
     prove_writable(options.html, REPORT)
     async with AsyncExitStack() as stack:
-        store = await SqlStore.open(job.state_path, options.clock)
+        store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         run = await _begun(store, job, options)
         try:
@@ -99,7 +99,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         refuse_unmarked(opened.crosswalk)
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
         await copy_state(job, options.clock, copied)
-        store = await SqlStore.open(copied, options.clock)
+        store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
         context = run_context_of(opened, store, run, options)
@@ -138,7 +138,9 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(existing_store(job, options.clock))
         opened = await stack.enter_async_context(connected(job, options, dry=True))
-        found = await SqlStore.open(stack.enter_context(scratch_dir("verify")) / "verify.db", options.clock)
+        found = await SqlStore.open(
+            stack.enter_context(scratch_dir("verify")) / "verify.db", options.clock, storage=options.storage
+        )
         stack.push_async_callback(found.close)
         scratch_run = await found.begin(job.name, "verify")
         context = run_context_of(opened, store, scratch_run, options)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
@@ -84,6 +85,7 @@ class RunOptions:
     clock: Clock = SYSTEM_CLOCK
     transport: Transport | None = None
     connectors: Mapping[str, Connector] | None = None
+    storage: Any = None  # a `Storage` of `dam_sync.store`, which this layer cannot name: how states are opened
 
     def __post_init__(self) -> None:
         """Raises ConfigError for an invalid duration before anything is opened."""

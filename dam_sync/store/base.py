@@ -4,22 +4,51 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Engine
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
+from dam_sync.store.lock_holder import process_lives
+from dam_sync.store.sqlite import engine_of
 from dam_sync.store.tables import stamp
 from dam_sync.store.writer import Job, ReaderThread, WriterThread
+
+
+class OpenEngine(Protocol):
+    """Opens a file."""
+
+    def __call__(self, path: Path, *, read_only: bool = False) -> Engine:
+        """An engine of one connection."""
+        ...
+
 
 T = TypeVar("T")
 PIECE = 500  # ids in one statement
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps` creates one for each call
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How state files are opened and shared with other processes.
+
+    engine: of a file; writer: of such an engine and its file; lives: whether a process of this host exists; still: how
+    long a process without a heartbeat trusts its lease, well before others end it; copied_pages: in one step of a copy,
+    between which others may write.
+    """
+
+    engine: OpenEngine = engine_of
+    writer: Callable[[Engine, Path], WriterThread] = WriterThread
+    lives: Callable[[int], bool] = process_lives
+    still: timedelta = timedelta(seconds=20)
+    copied_pages: int = 1_000
 
 
 @dataclass(slots=True)
@@ -35,6 +64,7 @@ class Database:
     reader: ReaderThread
     writer: WriterThread | None
     holder: str
+    storage: Storage
     run: int = 0
     beat_at: datetime | None = None
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)

@@ -42,3 +42,16 @@ def _name(pid: int) -> str:
         return f" ({Path(f'/proc/{pid}/comm').read_text(encoding='utf-8', errors='replace').strip()})"
     except OSError:
         return ""
+
+
+def process_lives(pid: int) -> bool:
+    """Whether a process of this host exists; assumed if it cannot be checked safely."""
+    if os.name == "nt" or pid <= 0:
+        return pid > 0
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

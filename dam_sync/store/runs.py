@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,9 +18,6 @@ from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
-STILL = timedelta(
-    seconds=20
-)  # without a heartbeat a process trusts its lease for this long, well before others take it
 HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 HISTORY = 1_000
@@ -35,7 +33,7 @@ class Runs(Repository):
         it."""
 
         def job_(c: Connection) -> Run:
-            lives = live_run(c, self._now(-ALIVE))
+            lives = live_run(c, self._now(-ALIVE), self._database.storage.lives)
             if lives is not None and lives.owner != self._database.holder:
                 raise _busy(lives)
             unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
@@ -75,7 +73,7 @@ class Runs(Repository):
         taken its run over: what was about to be sent to a target must wait until a heartbeat succeeds."""
         beat = self._database.beat_at
         still = (self._database.clock.now() - beat).total_seconds() if self._database.run and beat is not None else 0.0
-        if still > STILL.total_seconds():
+        if still > self._database.storage.still.total_seconds():
             raise Throttled(
                 f"this process was suspended for {still:.0f} s and another may have taken its run over: nothing is "
                 f"sent",
@@ -160,19 +158,6 @@ class Runs(Repository):
             raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
 
 
-def process_lives(pid: int) -> bool:
-    """Whether a process of this host exists; assumed if it cannot be checked safely."""
-    if os.name == "nt" or pid <= 0:
-        return pid > 0
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def release_claims(c: Connection, *, untried: bool = False) -> None:
     """Make everything claimed claimable again; `untried` takes the attempt back, after a clean stop."""
     back: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "again": False}
@@ -188,10 +173,10 @@ def let_go_of_runs(c: Connection, now: str) -> None:
     release_claims(c, untried=True)
 
 
-def live_run(c: Connection, since: str) -> Row[Any] | None:
+def live_run(c: Connection, since: str, lives: Callable[[int], bool]) -> Row[Any] | None:
     """The active run, by a heartbeat after `since` and an existing process, if any."""
     row = c.execute(select(RUN).where(RUN.c.state == "running", RUN.c.beat_at >= since)).first()
-    if row is None or (row.host == socket.gethostname() and not process_lives(row.pid)):
+    if row is None or (row.host == socket.gethostname() and not lives(row.pid)):
         return None
     return row
 

@@ -103,16 +103,18 @@ def flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def engine_of(path: Path, *, read_only: bool = False) -> Engine:
+def engine_of(
+    path: Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS, wal_pages: int = WAL_PAGES
+) -> Engine:
     """An engine of one connection, without transactions of its own: `transaction` begins them.
 
     A file on a read-only medium, which allows not even helper files of SQLite, is opened as immutable.
     """
 
     def connect() -> sqlite3.Connection:
-        connection = _connect_reader(path) if read_only else _connect_writer(path)
+        connection = _connect_reader(path) if read_only else _connect_writer(path, wal_pages)
         connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA trusted_schema = OFF")
         return connection
@@ -217,11 +219,11 @@ def _is_full(error: BaseException, path: Path) -> bool:
         return found.errno in NO_ROOM
 
 
-def _connect_writer(path: Path) -> sqlite3.Connection:
+def _connect_writer(path: Path, wal_pages: int) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_SECONDS)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
     return connection
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
-from dam_sync.store.base import Database
+from dam_sync.store.base import Database, Storage
 from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
 from dam_sync.store.journal import JournalRepository
 from dam_sync.store.ledger import Ledger
@@ -27,7 +27,6 @@ from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
 from dam_sync.store.sqlite import (
     HELPERS,
-    engine_of,
     make_file,
     path_of,
     raw_of,
@@ -36,10 +35,9 @@ from dam_sync.store.sqlite import (
     translate_errors,
 )
 from dam_sync.store.tables import stamp
-from dam_sync.store.writer import ReaderThread, WriterThread
+from dam_sync.store.writer import ReaderThread
 
 COPY = "the copy of the state"
-COPIED_PAGES = 1_000  # per step; between two, others may write
 
 
 class SqlStore(
@@ -65,17 +63,19 @@ class SqlStore(
     """
 
     @classmethod
-    async def open(cls, path: Path | str, clock: Clock, *, read_only: bool = False) -> Self:
+    async def open(
+        cls, path: Path | str, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
+    ) -> Self:
         """Open the state, create it if missing, and migrate it. `path` may be a `sqlite:///` URL.
 
         Raises ConfigError if the file is not ours, damaged, newer than this program, or cannot be read or written.
         """
-        where = path_of(path)
-        await asyncio.to_thread(_prepare, where, clock, read_only=read_only)
+        where, storage = path_of(path), storage or Storage()
+        await asyncio.to_thread(_prepare, where, clock, storage, read_only=read_only)
         with translate_errors(where):
-            reader = ReaderThread(engine_of(where, read_only=True), where)
-            writer = None if read_only else WriterThread(engine_of(where), where)
-        return cls(Database(where, clock, reader, writer, clock.token()))
+            reader = ReaderThread(storage.engine(where, read_only=True), where)
+            writer = None if read_only else storage.writer(storage.engine(where), where)
+        return cls(Database(where, clock, reader, writer, clock.token(), storage))
 
     async def close(self) -> None:
         """Finish pending writes, stop a run that is still held, and release the file; safe to repeat."""
@@ -88,7 +88,7 @@ class SqlStore(
     async def copy_to(self, path: Path) -> None:
         """Write a consistent snapshot to a new file, in which no run is held; for dry runs. Raises ConfigError if there
         is a file already."""
-        await asyncio.to_thread(_copy, self._database.path, path, self._database.clock)
+        await asyncio.to_thread(_copy, self._database, path)
 
     @property
     def path(self) -> Path:
@@ -101,28 +101,28 @@ class SqlStore(
         return self._database.writer.commits if self._database.writer is not None else 0
 
 
-def _prepare(path: Path, clock: Clock, *, read_only: bool) -> None:
+def _prepare(path: Path, clock: Clock, storage: Storage, *, read_only: bool) -> None:
     """Migrate the file to this version, or raise why that is impossible."""
     refuse_link(path)
     if read_only:
         if not path.exists():
             raise ConfigError(f"there is no state at {path}", hint="run the job first, or correct `state:`")
-        if _version(path, read_only=True) == VERSION:
+        if _version(path, storage, read_only=True) == VERSION:
             return
     make_file(path)
-    if _version(path, read_only=False) < VERSION:
+    if _version(path, storage, read_only=False) < VERSION:
         with translate_errors(path):
-            engine = engine_of(path)
+            engine = storage.engine(path)
             with engine.connect() as connection:
-                _refuse_while_running(connection, clock)
+                _refuse_while_running(connection, clock, storage)
                 migrate(connection)
             engine.dispose()
 
 
-def _version(path: Path, *, read_only: bool) -> int:
+def _version(path: Path, storage: Storage, *, read_only: bool) -> int:
     """The version of a state. Raises ConfigError for a newer one and for another file."""
     with translate_errors(path):
-        engine = engine_of(path, read_only=read_only)
+        engine = storage.engine(path, read_only=read_only)
         with engine.connect() as connection:
             version = version_of(connection)
             raw = raw_of(connection)
@@ -142,39 +142,40 @@ def _version(path: Path, *, read_only: bool) -> int:
     return version
 
 
-def _refuse_while_running(connection: Connection, clock: Clock) -> None:
+def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage) -> None:
     """Tables must not be migrated while an older program is using them."""
     if version_of(connection) == 0:
         return
-    row = live_run(connection, stamp(clock.now() - ALIVE))
+    row = live_run(connection, stamp(clock.now() - ALIVE), storage.lives)
     if row is not None:
         raise StoreBusy(f"an older dam-sync is using this state: process {row.pid} on {row.host}")
 
 
-def _copy(source: Path, target: Path, clock: Clock) -> None:
+def _copy(database: Database, target: Path) -> None:
     if os.path.lexists(target):
         raise ConfigError(f"the file {target} already exists", hint="name a new file")
     make_file(target, COPY, new=True)
     try:
-        _copy_into(source, target, clock)
+        _copy_into(database, target)
     except BaseException:
         for ending in ("", *HELPERS):
             target.with_name(target.name + ending).unlink(missing_ok=True)
         raise
 
 
-def _copy_into(source: Path, target: Path, clock: Clock) -> None:
+def _copy_into(database: Database, target: Path) -> None:
+    storage = database.storage
     with translate_errors(target, COPY):
-        engine = engine_of(source, read_only=True)
+        engine = storage.engine(database.path, read_only=True)
         with (
             engine.connect() as connection,
             closing(sqlite3.connect(target)) as raw,
             transaction(connection, "DEFERRED"),
         ):
             version_of(connection)  # from here on a consistent state is read, whoever writes meanwhile
-            raw_of(connection).backup(raw, pages=COPIED_PAGES)
+            raw_of(connection).backup(raw, pages=storage.copied_pages)
         engine.dispose()
-        engine = engine_of(target)
+        engine = storage.engine(target)
         with engine.connect() as connection, transaction(connection):
-            let_go_of_runs(connection, stamp(clock.now()))
+            let_go_of_runs(connection, stamp(database.clock.now()))
         engine.dispose()

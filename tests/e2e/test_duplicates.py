@@ -111,7 +111,9 @@ def test_a_removed_twin_is_parked_once_and_never_made_over_and_over(tmp_path: Pa
         assert report["counts"]["created"] == 3
         assert "3 new assets may still be removed by the target as duplicates, until" in notes_of(report)
         early = CliRunner().invoke(
-            cli, ["verify", str(job.pair.job), "--json", "--no-progress"], obj={"clock": small.CLOCK}
+            cli,
+            ["verify", str(job.pair.job), "--json", "--no-progress"],
+            obj={"clock": small.CLOCK, "storage": small.STORAGE},
         )
         assert early.exit_code == 5
         assert json.loads(early.stdout)["verdict"]["early"] == 3

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from dam_sync.store import lock_holder, sqlite
-from tests.support.small import Meanwhile, Small, hurry, photo, photos, small
+from dam_sync.store import lock_holder
+from dam_sync.store.base import Storage
+from dam_sync.store.sqlite import engine_of
+from tests.support.small import LONG, Meanwhile, Small, hurry, photo, photos, small
 
 MB = 1_000_000
 SHORT, PATIENCE, LONG = 0.4, 1.5, 60.0  # seconds
@@ -33,7 +36,8 @@ connection.execute("ROLLBACK")
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
     monkeypatch.setattr("tests.support.small.FASTER", FASTER)
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", PATIENCE)
+    storage = Storage(engine=partial(engine_of, busy_seconds=PATIENCE), still=LONG)
+    monkeypatch.setattr("tests.support.small.STORAGE", storage)
 
 
 @dataclass(slots=True)

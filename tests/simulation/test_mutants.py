@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dam_sync.store import runs
 from tests.simulation.test_two_processes import both, taken_over
 from tests.support.virtual.crashes import SEED, left_by
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse
@@ -55,8 +55,8 @@ def test_a_second_process_misses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found: list[str] = []
     SAFEGUARDS[safeguard](monkeypatch)
     for commits in range(fuse.counts[COMMIT] // 8, fuse.counts[COMMIT]):
-        with simulation.moving() as move, monkeypatch.context() as patch:
-            patch.setattr(runs, "process_lives", lambda pid: True)
+        with simulation.moving() as move:
+            move.universe.storage = replace(move.universe.storage, lives=lambda pid: True)
             ended = move.universe.do((both if safeguard == "lease" else taken_over)(move, commits))
             found += [] if ended else ["nobody was stopped"]
             found += differences(move.state(), want, in_doubt=0 if safeguard == "lease" else 8)

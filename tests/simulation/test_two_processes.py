@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dam_sync.model.errors import DamSyncError, SafetyStop, StoreBusy
-from dam_sync.store import runs
 from tests.support.pairs import KINDS
 from tests.support.virtual.crashes import IN_DOUBT
 from tests.support.virtual.fuse import COMMIT, Fuse
@@ -24,8 +24,8 @@ def moving(tmp_path: Path, kind: str) -> Iterator[tuple[Move, State, Fuse]]:
     """A library to be moved, and how that ends; no process is known to be gone, as long as the universe lasts."""
     simulation = Simulation(tmp_path, ("a_hypermedia", kind))
     want, fuse = simulation.reference()
-    with simulation.moving() as move, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "process_lives", lambda pid: True)
+    with simulation.moving() as move:
+        move.universe.storage = replace(move.universe.storage, lives=lambda pid: True)
         yield move, want, fuse
 
 

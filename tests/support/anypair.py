@@ -17,7 +17,6 @@ import pytest
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.sandbox import write_job, write_suggested_mapping
-from dam_sync.emulators.kit import environment
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.services import discover
 from tests.support import small
@@ -71,7 +70,6 @@ def hurried() -> Iterator[None]:
         small.hurry(patch)
         small.set_right()
         patch.setattr(small, "FASTER", FASTER)
-        patch.setattr(environment, "RealClock", small.FastClock)
         yield
 
 

@@ -168,7 +168,7 @@ def _command(arguments: Sequence[str]) -> int:
     hurry(pytest.MonkeyPatch())
     set_right()
     try:
-        cli(arguments, obj={"clock": small.CLOCK})
+        cli(arguments, obj={"clock": small.CLOCK, "storage": small.STORAGE})
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0

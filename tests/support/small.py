@@ -26,7 +26,7 @@ from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector
-from dam_sync.store import runs
+from dam_sync.store.base import Storage
 from tests.support.parts import limited
 from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 
@@ -61,11 +61,13 @@ class FastClock(SystemClock):
 
 
 CLOCK: Clock = SystemClock()  # of the commands of this process
+STORAGE: Storage | None = None
+LONG = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy machine is no standing still
 
 
 def options(**given: Any) -> RunOptions:
     """Options of a call in this process."""
-    return RunOptions(**given, clock=CLOCK)
+    return RunOptions(**given, clock=CLOCK, storage=STORAGE)
 
 
 def set_right() -> None:
@@ -76,7 +78,7 @@ def set_right() -> None:
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
     patch.setattr("tests.support.small.CLOCK", FastClock())
-    patch.setattr(runs, "STILL", timedelta(days=1))  # a tenth of a second of a busy machine is no standing still
+    patch.setattr("tests.support.small.STORAGE", Storage(still=LONG))
 
 
 @dataclass(slots=True)
@@ -154,7 +156,7 @@ class Small:
     def ran(self, verb: str, *options: str, code: int) -> Ran:
         """A command in this process, whose exit code must be `code`."""
         set_right()
-        given = {"clock": CLOCK, "connectors": self.connectors}
+        given = {"clock": CLOCK, "storage": STORAGE, "connectors": self.connectors}
         result = CliRunner().invoke(cli, [verb, str(self.pair.job), *options], obj=given)
         structlog.reset_defaults()
         return self.looked_through(Ran(result.exit_code, result.stdout, result.stderr), code)

@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.catalogue import catalogue_of, read_catalogue
-from dam_sync.emulators.kit.environment import Environment
+from dam_sync.emulators.kit.environment import Clock, Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
@@ -125,10 +125,14 @@ class Pair:
 
 
 def emulated(
-    kind: str, catalogue: Path | Sequence[Mapping[str, Any]], files: Path | None = None, **options: Any
+    kind: str,
+    catalogue: Path | Sequence[Mapping[str, Any]],
+    files: Path | None = None,
+    clock: Clock | None = None,
+    **options: Any,
 ) -> Tenant:
     """Serve one in a thread; stop it by `tenant.served.stop()`."""
-    world = Environment(seed=1)
+    world = Environment(1, clock)
 
     def make() -> Any:
         app = application_of(kind)(world, Faults(), ObjectStore(world), options)

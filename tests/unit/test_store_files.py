@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from sqlmodel import SQLModel
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store import sqlite as state_file
+from dam_sync.store.base import Storage
 from dam_sync.store.migrations import MIGRATIONS, VERSION, migrate, version_of
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.sqlite import engine_of, explain_error, path_of
@@ -194,9 +195,9 @@ async def test_a_damaged_page_is_told_with_what_to_do(tmp_path: Path) -> None:
     assert "backup" in told.value.hint
 
 
-async def test_a_file_somebody_keeps_is_busy_not_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_file, "BUSY_SECONDS", 0.1)
-    store = await SqlStore.open(tmp_path / "job.db", SystemClock())
+async def test_a_file_somebody_keeps_is_busy_not_broken(tmp_path: Path) -> None:
+    storage = Storage(engine=partial(engine_of, busy_seconds=0.1))
+    store = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=storage)
     hog = sqlite3.connect(store.path, isolation_level=None)
     hog.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy, match="another process holds the state") as told:

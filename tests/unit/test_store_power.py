@@ -14,16 +14,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store import sqlite as state_file
+from dam_sync.store.base import Storage
 from dam_sync.store.rows import LinkRow, Outcome
-from dam_sync.store.sqlite import raw_of
+from dam_sync.store.sqlite import engine_of, raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import entries
 
@@ -65,9 +64,9 @@ def taken(store: SqlStore, folder: Path) -> Disk:
     return Disk(file, log, content(laid(folder, file, log)))
 
 
-async def disks(folder: Path, commits: int) -> list[Disk]:
+async def disks(folder: Path, commits: int, storage: Storage | None = None) -> list[Disk]:
     """What lay on the disk at each of so many answers."""
-    store = await SqlStore.open(folder / "job.db", SystemClock())
+    store = await SqlStore.open(folder / "job.db", SystemClock(), storage=storage)
     run = (await store.begin("museum", "run")).id
     found = [taken(store, folder / "look")]
     for number in range(commits):
@@ -155,10 +154,9 @@ async def test_what_was_answered_is_there_when_the_log_was_being_moved_into_the_
 
 
 async def test_a_log_begun_anew_does_not_bring_back_what_its_rest_still_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(state_file, "WAL_PAGES", 12)
-    found = await disks(tmp_path, 4)
+    found = await disks(tmp_path, 4, Storage(engine=partial(engine_of, wal_pages=12)))
     begun = [number for number in range(1, len(found)) if found[number].log[16:24] != found[number - 1].log[16:24]]
     assert begun, "the log was never begun anew"
     for number in begun:
@@ -191,11 +189,10 @@ async def test_a_copy_of_the_file_alone_lacks_the_newest(tmp_path: Path) -> None
         assert plain.execute("SELECT count(*) FROM note").fetchone() == (0,)
 
 
-async def test_a_copy_is_of_one_moment_while_others_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_copy_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
     """Both notes of a pair are written in one commit, again and again while the copy goes on page by page."""
-    store = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    store = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=Storage(copied_pages=3))
     await store.set_meta("filling", "x" * 400_000)
-    monkeypatch.setattr("dam_sync.store.store.COPIED_PAGES", 3)
     writer = store._database.writer
     assert writer is not None
 

@@ -8,11 +8,9 @@ import resource
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pytest
 
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
@@ -21,7 +19,6 @@ from dam_sync.emulators import profile_of
 from dam_sync.model.run_options import RunOptions
 from dam_sync.report.report import Report
 from dam_sync.services import discover
-from dam_sync.store import store
 from tests.support.virtual.generated import NAME, kind_of
 from tests.support.virtual.grouped import GroupedWriter
 from tests.support.virtual.lean import RATE, LeanE, LeanTransport
@@ -90,6 +87,7 @@ class Large:
             clock=self.universe.clock,
             transport=LeanTransport(self.target),
             connectors={**discover(), NAME: kind_of(self.size)},
+            storage=replace(self.universe.storage, writer=GroupedWriter),
         )
         job = job_of(self.job, options.connectors)
         real, cpu, virtual = time.monotonic(), time.process_time(), self.universe.clock.monotonic()
@@ -112,10 +110,9 @@ class Large:
 @contextmanager
 def large(folder: Path, size: int) -> Iterator[Large]:
     """A universe with a library of `size` assets in it."""
-    with Universe() as universe, pytest.MonkeyPatch.context() as patch:
+    with Universe() as universe:
         tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
         target = LeanE(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
-        patch.setattr(store, "WriterThread", GroupedWriter)
         yield Large(universe, target, write(folder, tenant.url), size)
 
 

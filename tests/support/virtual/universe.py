@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine
 
 from dam_sync.api import bootstrap, job_file
 from dam_sync.api.jobs import run_job
@@ -21,11 +21,10 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.http import dispatch
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
-from dam_sync.store import runs, sqlite, store
-from dam_sync.store.runs import process_lives
+from dam_sync.store.base import Storage
+from dam_sync.store.sqlite import engine_of, raw_of
 from tests.support.parts import limited
 from tests.support.profiles import FOLDER
 from tests.support.virtual.clock import VirtualClock
@@ -68,22 +67,17 @@ class Universe:
         self.clock = VirtualClock(self.loop, seed)
         self.network = Network(self.clock, seed)
         self.limits: Mapping[str, Limits | None] = {}
+        self.storage = Storage(_engine, _writer, lives=lambda pid: False)
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
-        assert runs.process_lives is process_lives, "something of an earlier universe lasted"
         asyncio.set_event_loop(self.loop)
         patch = self._patch
-        patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
-        patch.setattr(store, "WriterThread", lambda engine, path: VirtualWriter(engine, path, FUSE.get(_WHOLE)))
-        patch.setattr(runs, "process_lives", lambda pid: False)
         for place, name in (
             (job_file, "load_job"),
             (bootstrap, "read_mapping"),
         ):  # the same files, read in every life
             patch.setattr(place, name, _remembered(getattr(place, name)))
-        patch.setattr(sqlite, "create_engine", _engine)
-        patch.setattr(sqlite, "_connect_writer", _unflushed(sqlite._connect_writer))
         patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
         return self
 
@@ -114,6 +108,7 @@ class Universe:
             clock=self.clock,
             transport=VirtualTransport(self.network, fuse),
             connectors=limited(self.limits, connectors(fuse)),
+            storage=self.storage,
         )
 
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
@@ -140,16 +135,6 @@ class Universe:
         return fuse
 
 
-def _standing_still(exchange: Any) -> Any:
-    """A call is not begun, and its right to write not asked for, while its process stands still."""
-
-    async def exchanged(self: Any, *arguments: Any) -> Any:
-        await FUSE.get(_WHOLE).awake()
-        return await exchange(self, *arguments)
-
-    return exchanged
-
-
 def _remembered(load: Any) -> Any:
     """A loader that reads a file once, as long as it is the same."""
 
@@ -162,23 +147,20 @@ def _remembered(load: Any) -> Any:
     return remembered
 
 
-def _unflushed(connect: Any) -> Any:
-    """Connections that leave their writes to the system, which outlives every process here."""
-
-    def connected(path: Path) -> Any:
-        connection = connect(path)
-        connection.execute("PRAGMA synchronous = OFF")
-        return connection
-
-    return connected
+def _writer(engine: Engine, path: Path) -> VirtualWriter:
+    return VirtualWriter(engine, path, FUSE.get(_WHOLE))
 
 
-def _engine(*arguments: Any, **options: Any) -> Engine:
-    """An engine that shares its dialect, and so what it compiled, with those of other lives."""
-    engine = create_engine(*arguments, **options)
+def _engine(path: Path, *, read_only: bool = False) -> Engine:
+    """An engine that shares its dialect, and so what it compiled, with those of other lives, and leaves its writes to
+    the system, which outlives every process here."""
+    engine = engine_of(path, read_only=read_only)
     if not _SHARED:
         engine.connect().close()  # tells the dialect what the driver can do
         _SHARED.append(engine)
     engine.dialect, engine._compiled_cache = _SHARED[0].dialect, _SHARED[0]._compiled_cache
     engine.pool._dialect = engine.dialect
+    if not read_only:
+        with engine.connect() as connection:
+            raw_of(connection).execute("PRAGMA synchronous = OFF")
     return engine
