@@ -17,7 +17,7 @@ import pytest
 from dam_sync.store import lock_holder
 from dam_sync.store.base import Storage
 from dam_sync.store.sqlite import engine_of
-from tests.support.small import LONG, Meanwhile, Small, hurry, photo, photos, small
+from tests.support.small import NEVER_STILL, Meanwhile, Small, hurry, photo, photos, small
 
 MB = 1_000_000
 SHORT, PATIENCE, LONG = 0.4, 1.5, 60.0  # seconds
@@ -36,7 +36,7 @@ connection.execute("ROLLBACK")
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
     monkeypatch.setattr("tests.support.small.FASTER", FASTER)
-    storage = Storage(engine=partial(engine_of, busy_seconds=PATIENCE), still=LONG)
+    storage = Storage(engine=partial(engine_of, busy_seconds=PATIENCE), still=NEVER_STILL)
     monkeypatch.setattr("tests.support.small.STORAGE", storage)
 
 

@@ -89,7 +89,8 @@ def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant
     options = {**trial.emulated, **trial.demo_emulated, **QUICK, **more}
     if discover()[kind].capabilities.limits.pace.per_second is not None:
         del options["rate"]  # as documented: a run must keep to it without being told
-    tenant = emulated(kind, records, None, **options)
+    clock = small.CLOCK if isinstance(small.CLOCK, small.FastClock) else None
+    tenant = emulated(kind, records, None, clock, **options)
     try:
         yield tenant
     finally:

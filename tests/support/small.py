@@ -62,7 +62,7 @@ class FastClock(SystemClock):
 
 CLOCK: Clock = SystemClock()  # of the commands of this process
 STORAGE: Storage | None = None
-LONG = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy machine is no standing still
+NEVER_STILL = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy machine is no standing still
 
 
 def options(**given: Any) -> RunOptions:
@@ -78,7 +78,7 @@ def set_right() -> None:
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
     patch.setattr("tests.support.small.CLOCK", FastClock())
-    patch.setattr("tests.support.small.STORAGE", Storage(still=LONG))
+    patch.setattr("tests.support.small.STORAGE", Storage(still=NEVER_STILL))
 
 
 @dataclass(slots=True)
