@@ -21,6 +21,7 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.http import dispatch
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.store.base import Storage
@@ -73,6 +74,7 @@ class Universe:
     def __enter__(self) -> Self:
         asyncio.set_event_loop(self.loop)
         patch = self._patch
+        patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
         for place, name in (
             (job_file, "load_job"),
             (bootstrap, "read_mapping"),
@@ -133,6 +135,16 @@ class Universe:
                 raise
         self.do(self.network.calm())
         return fuse
+
+
+def _standing_still(exchange: Any) -> Any:
+    """A call is not begun, and its right to write not asked for, while its process stands still."""
+
+    async def exchanged(self: Any, *arguments: Any) -> Any:
+        await FUSE.get(_WHOLE).awake()
+        return await exchange(self, *arguments)
+
+    return exchanged
 
 
 def _remembered(load: Any) -> Any:
