@@ -78,10 +78,13 @@ def test_selections_expire_and_belong_to_one_user(a: Tenant) -> None:
     assert a.no("GET", where) == (404, "selection-not-found")
 
 
-def test_caps_of_selections_and_baskets(a: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dam_sync.emulators.a_hypermedia.collections.SELECTION_MAX", 1)
-    where = a.ok("POST", "/users/2/selections").headers["location"]
-    assert a.no("POST", f"{where}/medias-collection", {"ids": a.found()}) == (400, "selection-too-large")
+def test_a_selection_has_a_cap() -> None:
+    with tenant([photo(1), photo(2)], selection_limit=1) as a:
+        where = a.ok("POST", "/users/2/selections").headers["location"]
+        assert a.no("POST", f"{where}/medias-collection", {"ids": a.found()}) == (400, "selection-too-large")
+
+
+def test_a_basket_has_a_cap_per_call(a: Tenant) -> None:
     basket = f"/baskets/{last_number(a.ok('POST', '/baskets', {'title': 'B'}))}"
     first = a.first_id()
     assert a.no("POST", f"{basket}/medias-collection", {"ids": [first] * 501}) == (400, "too-many-ids")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.emulators.a_hypermedia import collections, uploads
+from dam_sync.emulators.a_hypermedia.options import Options
 from dam_sync.services.a_hypermedia import facts
 from tests.support.emulated_a import Tenant, last_number, photo, tenant
 
@@ -76,24 +76,24 @@ def test_a_chunk_has_at_most_20_mb_where_the_instance_is_strict() -> None:
         assert sent(facts.CHUNK_BYTES) == 202
 
 
-def test_200_uploads_at_once(a: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert uploads.AT_ONCE == 200
-    monkeypatch.setattr(uploads, "AT_ONCE", 0)
+def test_200_uploads_at_once() -> None:
+    assert Options().uploads_at_once == 200
     headers = {"X-SVC-FileName": "a.bin"}
-    assert a.no("POST", "/files", content=b"x", headers=headers) == (503, "too-many-uploads")
-    monkeypatch.setattr(uploads, "AT_ONCE", 1)
-    assert a.http.post("/files", content=b"x", headers=headers).status_code == 201
+    with tenant(uploads_at_once=0) as none:
+        assert none.no("POST", "/files", content=b"x", headers=headers) == (503, "too-many-uploads")
+    with tenant(uploads_at_once=1) as one:
+        for _ in range(2):
+            assert one.http.post("/files", content=b"x", headers=headers).status_code == 201
 
 
-def test_a_selection_has_at_most_10_000_media(a: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert collections.SELECTION_MAX == 10_000
-    monkeypatch.setattr(collections, "SELECTION_MAX", 200)
-    where = a.ok("POST", "/users/2/selections").headers["location"]
-    ids = a.found(size=200)
-    a.ok("POST", f"{where}/medias-collection", {"ids": ids})
-    rest = next(number for number in a.found(size=200, page=2) if number not in ids)
-    assert a.no("POST", f"{where}/medias", {"id": rest}) == (400, "selection-too-large")
-    assert a.get(where)["mediaCount"] == 200
+def test_a_selection_has_at_most_10_000_media() -> None:
+    assert Options().selection_limit == 10_000
+    with tenant([photo(1), photo(2), photo(3)], selection_limit=2) as a:
+        where = a.ok("POST", "/users/2/selections").headers["location"]
+        *ids, rest = a.found()
+        a.ok("POST", f"{where}/medias-collection", {"ids": ids})
+        assert a.no("POST", f"{where}/medias", {"id": rest}) == (400, "selection-too-large")
+        assert a.get(where)["mediaCount"] == 2
 
 
 def test_a_basket_takes_500_media_a_call(a: Tenant) -> None:

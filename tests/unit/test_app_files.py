@@ -67,7 +67,7 @@ def test_a_scratch_folder_that_cannot_be_made(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    monkeypatch.setattr("dam_sync.api.atomic_io.TemporaryFile", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(kind) as told, scratch_dir("plan"):
         pass
     assert "TMPDIR" in told.value.hint

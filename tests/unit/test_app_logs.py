@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import structlog
+import typer
 from typer.testing import CliRunner
 
-from dam_sync.api import state_commands
 from dam_sync.api.logs import reported, set_up_logs
-from dam_sync.cli import cli
+from dam_sync.cli.command import command, execute
 from dam_sync.http.redaction import hide
 from dam_sync.model.errors import ContractBroken, InternalError
+from dam_sync.report.output import Output
 
 SECRET = "S3cr3tValu3xyz"
 
@@ -24,36 +25,39 @@ def _unconfigured() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def broken(problem: Exception) -> Any:
-    async def job_status(*_: Any) -> Any:
-        raise problem
+def broken(problem: Exception) -> typer.Typer:
+    """A command line whose only command raises an error."""
+    app = typer.Typer()
 
-    return job_status
+    @app.command()
+    @command()
+    def fail(output: Output) -> None:
+        async def at_work(options: Any) -> int:
+            raise problem
+
+        execute(output, at_work)
+
+    return app
 
 
 @pytest.mark.parametrize("verbose", [[], ["-v"], ["-vv"], ["--log-format", "json"]])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_bug_of_ours_is_an_internal_error_with_a_traceback_in_the_log(
-    verbose: list[str], grouped: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bug_of_ours_is_an_internal_error_with_a_traceback_in_the_log(verbose: list[str], grouped: bool) -> None:
     hide(SECRET)
     problem: Exception = KeyError(f"key {SECRET}\x1b[31m")
-    monkeypatch.setattr(
-        state_commands, "job_status", broken(ExceptionGroup("tasks", [problem]) if grouped else problem)
-    )
-    result = CliRunner().invoke(cli, ["status", "job.yaml", *verbose])
+    app = broken(ExceptionGroup("tasks", [problem]) if grouped else problem)
+    result = CliRunner().invoke(app, verbose)
     assert result.exit_code == InternalError.exit_code == 1
     assert "error: internal error in dam-sync (KeyError: " in result.stderr
     assert "please report it" in result.stderr
     assert "Traceback (most recent call last)" in result.stderr
-    assert "in job_status" in result.stderr
+    assert "in at_work" in result.stderr
     assert SECRET not in result.output
     assert "\x1b[31m" not in result.stderr
 
 
-def test_errors_that_we_know_have_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_commands, "job_status", broken(ContractBroken("no JSON")))
-    result = CliRunner().invoke(cli, ["status", "job.yaml", "-vv"])
+def test_errors_that_we_know_have_no_traceback() -> None:
+    result = CliRunner().invoke(broken(ContractBroken("no JSON")), ["-vv"])
     assert (result.exit_code, "Traceback" in result.output) == (1, False)
 
 

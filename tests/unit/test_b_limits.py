@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dam_sync.emulators.b_documents import enrichers
 from dam_sync.emulators.b_documents.options import options_of
 from dam_sync.model.limits import MIB
 from dam_sync.services.b_documents import facts
@@ -88,17 +87,15 @@ def test_a_collection_has_at_most_10_000_members_and_100_000_before(opened: Open
     platform.operate("Document.AddToCollection", f"doc:{second}", status=400, collection=collection)
 
 
-def test_the_enricher_tells_100_collections(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert enrichers.COLLECTIONS_MOST == 100
-    monkeypatch.setattr(enrichers, "COLLECTIONS_MOST", 2)
-    platform = opened()
-    uid = platform.create("a")["uid"]
-    for name in "xyz":
-        made = platform.operate("Collection.Create", name=name)["uid"]
-        platform.operate("Document.AddToCollection", f"doc:{uid}", collection=made)
-    told = platform.doc(uid, **{"enrichers.document": "collections"})
-    assert len(told["contextParameters"]["collections"]) == 2
-    assert len(told["properties"]["collectionMember:collectionIds"]) == 3  # which is what the adapter reads
+def test_the_enricher_tells_100_collections(opened: Open) -> None:
+    placements = [{"kind": "collection", "path": [f"c{number}"]} for number in range(101)]
+    platform = opened(
+        *({"record": "container", **each} for each in placements),
+        {"record": "asset", "id": "1", "type": "Photo", "status": "published", "placements": placements},
+    )
+    told = platform.doc(platform.named(1), **{"enrichers.document": "collections"})
+    assert len(told["contextParameters"]["collections"]) == 100
+    assert len(told["properties"]["collectionMember:collectionIds"]) == 101  # which is what the adapter reads
 
 
 def test_an_access_token_lives_an_hour(opened: Open) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.emulators.e_profiles import emulator, routes_uploads, uploads
+from dam_sync.emulators.e_profiles import emulator, uploads
 from dam_sync.emulators.e_profiles.options import Options
 from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
@@ -191,10 +191,9 @@ def test_40_chunks_at_once(opened: Open) -> None:
     assert chunk(raw, begin(raw), 1, 9).status_code == 429
 
 
-def test_the_form_of_v1_takes_5_gb(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert routes_uploads.V1_MOST == facts.FORM_BYTES == 5_000_000_000
-    monkeypatch.setattr(routes_uploads, "V1_MOST", 1000)
-    raw = opened()
+def test_the_form_of_v1_takes_5_gb(opened: Open) -> None:
+    assert Options().v1_most == facts.FORM_BYTES == 5_000_000_000
+    raw = opened(v1_most=1000)
     profile = raw.json("/api/rest/uploadprofile")["uploadProfiles"][0]["uuid"]
 
     def sent(size: int) -> int:

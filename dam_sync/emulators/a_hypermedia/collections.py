@@ -13,7 +13,6 @@ from dam_sync.emulators.a_hypermedia.schema import FormField
 from dam_sync.emulators.a_hypermedia.state import Library
 from dam_sync.emulators.kit.environment import Json
 
-SELECTION_MAX = 10_000
 BASKET_CALL_MAX = 500
 _MODES = frozenset({"REPLACE", "APPEND", "CLEAR", "REMOVE"})
 
@@ -76,8 +75,9 @@ class Collections:
         numbers = _numbers(ids, most_per_call)
         for number in numbers:
             self.library.media(number, user)
-        if len({*selection.medias, *numbers}) > SELECTION_MAX:  # spec 000, Limits: at most 10,000 media
-            raise bad("selection-too-large", f"A selection has at most {SELECTION_MAX} media.")
+        most = self.library.options.selection_limit
+        if len({*selection.medias, *numbers}) > most:  # spec 000, Limits: at most 10,000 media
+            raise bad("selection-too-large", f"A selection has at most {most} media.")
         selection.medias.update(dict.fromkeys(numbers))
 
     def basket(self, kind: str, number: int, user: User, *, as_admin: bool = False) -> Basket:

@@ -41,7 +41,9 @@ class Options:
     window: int = 10_000
     medias_limit: int = 10_000
     folders_limit: int = 1_000
+    selection_limit: int = 10_000
     single_mb: int = 50
+    uploads_at_once: int = 200
     rich_search: bool = False
     memberships_update: bool = False  # folder, label, basket and link changes move updateDate
     odd_descriptors: bool = False  # size as a string, self as a bare string

@@ -13,7 +13,6 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.object_store import Blob, ObjectStore, Partial, TooLong
 
 FILE_GB = 20
-AT_ONCE = 200
 CHUNK_MB = 20
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)$")
 
@@ -139,8 +138,9 @@ class Uploads:
         return made
 
     def _enter(self) -> None:
-        if self._at_once >= AT_ONCE:  # spec 000, Limits: 200 simultaneous uploads
-            raise Refusal(503, "too-many-uploads", f"At most {AT_ONCE} uploads at once.", {})
+        most = self.options.uploads_at_once
+        if self._at_once >= most:  # spec 000, Limits: 200 simultaneous uploads
+            raise Refusal(503, "too-many-uploads", f"At most {most} uploads at once.", {})
         self._at_once += 1
 
 

@@ -43,7 +43,8 @@ class Options:
     name, token, groups (None: all), sees, orders, original. clients: OAuth clients by id with secret and refresh.
     refresh_tokens: each good once, for the first client. consents: refresh tokens good any number of times, each time
     as if somebody had consented again; what comes of them rotates as it does anywhere.
-    megabyte: bytes of one where chunks are measured. deliveries: how webhooks travel, one of MODES.
+    megabyte: bytes of one where chunks are measured. v1_most: bytes of a form of v1. deliveries: how webhooks travel,
+    one of MODES.
     """
 
     variant: str = ""
@@ -66,6 +67,7 @@ class Options:
     users: Sequence[Mapping[str, Json]] = ()
     locale: str = "en"
     chunk_slots: int = 40
+    v1_most: int = 5_000_000_000
     megabyte: int = 0
     deliveries: str = "normal"
     plays: frozenset[str] = field(init=False)

@@ -15,7 +15,6 @@ from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.e_profiles.uploads import Uploads
 from dam_sync.emulators.kit.object_store import Blob, TooLong
 
-V1_MOST = 5_000_000_000
 _STEP = 1 << 20
 
 
@@ -40,7 +39,7 @@ class UploadCalls:
 
     async def create_v1(self, call: Call) -> Reply:
         """`POST /api/rest/asset`: at most 5 GB."""
-        form = await self._form(call, V1_MOST)
+        form = await self._form(call, self._tenant.options.v1_most)
         wanted = form.need("uploadProfileUUID")
         profile = next((each for each in self._tenant.profiles.values() if each.id == wanted), None)
         if profile is None or form.blob is None:
@@ -104,7 +103,7 @@ class UploadCalls:
         if urlsplit(url).scheme not in ("http", "https"):
             raise Refusal(400, "invalid_request", "`url` must be public")
         try:
-            blob = await self._tenant.objects.put(_fetched(url), V1_MOST)
+            blob = await self._tenant.objects.put(_fetched(url), self._tenant.options.v1_most)
         except (OSError, HTTPException, ValueError, TooLong):
             raise Refusal(400, "invalid_request", "`url` could not be read") from None
         return blob, unquote(urlsplit(url).path.rpartition("/")[2])
