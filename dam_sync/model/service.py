@@ -362,6 +362,10 @@ class Context:
     may_write: Callable[[], None] | None = None  # called before a call that may write; raises if it must not be sent
     limits: Limits | None = None  # of this instance, if they differ from those of the connector
 
+    def limited(self, documented: Limits) -> Limits:
+        """The limits of this instance; the documented ones, unless others were given."""
+        return self.limits or documented
+
     def paced(self, pace: Pace) -> Pace:
         """The documented pace with the operator's overrides applied."""
         per_second, at_once = self.calls_per_second or pace.per_second, self.concurrency or pace.at_once

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
@@ -14,6 +15,7 @@ import pytest
 from dam_sync.model.errors import ContractBroken, TruncatedListing
 from dam_sync.model.service import Batch, Service, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.search import PATH
 from tests.support.altered import AlteredTransport
 from tests.support.connected import EVERYTHING
@@ -66,6 +68,15 @@ async def test_a_library_costs_no_more_than_its_pages(opened: Open, variant: str
 async def test_assets_of_one_second_are_each_told_once(opened: Open, variant: str, apart: float) -> None:
     tenant = opened(*spread(330, apart=apart), variant=variant)
     check(tenant, await batches(tenant.connect(read_only=True)))
+
+
+@pytest.mark.parametrize("enumerate", ["slices", "scroll"])
+async def test_pages_are_as_long_as_the_limits_of_the_instance(opened: Open, enumerate: str) -> None:
+    tenant = opened(*spread(20))
+    tenant.limits = replace(facts.LIMITS, page=7)
+    found = await batches(tenant.connect(read_only=True, enumerate=enumerate))
+    check(tenant, found)
+    assert max(len(batch.entries) for _, batch in found) == 7
 
 
 @pytest.mark.parametrize("variant", READINGS)

@@ -100,6 +100,19 @@ async def test_what_was_created_is_read_again(tmp_path: Path) -> None:
     assert (await again.probe()).total == 1
 
 
+async def test_pages_are_as_long_as_the_limits_of_the_connection(tmp_path: Path) -> None:
+    service = await opened(tmp_path / "f")
+    made = {await service.create(Draft(None, ""), None, MemoryJournal()) for _ in range(5)}
+    await service.close()
+    context = Context("", {}, {"path": str(tmp_path / "f")}, read_only=True, limits=replace(service.limits, page=2))
+    short = connected(discover()["folder"], context)
+    (shard,) = [shard async for shard in short.shards(Window())]
+    first, second, third = [batch async for batch in short.crawl(shard, None)]
+    assert {entry.id for batch in (first, second, third) for entry in batch.entries} == made
+    (again,) = [batch async for batch in short.crawl(shard, second.cursor)]
+    assert (len(first.entries), again) == (2, third)
+
+
 async def test_versions_attachments_relations_updates_and_the_trash(tmp_path: Path) -> None:
     service = await opened(tmp_path / "f")
     first = await service.create(DRAFT, content(), MemoryJournal())

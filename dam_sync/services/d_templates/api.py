@@ -60,7 +60,7 @@ class TemplatesApi:
         options: TemplatesOptions = context.options
         at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
-        limits = context.limits or facts.LIMITS
+        limits = context.limited(facts.LIMITS)
         pace = replace(limits.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
         wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)

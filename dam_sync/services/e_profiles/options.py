@@ -105,7 +105,7 @@ AUTH = {"token": ProfilesToken, "oauth": ProfilesOAuth}
 
 def limits_of(context: Context, options: ProfilesOptions) -> Limits:
     """The documented limits, slowed down or, as far as documented, sped up by what the job asks for."""
-    limits = context.limits or facts.LIMITS
+    limits = context.limited(facts.LIMITS)
     rate = min(facts.RATE, context.calls_per_second or facts.SELF_THROTTLE)
     at_once = min(facts.CHUNKS_MOST, max(1, context.concurrency or facts.AT_ONCE))
     pace = replace(limits.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))

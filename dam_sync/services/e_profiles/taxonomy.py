@@ -163,7 +163,7 @@ class ProfilesTaxonomy(ProfilesPart):
             return Page(wire.items_of(reply), reply.get("total_count") if isinstance(reply, dict) else None)
 
         rows: list[Json] = []
-        async with aclosing(paginate(fetch, Offset(facts.PAGE, facts.COLLECTION_REACH))) as pages:
+        async with aclosing(paginate(fetch, Offset(self.api.limits.page, facts.COLLECTION_REACH))) as pages:
             async for page, _ in pages:
                 rows.extend(page.rows)
         return rows
@@ -233,7 +233,7 @@ class ProfilesTaxonomy(ProfilesPart):
     async def _ids(self, listing: Pairs) -> AsyncGenerator[tuple[AssetId, ...], None]:
         hits = await self.search.page("", more=listing)
         refuse_missing(hits)
-        if hits.total <= facts.PAGE:
+        if hits.complete:
             if hits.rows:
                 yield tuple(wire.id_of(row) for row in hits.rows)
             return

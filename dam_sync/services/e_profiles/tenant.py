@@ -79,7 +79,7 @@ class ProfilesTenant:
             return Page(rows)
 
         found: list[Json] = []
-        async with aclosing(paginate(fetch, Keyset(facts.PAGE, "display_name"))) as pages:
+        async with aclosing(paginate(fetch, Keyset(self.api.limits.page, "display_name"))) as pages:
             async for page, _ in pages:
                 found.extend(page.rows)
         return found

@@ -9,10 +9,9 @@ from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.limits import Limits, OrphanRetention, Pace
 
 NAME = "folder"
-PAGE = 200
 FILENAME_BYTES = 200  # of a name on disk; common file systems take 255
 LIMITS = Limits(
-    page=PAGE,
+    page=200,
     pace=Pace(at_once=8, storage_at_once=4),
     precision=timedelta(milliseconds=1),
     lag=timedelta(0),

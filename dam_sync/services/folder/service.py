@@ -42,10 +42,11 @@ class FolderService(Service):
     def __init__(self, context: Context, system: FileSystem = FILE_SYSTEM, seal: Seal = seal) -> None:
         """system, seal: what changes the folder; a test passes others."""
         options: FolderOptions = context.options
+        self.limits = context.limited(facts.LIMITS)
         self._root, self._bag, self._seal = options.root_of(context), options.bag, seal
         self._tenant = Tenant(Disk(self._root, system), context.clock, context.read_only, options.format == "csv")
         self._unpacked: Unpacked | None = None
-        self._reader = Reader(self._tenant)
+        self._reader = Reader(self._tenant, self.limits.page)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
         self._taxonomy = Taxonomy(self._tenant, self._writer)
 

@@ -20,9 +20,10 @@ EVERYTHING = "all"
 
 @dataclass(slots=True)
 class Reader:
-    """Reads assets and files."""
+    """Reads assets, so many a page, and files."""
 
     tenant: Tenant
+    page: int
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`. Every window holds everything: people and programs that put files into a folder or edit
@@ -34,7 +35,7 @@ class Reader:
         ids = await run_sync(self.tenant.listing.asset_ids)
         at = bisect_right(ids, cursor["after"]) if cursor is not None else 0
         while True:
-            page, at = ids[at : at + facts.PAGE], at + facts.PAGE
+            page, at = ids[at : at + self.page], at + self.page
             entries = await run_sync(self._entries, page)
             yield Batch(entries, {"after": page[-1]} if at < len(ids) else None)
             if at >= len(ids):

@@ -17,7 +17,7 @@ _TOKEN_LIFE = timedelta(minutes=10)  # wire A 1.3: sign short, 5 to 60 min
 
 def client_of(context: Context) -> Client:
     """The client of one connection; no call is made yet. Raises ConfigError."""
-    pace = context.paced((context.limits or facts.LIMITS).pace)
+    pace = context.paced(context.limited(facts.LIMITS).pace)
     wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, pace)
     return Client(replace(wiring, headers=_headers(context.options)))
 

@@ -89,7 +89,7 @@ class HypermediaApi:
         self.base_url = context.base_url.rstrip("/")
         self.rels = Rels(options.relation_prefix, options.header_prefix)
         self.clock = context.clock
-        self.limits = replace(context.limits or facts.LIMITS, lag=timedelta(seconds=options.index_lag))
+        self.limits = replace(context.limited(facts.LIMITS), lag=timedelta(seconds=options.index_lag))
         self._signed = isinstance(context.auth, HypermediaSignedToken)
         self.entry = SingleFlight(self._enter)
 

@@ -60,7 +60,7 @@ class DocumentsApi:
     def open(cls, context: Context) -> DocumentsApi:
         """Raises ConfigError for a URL, options or a credential that cannot be used."""
         options: DocumentsOptions = context.options
-        limits = context.limits or facts.LIMITS
+        limits = context.limited(facts.LIMITS)
         pace = context.paced(limits.pace)
         wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, pace)
         wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dam_sync.crawl.pagers import Page, Params, Scroll
 from dam_sync.crawl.pagination import paginate
@@ -27,11 +27,12 @@ class ProfilesSearch:
     api: ProfilesApi
 
     async def page(
-        self, query: str, *, limit: int = facts.PAGE, expand: str = "", archived: bool = True, more: Pairs = ()
+        self, query: str, *, limit: int | None = None, expand: str = "", archived: bool = True, more: Pairs = ()
     ) -> ProfilesHits:
         """One page from the start; `more` are parameters of a link the service gave."""
-        asked = _params(query, limit, expand, archived, more)
-        return hits_of(await self.api.get(facts.SEARCH, PATH, asked))
+        most = limit or self.api.limits.page
+        asked = _params(query, most, expand, archived, more)
+        return replace(hits_of(await self.api.get(facts.SEARCH, PATH, asked)), most=most)
 
     async def scroll(
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
@@ -41,7 +42,7 @@ class ProfilesSearch:
 
         Raises TruncatedListing if the distinct rows are not as many as were promised, SCROLL_TRIES times over.
         """
-        opening = (*_params(query, facts.PAGE, expand, archived, more), ("scroll", "true"))
+        opening = (*_params(query, self.api.limits.page, expand, archived, more), ("scroll", "true"))
         for attempt in range(1, facts.SCROLL_TRIES + 1):
             try:
                 async with aclosing(self._once(opening, expand)) as pages:
@@ -70,7 +71,7 @@ class ProfilesSearch:
                 raise error.within(operation=request.operation) from None
             return Page(hits.rows, hits.total, hits.scroll)
 
-        async with aclosing(paginate(fetch, Scroll(facts.PAGE))) as pages:
+        async with aclosing(paginate(fetch, Scroll(self.api.limits.page))) as pages:
             async for page, cursor in pages:
                 fresh = tuple(row for row in page.rows if id_of(row) not in seen)
                 seen.update(id_of(row) for row in fresh)
@@ -84,8 +85,8 @@ class ProfilesSearch:
 
 
 def refuse_missing(hits: ProfilesHits, hint: str = _INDEX) -> None:
-    """Raises TruncatedListing if a page of the usual size holds fewer assets than were counted for it."""
-    distinct, promised = len({id_of(row) for row in hits.rows}), min(hits.total, facts.PAGE)
+    """Raises TruncatedListing if a page holds fewer assets than were counted for it."""
+    distinct, promised = len({id_of(row) for row in hits.rows}), min(hits.total, hits.most)
     if distinct < promised:
         raise TruncatedListing(
             f"a search announced {promised} assets and returned {distinct}",

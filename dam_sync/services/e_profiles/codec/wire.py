@@ -27,11 +27,17 @@ DOCUMENT = "document:"  # before the id of an attached document in a file's id
 
 @dataclass(frozen=True, slots=True)
 class ProfilesHits:
-    """One response of a search, with the id of its scroll where it has one."""
+    """One response of a search, with the id of its scroll where it has one; `most`: rows requested."""
 
     rows: tuple[Json, ...]
     total: int
     scroll: str = ""
+    most: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was found fits into the rows requested."""
+        return self.total <= self.most
 
 
 @interprets_response

@@ -155,7 +155,7 @@ class ProfilesCrawl(ProfilesFiles):
             return None
         hits = await self.search.page(asked, archived=False)
         refuse_missing(hits)
-        if hits.total <= facts.PAGE:
+        if hits.complete:
             return frozenset(wire.id_of(row) for row in hits.rows)
         found: set[str] = set()
         async with aclosing(self.search.scroll(asked, archived=False)) as pages:
