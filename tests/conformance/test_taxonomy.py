@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -333,6 +334,22 @@ async def test_many_assets_go_in_batches(fresh: Fresh) -> None:
         await service.place(container, ids, [])
     assert spent.total() == told.total()
     assert all(container.path in paths(row) for row in tenant.truth().values())
+
+
+@fills
+async def test_batches_are_as_large_as_the_limits_of_the_instance(fresh: Fresh) -> None:
+    tenant = fresh([*SCHEMA, *(asset(number, placements=[], versions=[]) for number in range(1, 6))])
+    limits = tenant.kind.capabilities.limits
+    if limits.member_batch == 1:
+        return
+    usual, tenant.limits = tenant.connect(), replace(limits, member_batch=2)
+    service = tenant.connect()
+    container, ids = await bulky(tenant, service), tuple(tenant.truth())
+    await bulky(tenant, usual)
+    one, three = (Counter(each.estimate(Membership(container, ids))).total() for each in (usual, service))
+    with tenant.costs() as spent:
+        await service.place(container, ids, [])
+    assert (spent.total(), three - one) == (three, 2)
 
 
 @fills

@@ -84,7 +84,7 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
         case Patch():
             return patch_calls(change, known)
         case Membership():
-            return place_calls(change)
+            return place_calls(change, known.limits)
         case Attachment():
             return attach_calls(size, known.limits)
         case Relation():
@@ -152,10 +152,10 @@ def patch_calls(patch: Patch, known: Known) -> Counter[str]:
     )
 
 
-def place_calls(membership: Membership) -> Counter[str]:
+def place_calls(membership: Membership, limits: Limits) -> Counter[str]:
     """`place`, in batches."""
     operation = FILL if membership.placement.kind == "collection" else MOVE
-    return +Counter({operation: -(-len(membership.assets) // facts.MEMBER_BATCH)})
+    return +Counter({operation: -(-len(membership.assets) // limits.member_batch)})
 
 
 def _transitions(status: str, options: DocumentsOptions, new: bool) -> int:

@@ -27,7 +27,6 @@ CHUNKS_AT_ONCE = 4
 SERVLET_BYTES = 64 * MIB  # wire B 4: larger files come from the servlet, which holds no transaction
 BATCH_LIFE = timedelta(minutes=120)  # wire B 6.2: 240 minutes by default, 120 in code
 BATCH_KEPT = timedelta(minutes=100)  # a batch older than this is not built upon
-MEMBER_BATCH = 100  # wire B 6.5: `docs:` with at most 100 ids
 NAME_LETTERS = 24  # wire B 6.8: longer names are cut silently
 FILENAME = 255
 LEVELS = 60  # no folder tree is deeper; bounds the walk upwards
@@ -106,7 +105,7 @@ LIMITS = Limits(
     lifetimes=Lifetimes(upload=BATCH_LIFE),
     precision=timedelta(milliseconds=1),  # wire B 3: milliseconds
     lag=timedelta(0),  # wire B 2.1, 6.8: the repository is asked, never its index, and shows a write at once
-    member_batch=MEMBER_BATCH,
+    member_batch=100,  # wire B 6.5: `docs:` with at most 100 ids
     filename=FILENAME,
     enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
 )

@@ -113,7 +113,7 @@ class BrandLibraryTenant:
         """Names of keys with several values in a sample of assets; no call reports it (wire C 5.1)."""
         asked = (
             ("page", "1"),
-            ("per", str(self.api.options.page)),
+            ("per", str(self.api.limits.page)),
             ("sort_by", "updated_at"),
             ("order", "DESC"),
             ("include", "custom_fields"),

@@ -99,7 +99,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         if membership.placement.kind != "collection":
             return Counter()
         lookups = sum(self._unknown(asset) for asset in membership.assets)
-        batches = -(-len(membership.assets) // facts.MEMBER_BATCH)
+        batches = -(-len(membership.assets) // self.limits.member_batch)
         operation = facts.FILL_WHOLE if self._fills_whole else facts.FILL
         seen = 0 if self._fills_by_changes or "fill" in self._counted else 2
         if self._fills_whole:

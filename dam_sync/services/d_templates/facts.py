@@ -27,7 +27,6 @@ LONG_LETTERS = 10_000  # spec 002, Limits, Service D: textarea
 COLLECTION_MOST = 4_999  # wire D 8: members of a collection
 COLLECTION_LETTERS = 200  # wire D 8: name of a collection
 SECURITY_MOST = 50  # wire D 8: security templates per asset call
-MEMBER_BATCH = 500  # wire D 2.6: no batch limit shown, the whole collection is 4,999
 LOOKED_UP = 10  # members looked up one by one without asking whether a scan is cheaper
 MEMBERS_A_TIME = 20_000  # members whose assets are found out together, with the collections they are in
 LINK_LIFE = timedelta(seconds=20)  # wire D 4: the published download link lives 20 s
@@ -96,7 +95,7 @@ LIMITS = Limits(
     lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),
     precision=timedelta(milliseconds=1),
     lag=LAG,
-    member_batch=MEMBER_BATCH,
+    member_batch=500,  # wire D 2.6: no batch limit shown, the whole collection is 4,999
     undated=("collections",),  # observed on an independent stand-in: members change, records do not
     members_after_crawl=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )

@@ -28,7 +28,7 @@ class ProfilesEstimate(ProfilesTarget):
             case Patch():
                 return Counter(patch_calls(change)) + self._proofs(change, None)
             case Membership():
-                return place_calls(change)
+                return place_calls(change, self.limits)
             case Term():
                 return {facts.ADD_TERM: 1}
             case Placement():
@@ -94,10 +94,10 @@ def proof_calls(forms: Iterable[str]) -> Counter[str]:
     return Counter(facts.GET_SECURITY if form == facts.HIDING else facts.ASSET for form in forms)
 
 
-def place_calls(membership: Membership) -> Mapping[str, int]:
+def place_calls(membership: Membership, limits: Limits) -> Mapping[str, int]:
     """`place`, in batches."""
     operation = {"category": facts.FILL_CATEGORY, "collection": facts.FILL_COLLECTION}.get(membership.placement.kind)
-    return {operation: -(-len(membership.assets) // facts.MEMBER_BATCH)} if operation else {}
+    return {operation: -(-len(membership.assets) // limits.member_batch)} if operation else {}
 
 
 def container_calls(placement: Placement) -> Mapping[str, int]:

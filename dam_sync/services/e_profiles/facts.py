@@ -59,7 +59,6 @@ TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
 SCROLL_TRIES = 3  # a scroll that lost a page is begun again so often
 CONTAINER_LEVELS = 40  # no category tree is deeper; bounds the walk
-MEMBER_BATCH = 100  # wire E 5.4: maximum not shown, batches of 100
 FILENAME = 128  # wire E 8: filenames of at most 128 characters
 NAMING = Naming(frozenset('<>:"/\\|?*,+%#()[]{};'), FILENAME)  # wire E 8: to be avoided, in containers too
 VALUE_LETTERS = {"text_short": 255, "text": 1280}  # spec 002, Resources, Service E: interface families; wire E 5.1
@@ -115,7 +114,7 @@ LIMITS = Limits(
     lifetimes=Lifetimes(upload=SESSION_LIFE, link=LINK_LIFE, scroll=timedelta(seconds=60)),
     precision=TICK,
     lag=LAG,
-    member_batch=MEMBER_BATCH,
+    member_batch=100,  # wire E 5.4: maximum not shown, batches of 100
     filename=FILENAME,
 )
 

@@ -113,8 +113,9 @@ class ProfilesTaxonomy(ProfilesPart):
         """Into and out of one container, in batches."""
         category = container.kind == "category"
         operation = facts.FILL_CATEGORY if category else facts.FILL_COLLECTION
-        for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
-            some = slice(start, start + facts.MEMBER_BATCH)
+        most = self.limits.member_batch
+        for start in range(0, max(len(add), len(remove)), most):
+            some = slice(start, start + most)
             kind = "categories" if category else "collections"
             body = wire.members_body(kind, container.id, add[some], remove[some])
             path = operation.partition(" ")[2]
@@ -163,7 +164,7 @@ class ProfilesTaxonomy(ProfilesPart):
             return Page(wire.items_of(reply), reply.get("total_count") if isinstance(reply, dict) else None)
 
         rows: list[Json] = []
-        async with aclosing(paginate(fetch, Offset(self.api.limits.page, facts.COLLECTION_REACH))) as pages:
+        async with aclosing(paginate(fetch, Offset(self.limits.page, facts.COLLECTION_REACH))) as pages:
             async for page, _ in pages:
                 rows.extend(page.rows)
         return rows

@@ -54,7 +54,6 @@ class DocumentsSearch:
     async def listing(
         self,
         query: Callable[[str], str],
-        size: int,
         headers: Mapping[str, str] | None = None,
         start: Cursor | None = None,
     ) -> AsyncGenerator[tuple[tuple[Json, ...], Cursor | None], None]:
@@ -63,6 +62,8 @@ class DocumentsSearch:
         The counts or an empty page mark the end: neither the flag for a next page nor a short page proves
         anything (wire B 2.2). Raises TruncatedListing.
         """
+        most = self.api.limits.page
+        size = min(facts.PAGE, most) if headers else most
 
         async def fetch(params: Params) -> Page:
             after = params["after"]
@@ -77,7 +78,7 @@ class DocumentsSearch:
     async def everything(self, query: Callable[[str], str], headers: Mapping[str, str] | None = None) -> list[Json]:
         """All rows of a small listing, such as folders."""
         found: list[Json] = []
-        async with aclosing(self.listing(query, facts.SWEEP if not headers else facts.PAGE, headers)) as pages:
+        async with aclosing(self.listing(query, headers)) as pages:
             async for rows, _ in pages:
                 found.extend(rows)
         return found

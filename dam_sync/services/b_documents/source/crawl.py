@@ -57,8 +57,8 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         since = f"ecm:uuid >= {quoted(low)}" if low else ""
         until = f"ecm:uuid < {quoted(high)}" if high else ""
         thin = shard.params.get("thin") is True
-        size, headers = (self.limits.page, None) if thin else (min(facts.PAGE, self.limits.page), WHOLE)
-        pages = self.search.listing(lambda after: select(assets, since, until, after), size, headers, cursor)
+        headers = None if thin else WHOLE
+        pages = self.search.listing(lambda after: select(assets, since, until, after), headers, cursor)
         async with aclosing(pages):
             async for rows, behind in pages:
                 ours = [row for row in rows if wire.is_asset(row)]

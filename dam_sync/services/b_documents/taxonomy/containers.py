@@ -202,16 +202,17 @@ class DocumentsContainers(DocumentsPart):
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Add to and remove from a collection, or move into a folder, in batches; safe to repeat."""
+        most = self.api.limits.member_batch
         if container.kind == "folder" and not remove:
-            for start in range(0, len(add), facts.MEMBER_BATCH):
-                some = ",".join(add[start : start + facts.MEMBER_BATCH])
+            for start in range(0, len(add), most):
+                some = ",".join(add[start : start + most])
                 await self.api.operate("Document.Move", f"docs:{some}", {"target": container.id}, repeatable=True)
             return
         if container.kind != "collection":
             raise Unsupported("an asset can only leave its folder for another one")
         for operation, ids in (("Collection.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
-            for start in range(0, len(ids), facts.MEMBER_BATCH):
-                await self._fill_collection(operation, container, ids[start : start + facts.MEMBER_BATCH])
+            for start in range(0, len(ids), most):
+                await self._fill_collection(operation, container, ids[start : start + most])
 
     async def _fill_collection(self, operation: str, container: Placement, ids: Sequence[AssetId]) -> None:
         """Two writers of one collection conflict; the later one retries (wire B 6.5)."""

@@ -157,7 +157,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         section, window = str(shard.params.get("section") or ""), window_of(shard)
         home = (facts.SECTION_ASSETS, section) if section else (facts.LIBRARY_ASSETS, str(shard.params["library"]))
         payload = bool(shard.params.get("payload"))
-        wanted = ListingQuery(home[0], (home[1],), payload=payload, size=self._api.options.page)
+        wanted = ListingQuery(home[0], (home[1],), payload=payload, size=self.limits.page)
         return wanted if window == Window() else _within(wanted, window, bool(shard.params.get("exact")))
 
     async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
@@ -177,7 +177,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         """Newest change first, until one is too old."""
         window = window_of(shard)
         library = await self._tenant.id()
-        size = min(self._api.options.page, facts.RECENT_PAGE)
+        size = min(self.limits.page, facts.RECENT_PAGE)
         wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
         async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:

@@ -166,8 +166,9 @@ class TemplatesCollections(TemplatesPart):
         """Add the file of the current version, remove the files of all versions. Safe to repeat."""
         if container.kind != KIND:
             raise Unsupported(f"the service has no containers of kind {container.kind}")
-        for start in range(0, max(len(add), len(remove)), facts.MEMBER_BATCH):
-            some = slice(start, start + facts.MEMBER_BATCH)
+        most = self.limits.member_batch
+        for start in range(0, max(len(add), len(remove)), most):
+            some = slice(start, start + most)
             come = [
                 ids.file for ids in await gather_or_raise([self.version_groups.known(asset) for asset in add[some]])
             ]
