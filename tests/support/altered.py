@@ -13,8 +13,8 @@ from dam_sync.model.values import Json
 class AlteredTransport(httpx.AsyncBaseTransport):
     """Derived from by a test; whoever connects with it closes it."""
 
-    def __init__(self) -> None:
-        self._network = NetworkTransport()
+    def __init__(self, network: httpx.AsyncBaseTransport | None = None) -> None:
+        self._network = network or NetworkTransport()
 
     def sent(self, request: httpx.Request) -> httpx.Request:
         """A request, before it is sent."""
