@@ -23,7 +23,7 @@ from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import FOLDER
 
 Start = Callable[..., Tenant]
-SAMPLE = 3  # one test of so many
+SAMPLE = 6  # one test of so many
 CALLS = 700  # a test may cost at most so many API calls, unless it says otherwise by `calls(n)`
 
 

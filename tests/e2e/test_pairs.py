@@ -28,7 +28,7 @@ from tests.support.everything import DATES, GROWN, NAMES, OWN_MARKS, everything,
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import prefix_in, profile_of
 
-PAIRS = pairs(3)
+PAIRS = pairs(3, 4)
 IN_PARTS = ":begin"  # the step that begins an upload in parts
 
 
