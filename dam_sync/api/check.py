@@ -138,7 +138,7 @@ async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[Che
         return
     yield CheckResult("state", f"{job.state_path}{named}")
     try:
-        async with existing_store(job, options.clock, read_only=True) as store:
+        async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
     except DamSyncError as error:
         for finding in CheckResult.of("state", error):

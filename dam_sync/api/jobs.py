@@ -136,7 +136,7 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
         raise ConfigError(f"--level expects one of {', '.join(LEVELS)}, not {level}")
     part = fraction_of(sample)
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(existing_store(job, options.clock))
+        store = await stack.enter_async_context(existing_store(job, options.clock, storage=options.storage))
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         found = await SqlStore.open(
             stack.enter_context(scratch_dir("verify")) / "verify.db", options.clock, storage=options.storage

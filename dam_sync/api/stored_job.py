@@ -9,6 +9,7 @@ from pathlib import Path
 from dam_sync.config.job import JobConfig, load_job
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
+from dam_sync.store.base import Storage
 from dam_sync.store.store import SqlStore
 
 
@@ -19,13 +20,15 @@ def stored_job_of(job: Path | JobConfig) -> JobConfig:
 
 
 @asynccontextmanager
-async def existing_store(job: JobConfig, clock: Clock, *, read_only: bool = False) -> AsyncIterator[SqlStore]:
+async def existing_store(
+    job: JobConfig, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
+) -> AsyncIterator[SqlStore]:
     """The state of a job that ran before. Raises ConfigError if there is none."""
     if not job.state_path.exists():
         raise ConfigError(
             f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
         )
-    store = await SqlStore.open(job.state_path, clock, read_only=read_only)
+    store = await SqlStore.open(job.state_path, clock, read_only=read_only, storage=storage)
     try:
         yield store
     finally:
