@@ -65,7 +65,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             _refuse_field(asked.by_field, opened.target_schema)
         folder = stack.enter_context(scratch_dir("adopt"))
         run = await kept.begin(job.name, "adopt") if kept is not None else None
-        await copy_state(job, options.clock, folder / "adopt.db")
+        await copy_state(job, options, folder / "adopt.db")
         store = await SqlStore.open(folder / "adopt.db", options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")

@@ -30,7 +30,6 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import disappeared, unwritten_relations
 from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model import journal_names
-from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.run_options import RunOptions, fraction_of
@@ -98,7 +97,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
-        await copy_state(job, options.clock, copied)
+        await copy_state(job, options, copied)
         store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
@@ -257,10 +256,10 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-async def copy_state(job: JobConfig, clock: Clock, path: Path) -> None:
+async def copy_state(job: JobConfig, options: RunOptions, path: Path) -> None:
     """A copy of the state, if there is one."""
     if job.state_path.exists():
-        async with existing_store(job, clock, read_only=True) as store:
+        async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             await store.copy_to(path)
 
 

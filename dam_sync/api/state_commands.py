@@ -12,6 +12,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text
+from dam_sync.store.base import Storage
 from dam_sync.store.rows import ParkedRow
 from dam_sync.store.store import SqlStore
 
@@ -40,11 +41,15 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
 
 
 async def job_errors(
-    path: Path | JobConfig, causes: Sequence[str], retry: bool, clock: Clock = SYSTEM_CLOCK
+    path: Path | JobConfig,
+    causes: Sequence[str],
+    retry: bool,
+    clock: Clock = SYSTEM_CLOCK,
+    storage: Storage | None = None,
 ) -> dict[str, Any]:
     """`errors`: parked assets by cause; `retry` puts them back into the queue."""
     job = stored_job_of(path)
-    async with existing_store(job, clock, read_only=not retry) as store:
+    async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
         _refuse_unknown(causes, {cause for cause, *_ in known})
         groups = [

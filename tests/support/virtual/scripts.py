@@ -221,7 +221,8 @@ class Storm:
                 self._parked(row)
             causes = [UNCERTAIN] if any(row["cause"] == UNCERTAIN for row in rows) else []
             for chosen in ([], causes) if causes else ([],):
-                self.move.universe.do(job_errors(self.move.job, chosen, retry=True, clock=self.move.universe.clock))
+                universe = self.move.universe
+                universe.do(job_errors(self.move.job, chosen, True, universe.clock, universe.storage))
             self._through([], [])
         if rows := parked(self.move):
             raise AssertionError(f"parked again and again: {rows}")
