@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import NotFound, Rejected
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, content, starting
+from tests.support.altered import AlteredTransport
 from tests.support.journal import MemoryJournal
 from tests.unit.test_c_service import draft, made
 
@@ -22,26 +26,23 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
         yield begin
 
 
-class Recording:
-    """A client that keeps the bodies of changes to assets."""
+class Recording(AlteredTransport):
+    """Keeps what changes of assets send."""
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    def __init__(self) -> None:
+        super().__init__()
         self.changes: list[dict[str, Any]] = []
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.client, name)
-
-    async def send(self, request: Any) -> Any:
-        if request.operation == "PUT /api/v4/assets/{id}":
-            self.changes.append(request.json["data"]["attributes"])
-        return await self.client.send(request)
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        if request.method == "PUT" and re.fullmatch("/api/v4/assets/[^/]+", request.url.path):
+            self.changes.append(json.loads(request.content)["data"]["attributes"])
+        return request
 
 
 async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)])
-    service: Any = tenant.connect()
-    service._api.client = recorded = Recording(service._api.client)
+    tenant.transport = recorded = Recording()
+    service = tenant.connect()
     await service.schema()
     identity = await made(tenant, service, draft("m-1", status="published"))
     await service.update(identity, Patch(fields={"description": "d", "note": "n"}))

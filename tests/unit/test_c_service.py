@@ -28,7 +28,6 @@ from dam_sync.model.errors import (
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content, starting
 from tests.support.altered import AlteredTransport
@@ -411,7 +410,7 @@ async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apar
     assert size > 2 * facts.CHUNK_BYTES
     async with content(tenant, wanted.filename, size) as (given, digest):
         tenant.fail({"match": "PUT *", "do": "status:404", "nth": 3})
-        one = _with_vault(tenant, vault)
+        one = tenant.connect(vault=vault)
         with pytest.raises(Exception, match="ended"):
             await one.create(wanted, given, journal)
         tenant.fail({"match": "POST */assets", "do": "reset_before", "nth": 1})
@@ -420,18 +419,11 @@ async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apar
         kept = json.dumps([journal.done[name][0] for name in journal.done])
         assert vault.kept
         assert not any(address and address in kept for address in vault.kept.values())
-        identity = await _with_vault(tenant, vault).create(wanted, given, journal)
+        identity = await tenant.connect(vault=vault).create(wanted, given, journal)
     (row,) = tenant.marked("big-1")
     assert row["id"] == identity
     assert [file["digests"]["md5"] for file in row["versions"]] == [digest]
     assert not any(vault.kept.values())
-
-
-def _with_vault(tenant: Tenant, vault: MemoryVault) -> BrandLibraryService:
-    service = tenant.connect()
-    assert isinstance(service, BrandLibraryService)
-    service._uploads.vault = vault
-    return service
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
