@@ -24,6 +24,7 @@ REMAINING = {  # not parameters yet; this list may only become shorter
     "unit/test_transfer_content.py",
 }
 OURS = "dam_sync"
+PATCHING = {"setattr", "setitem", "delattr", "delitem"}
 LIBRARIES = {"os", "sys", "tempfile"}  # of the standard library, also as an attribute of our modules
 
 
@@ -37,8 +38,8 @@ def test_no_test_patches_a_module_of_the_product() -> None:
     assert sorted(REMAINING - found) == [], "no longer patched: remove it from the list"
 
 
-def patches(tree: ast.Module) -> Iterator[ast.Call]:
-    """Calls of `setattr` and `setitem` on what is imported from the product, or named by a text."""
+def patches(tree: ast.Module) -> Iterator[ast.AST]:
+    """What changes something imported from the product, or named by a text: assignments, calls of PATCHING."""
     ours = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -46,7 +47,10 @@ def patches(tree: ast.Module) -> Iterator[ast.Call]:
         for alias in node.names
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args and _called(node.func) in {"setattr", "setitem"}:
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            if _root(node) in ours:
+                yield node
+        elif isinstance(node, ast.Call) and node.args and _called(node.func) in PATCHING:
             target = node.args[0]
             text = target.value if isinstance(target, ast.Constant) else None
             is_library = isinstance(target, ast.Attribute) and target.attr in LIBRARIES
@@ -59,7 +63,7 @@ def _called(function: ast.expr) -> str:
 
 
 def _root(target: ast.expr) -> str:
-    while isinstance(target, ast.Attribute):
+    while isinstance(target, ast.Attribute | ast.Subscript):
         target = target.value
     return target.id if isinstance(target, ast.Name) else ""
 
@@ -69,3 +73,6 @@ def test_a_patch_is_seen() -> None:
     assert list(patches(ast.parse(f"{imported}\npatch.setattr(runs.Runs, 'x', 1)")))
     assert not list(patches(ast.parse(f"{imported}\npatch.setattr(vaults.os, 'x', 1)")))
     assert list(patches(ast.parse("patch.setattr('dam_sync.store.x', 1)")))
+    assert list(patches(ast.parse(f"{imported}\nruns.LIVES = 1")))
+    assert list(patches(ast.parse(f"{imported}\nruns.TABLE['x'] = 1")))
+    assert not list(patches(ast.parse(f"{imported}\nlives = runs.LIVES")))

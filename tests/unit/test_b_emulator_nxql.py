@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.emulators.b_documents.evaluating import _pattern
-from dam_sync.emulators.b_documents.nxql import Both, Date, Not, Query, Test, parse
+from dam_sync.emulators.b_documents.nxql import Both, Date, Not, Query, parse
+from dam_sync.emulators.b_documents.nxql import Test as Comparison
 from dam_sync.emulators.b_documents.records import Refusal
 from dam_sync.emulators.b_documents.search import substituted
 
 NOW = datetime(2026, 6, 15, 10, 20, 30, tzinfo=UTC)
-Test.__test__ = False  # type: ignore[attr-defined]
 
 
 def where(text: str) -> object:
@@ -26,7 +26,7 @@ def where(text: str) -> object:
 @settings(max_examples=150)
 def test_an_escaped_text_is_read_as_itself(text: str, quote: str) -> None:
     escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
-    assert where(f"dc:title = {quote}{escaped}{quote}") == Test("dc:title", "=", (text,))
+    assert where(f"dc:title = {quote}{escaped}{quote}") == Comparison("dc:title", "=", (text,))
 
 
 @given(st.text(alphabet="ab%_\\'", max_size=12))
@@ -34,7 +34,7 @@ def test_an_escaped_text_is_read_as_itself(text: str, quote: str) -> None:
 def test_a_pattern_with_everything_escaped_matches_itself_alone(text: str) -> None:
     escaped = "".join(f"\\{letter}" if letter in "%_\\'" else letter for letter in text)
     found = where(f"dc:title LIKE '{escaped}'")
-    assert isinstance(found, Test)
+    assert isinstance(found, Comparison)
     pattern = _pattern(str(found.values[0]), folded=False)
     assert pattern.match(text)
     assert not pattern.match(text + "x")
@@ -48,11 +48,11 @@ def test_nothing_but_a_refusal_comes_of_nonsense(text: str) -> None:
 
 
 def test_precedence_and_negation() -> None:
-    a, b, c = (Test(f"dc:{name}", "=", (1,)) for name in ("a", "b", "c"))
+    a, b, c = (Comparison(f"dc:{name}", "=", (1,)) for name in ("a", "b", "c"))
     assert where("dc:a = 1 OR dc:b = 1 AND NOT dc:c = 1") == Both(False, (a, Both(True, (b, Not(c)))))
     assert where("(dc:a = 1 OR dc:b = 1) AND dc:c = 1") == Both(True, (Both(False, (a, b)), c))
-    assert where("dc:a NOT IN (1, 2)") == Not(Test("dc:a", "IN", (1, 2)))
-    assert where("dc:a != 1") == Test("dc:a", "<>", (1,))
+    assert where("dc:a NOT IN (1, 2)") == Not(Comparison("dc:a", "IN", (1, 2)))
+    assert where("dc:a != 1") == Comparison("dc:a", "<>", (1,))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_precedence_and_negation() -> None:
     ],
 )
 def test_literals(literal: str, value: object) -> None:
-    assert where(f"dc:created > {literal}") == Test("dc:created", ">", (value,))
+    assert where(f"dc:created > {literal}") == Comparison("dc:created", ">", (value,))
 
 
 def test_columns_order_and_parameters() -> None:
