@@ -40,12 +40,12 @@ def pairs(seed: int) -> list[tuple[str, str]]:
     return [(kind, kinds[(number + seed) % len(kinds)]) for number, kind in enumerate(kinds)]
 
 
-def tried(simulation: Simulation, share: int) -> Tried:
-    """The scripts that are chosen of this pair, one of `share`."""
+def tried(simulation: Simulation, share: int, part: slice = slice(None)) -> Tried:
+    """The scripts that are chosen of this pair, one of `share`; of those of each kind this part."""
     reference = Reference.of(simulation)
     rng = random.Random(f"{simulation.seed} {simulation.kinds}")
     every = scripts(simulation.kinds, reference.calls, rng)
-    picked = chosen(every, share, rng)
+    picked = chosen(every, share, part, rng)
     came = Tried(simulation.seed, len(picked), len(every))
     for pack in packs(picked):
         try_pack(reference, pack, came)
@@ -71,14 +71,15 @@ def try_pack(reference: Reference, pack: Sequence[Script], came: Tried) -> None:
         came.faults.append(f"{'; '.join(map(str, pack))}: {ending.wrong}")
 
 
-def chosen(every: Sequence[Script], share: int, rng: random.Random) -> list[Script]:
-    """All, or so many, or one of each kind for each role."""
+def chosen(every: Sequence[Script], share: int, part: slice, rng: random.Random) -> list[Script]:
+    """All, or so many, or this part of one of each kind for each role."""
     if NUMBER == "all":
         return list(every)
     if NUMBER:
         return rng.sample(every, min(len(every), -(-int(NUMBER) // share)))
     mixed = rng.sample(every, len(every))
-    return list({(script.role, script.do): script for script in mixed}.values())
+    one_of_each = {(script.role, script.do): script for script in mixed}
+    return [one_of_each[kind] for kind in sorted(one_of_each)[part]]
 
 
 def packs(picked: Sequence[Script]) -> Iterator[list[Script]]:
