@@ -30,7 +30,7 @@ check: $(STAMP) ## format, lint, types and house rules, in under 30 seconds
 	$(BIN)/pytest -q tests/house
 
 test: $(STAMP) ## every suite but the benchmarks; of pairs of services, crash points and fuzzed answers a sample
-	$(BIN)/pytest -q -n 4 --dist loadgroup tests -m 'not bench'
+	$(BIN)/pytest -q -n 5 --dist loadgroup tests -m 'not bench'
 
 conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance
