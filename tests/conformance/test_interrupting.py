@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -25,10 +25,11 @@ from tests.conformance.conftest import Start
 from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import VARIANTS, WIRED
-from tests.support.arrivals import Arrivals, arrivals_noted
+from tests.support.arrivals import Arrivals, noting
 from tests.support.fuse import FusedTransport
 from tests.support.interrupted import Breaking
 from tests.support.journal import MemoryJournal
+from tests.support.nearby import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.parts import small_parts
 from tests.support.vault import MemoryVault
@@ -48,12 +49,12 @@ WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPL
 
 
 @pytest.fixture
-def parted(which: tuple[str, str], start: Start) -> Iterator[Tenant]:
+def parted(which: tuple[str, str], start: Start, nearby: Nearby) -> Tenant:
     """A new tenant whose files go in parts from a few bytes on: what is in it is looked at again and again."""
-    with arrivals_noted():
-        tenant = start(SCHEMA, **WIRED[which[0]].parted_emulated)
-        tenant.limits = small_parts(which[0])
-        yield tenant
+    tenant = start(SCHEMA, **WIRED[which[0]].parted_emulated)
+    tenant.limits = small_parts(which[0])
+    nearby.add(tenant.served, noting(tenant.served.app))
+    return tenant
 
 
 @dataclass

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dam_sync.api.jobs import run_job, verify_job
-from dam_sync.engine.verify import Verifier
-from dam_sync.mapping.crosswalk import Crosswalk, Drafted
-from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import ConfigError, StopRequested
+from dam_sync.model.service import Batch, Cursor, Shard
+from dam_sync.services.b_documents.service import DocumentsService
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.moves import LAGS, Simulation
 
@@ -27,41 +26,47 @@ LOST: dict[str, tuple[str, Callable[[Asset], Asset]]] = {
 }
 
 
+def losing(lose: Callable[[Asset], Asset]) -> type[DocumentsService]:
+    """A target of which every asset has lost something."""
+
+    class Losing(DocumentsService):
+        async def fetch(self, asset: AssetId) -> Asset:
+            return lose(await super().fetch(asset))
+
+        async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+            async for batch in super().crawl(shard, cursor):
+                listed = (replace(entry, asset=entry.asset and lose(entry.asset)) for entry in batch.entries)
+                yield replace(batch, entries=tuple(listed))
+
+    return Losing
+
+
 @pytest.mark.parametrize("level", ["fields", "digest", "bytes"])
 @pytest.mark.parametrize(("path", "lose"), list(LOST.values()), ids=list(LOST))
-def test_what_is_missing_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, lose: Callable[[Asset], Asset], level: str
-) -> None:
-    whole = Verifier._with_members
-
-    async def losing(self: Verifier, side: str, *given: Any) -> Asset:
-        asset = await whole(self, side, *given)
-        return lose(asset) if side == "target" else asset
-
-    monkeypatch.setattr(Verifier, "_with_members", losing)
+def test_what_is_missing_is_told(tmp_path: Path, path: str, lose: Callable[[Asset], Asset], level: str) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
-        verdict = move.universe.do(verify_job(move.job, move.universe.options(), level, "100%")).verdict
+        options = move.universe.options()
+        assert options.connectors is not None
+        target = replace(options.connectors[KINDS[1]], service=lambda: losing(lose))
+        options = replace(options, connectors={**options.connectors, KINDS[1]: target})
+        verdict = move.universe.do(verify_job(move.job, options, level, "100%")).verdict
     assert {found["path"] for _, _, found in verdict["differences"]} == ({path} if path else set())
     assert verdict["clean"] == (not path)
 
 
-def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path) -> None:
     """It fitted once; what the target holds now is not what the source says."""
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
-        whole = Crosswalk.draft
-
-        def unfit(self: Crosswalk, *given: Any) -> Drafted:
-            return replace(
-                whole(self, *given), rejections=(Loss("fields.title", "too long", "100 characters, at most 60"),)
-            )
-
-        monkeypatch.setattr(Crosswalk, "draft", unfit)
-        verdict = move.universe.do(verify_job(move.job, move.universe.options(), "fields", "100%")).verdict
+        mapping = tmp_path / "mapping.yaml"
+        short = r"\1, pipe: [{truncate: {max: 1, on_cut: park}}]}"
+        mapping.write_text(re.sub(r'("lib:title": {[^}]*)}', short, mapping.read_text("utf-8")), encoding="utf-8")
+        options = move.universe.options(accept_changes=True)
+        verdict = move.universe.do(verify_job(move.job, options, "fields", "100%")).verdict
     assert not verdict["clean"]
     assert verdict["different"] == verdict["checked"]
-    assert {found["path"] for _, _, found in verdict["differences"]} == {"fields.title"}
+    assert {found["path"] for _, _, found in verdict["differences"]} == {"fields.lib:title"}
 
 
 def test_an_operator_who_wants_an_end_is_heeded(tmp_path: Path) -> None:

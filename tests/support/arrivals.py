@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.serve import Served
@@ -25,32 +23,28 @@ class Arrived:
     body: bytearray
 
 
-@contextmanager
-def arrivals_noted() -> Iterator[None]:
-    """Every emulated service that answers inside this block notes what it reads."""
-    inner: Callable[..., Awaitable[None]] = Application.__call__
+def noting(app: Application) -> ASGIApp:
+    """The service, which notes what it reads."""
 
-    async def noting(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith("/_emulator/"):
-            await inner(app, scope, receive, send)
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].startswith("/_emulator/"):
+            await app(scope, receive, send)
             return
         note = Arrived(f"{scope['method']} {scope['path']}", bytearray())
         _notes(app).append(note)
 
-        async def noted() -> Message:
+        async def read() -> Message:
             message = await receive()
             note.body += message.get("body", b"")
             return message
 
-        await inner(app, scope, noted, send)
+        await app(scope, read, send)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Application, "__call__", noting)
-        yield
+    return noted
 
 
 class Arrivals:
-    """What came to one service since the last `clear`."""
+    """What came to one service that is `noting`, since the last `clear`."""
 
     def __init__(self, served: Served) -> None:
         self._notes = _notes(served.app)

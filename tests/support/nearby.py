@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import httpx
 
@@ -20,10 +21,10 @@ class Nearby:
         self.network: Network = _Street(_Turns(), 0)
         self.transport = VirtualTransport(self.network, Fuse())
 
-    def add(self, served: Served) -> None:
-        """One more."""
+    def add(self, served: Served, app: Any = None) -> None:
+        """One more, or another `app` in front of it."""
         self.network.trace.clear()
-        self.network.hosts[served.url] = self.network.hosts[served.storage_url] = served.app
+        self.network.hosts[served.url] = self.network.hosts[served.storage_url] = app or served.app
 
     def remove(self, served: Served) -> None:
         """One less, before it ends: others may get its addresses."""

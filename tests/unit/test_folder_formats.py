@@ -22,7 +22,6 @@ from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.services.folder import codec
-from dam_sync.services.folder.api import bag
 from dam_sync.services.folder.api.archive import Unpacked
 from dam_sync.services.folder.api.records import RECORD, json_schema
 from dam_sync.services.folder.api.sheet import cells_of, joined, parted, record_of, safe, unsafe
@@ -264,11 +263,9 @@ async def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -
     await stream.aclose()
 
 
-async def test_a_bag_that_cannot_be_sealed_does_not_hide_what_stopped_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bag, "DECLARATION", b"nonsense\n")
+async def test_a_bag_that_cannot_be_sealed_does_not_hide_what_stopped_the_run(tmp_path: Path) -> None:
     service = await opened(tmp_path / "f", bag="on")
+    (tmp_path / "f" / "bagit.txt").write_text("nonsense\n", encoding="utf-8")
     await service.create(DRAFT, content(), MemoryJournal())
 
     async def run() -> None:

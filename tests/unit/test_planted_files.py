@@ -9,10 +9,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
+from dam_sync.store.base import Storage
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.sqlite import engine_of
 from dam_sync.store.store import SqlStore
@@ -78,19 +80,19 @@ async def test_an_export_does_not_follow_a_link(tmp_path: Path, precious: Path, 
     assert target.is_symlink()
 
 
-async def test_an_export_that_fails_removes_only_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = await SqlStore.open(tmp_path / "job.db", SystemClock())
+async def test_an_export_that_fails_removes_only_its_own_files(tmp_path: Path) -> None:
+    def failing(path: Path, *, read_only: bool = False) -> Engine:
+        if path.name == "copy.db":
+            path.with_name("copy.db-wal").touch()
+            raise sqlite3.OperationalError("disk I/O error")
+        return engine_of(path, read_only=read_only)
+
+    store = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=Storage(failing))
     (tmp_path / "copy.dbs").write_text(PRECIOUS, encoding="utf-8")
-
-    def fail(*_: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr("dam_sync.store.store._copy_into", fail)
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(ConfigError, match="disk I/O error"):
         await store.copy_to(tmp_path / "copy.db")
     await store.close()
-    assert (tmp_path / "copy.dbs").exists()
-    assert not (tmp_path / "copy.db").exists()
+    assert [path.name for path in tmp_path.glob("copy.*")] == ["copy.dbs"]
 
 
 @pytest.mark.parametrize("name", ["job.vault.new", "job.vault.lock", "job.vault"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,23 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
-from dam_sync.api import state_commands
 from dam_sync.cli import cli
+from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, Rejected
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded, visible, visible_json, visible_lines
+from dam_sync.model.service import Batch, Shard
 from dam_sync.report.html import render_html
 from dam_sync.report.output import Output
 from dam_sync.report.progress import line
 from dam_sync.report.terminal import print_report, print_table
+from dam_sync.store.rows import Outcome
+from dam_sync.store.store import SqlStore
 
 OSC, CSI, C1 = "\x1b]0;OWNED\x1b\\", "\x1b[31m", "\x9b31m"
 BIDI = "\u202egpj.exe\u2066"
 HOSTILE = f"{OSC}{CSI}{C1}{BIDI}\ud800\x00\x7f"
+STORABLE = HOSTILE.replace("\ud800", "")  # text is stored as UTF-8
 RAW = ("\x1b", "\x9b", "\u202e", "\u2066", "\ud800", "\x00", "\x7f")
 
 
@@ -125,30 +132,38 @@ def test_a_guarded_cell_is_read_back_as_it_was(text: str) -> None:
     assert unguarded(guarded(text)) == text
 
 
-def test_the_list_of_errors_is_a_table_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"filename": "", "title": HOSTILE, "url": ""}
-    row = {
-        "asset": "7",
-        **names,
-        "cause": "digest",
-        "operation": "",
-        "message": "+cmd|x\nerror: made up",
-        "hint": HOSTILE,
-    }
-    monkeypatch.setattr(state_commands, "job_errors", _given({"assets": [row], "causes": [], "count": 1, "retried": 0}))
+JOB = """\
+version: 1
+name: x
+source: {kind: a_hypermedia, base_url: "https://a.example", auth: {flow: basic}}
+target: {kind: a_hypermedia, base_url: "https://b.example", auth: {flow: basic}}
+mapping: mapping.yaml
+state: job.db
+"""
+
+
+async def parked(path: Path, asset: str, outcome: Outcome) -> None:
+    """A state with one parked asset."""
+    store = await SqlStore.open(path, SystemClock())
+    run = (await store.begin("x", "run")).id
+    await store.record(run, Shard("all"), Batch((Entry(AssetId(asset), Revision("1")),), None), ())
+    (work,) = await store.claim(run, 1, timedelta(minutes=5))
+    await store.complete(work, outcome)
+    await store.close()
+
+
+def test_the_list_of_errors_is_a_table_for_people(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
+    outcome = Outcome(
+        "parked", cause="digest", message="+cmd|x\nerror: made up", hint=STORABLE, named={"title": STORABLE}
+    )
+    asyncio.run(parked(tmp_path / "job.db", "7", outcome))
     out = tmp_path / "errors.csv"
-    result = CliRunner().invoke(cli, ["errors", "job.yaml", "--csv", str(out)])
+    result = CliRunner().invoke(cli, ["errors", str(tmp_path / "job.yaml"), "--csv", str(out)])
     assert result.exit_code == 0, result.output
     (read,) = csv.DictReader(io.StringIO(out.read_text(encoding="utf-8")))
     assert read["message"] == "'+cmd|x\\nerror: made up"
-    assert harmless(read["hint"])
-
-
-def _given(data: Any) -> Any:
-    async def job_errors(*_: Any) -> Any:
-        return data
-
-    return job_errors
+    assert harmless(read["hint"] + read["title"])
 
 
 def text_of(console: Console) -> str:

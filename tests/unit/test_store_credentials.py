@@ -138,10 +138,11 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
 async def test_the_first_file_and_its_folders_outlast_a_power_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flushed: list[Path] = []
-    monkeypatch.setattr("dam_sync.store.sqlite.flush_folder", flushed.append)
+    flushed: list[os.stat_result] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle)))
     await FileCredentialStore(tmp_path / "new" / "deep" / "job.vault").save("e", "wrt_1")
-    assert {tmp_path, tmp_path / "new", tmp_path / "new" / "deep"} <= set(flushed)
+    for folder in (tmp_path, tmp_path / "new", tmp_path / "new" / "deep"):
+        assert any(os.path.samestat(folder.stat(), found) for found in flushed), folder
 
 
 def no_room(patch: pytest.MonkeyPatch) -> None:
@@ -167,7 +168,7 @@ def no_room(patch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(self._out, name)
 
-    patch.setattr(vaults.os, "fdopen", Full)
+    patch.setattr(os, "fdopen", Full)
 
 
 async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,14 +80,17 @@ async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.M
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     await store.set_meta("before", 1)
 
-    def full(*_: object, **__: object) -> None:
-        raise DiskFull("no room left to write the state")
+    def full(path: Path, flags: int, mode: int = 0o777, **more: int) -> int:
+        if flags & os.O_CREAT and "rescued" in str(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, flags, mode, **more)
 
-    monkeypatch.setattr("dam_sync.store.file_identity.make_file", full)
+    real = os.open
+    monkeypatch.setattr(os, "open", full)
     store.path.unlink()
     with pytest.raises(SafetyStop, match="removed") as told:
         await store.set_meta("after", 1)
-    assert "could not be saved (no room left" in told.value.hint
+    assert "could not be saved (no space left" in told.value.hint
     await store.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import resource
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,7 +27,6 @@ from dam_sync.transfer.content import (
     content_of,
 )
 from dam_sync.transfer.download import LENGTH_TRIES
-from dam_sync.transfer.spool import SpoolFile
 from tests.support.source import Opening, Source, generated, source_of
 
 SMALL, MIDDLE, LARGE = 300_000, MEMORY_BYTES + 12_345, 10 * MIB + 7
@@ -188,15 +188,16 @@ async def test_memory_is_held_while_the_content_lives(tmp_path: Path) -> None:
     assert budget.held == 0
 
 
-async def test_a_full_disk_stops_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(*_: object) -> None:
-        raise DiskFull("no room")
-
-    monkeypatch.setattr(SpoolFile, "append", full)
+async def test_a_full_disk_stops_and_leaves_nothing(tmp_path: Path) -> None:
     source = generated(MIDDLE)
-    with pytest.raises(DiskFull):
-        async with opened(source, tmp_path):
-            pytest.fail("the content was given")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, before[1]))  # no file becomes larger
+    try:
+        with pytest.raises(DiskFull):
+            async with opened(source, tmp_path):
+                pytest.fail("the content was given")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
     assert source.alive == 0
 

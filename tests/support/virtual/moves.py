@@ -32,6 +32,7 @@ from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.lying import Lying, lying
 from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.wire import Network
 
 LIVES = 6  # runs in which a library must be moved
 LEFT = (
@@ -166,12 +167,14 @@ def retitled(value: Any) -> Any:
 
 @dataclass
 class Simulation:
-    """Moves a library from one service to another, each time in a universe of its own. options: of the target."""
+    """Moves a library from one service to another, each time in a universe of its own. options: of the target; network:
+    between the job and both."""
 
     folder: Path
     kinds: tuple[str, str]
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    network: type[Network] = Network
 
     @contextmanager
     def moving(self, *, seed: int | None = None) -> Iterator[Move]:
@@ -199,7 +202,7 @@ class Simulation:
     @contextmanager
     def _universe(self, seed: int) -> Iterator[tuple[Universe, list[Tenant]]]:
         with ExitStack() as stack:
-            universe = stack.enter_context(Universe(seed))
+            universe = stack.enter_context(Universe(seed, self.network))
             universe.limits = {kind: small_parts(kind) for kind in self.kinds}
             source, target = self.kinds
             filled = library(max(profile_of(kind).part for kind in self.kinds))

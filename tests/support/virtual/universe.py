@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pytest
+from ruamel.yaml import YAML
 from sqlalchemy import Engine
 
-from dam_sync.api import bootstrap, job_file
 from dam_sync.api.jobs import run_job
+from dam_sync.config.job import GivenMapping, JobConfig, job_of_code
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.http import dispatch
+from dam_sync.http.dispatch import RequestDispatcher
+from dam_sync.mapping.document import mapping_of_file
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
+from dam_sync.services import discover
 from dam_sync.store.base import Storage
 from dam_sync.store.sqlite import engine_of, raw_of
 from tests.support.parts import limited
@@ -37,7 +40,7 @@ from tests.support.virtual.writer import VirtualWriter
 
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
 _WHOLE = Fuse()
-_FILES: dict[tuple[Any, Path, int], Any] = {}
+_JOBS: dict[tuple[Path, int, int], JobConfig] = {}
 _SHARED: list[Engine] = []
 
 T = TypeVar("T")
@@ -62,25 +65,19 @@ class Tenant:
 class Universe:
     """A context manager: inside, the product's clock, sockets and threads are those of this world."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, network: type[Network] = Network) -> None:
         self.seed = seed
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, seed)
-        self.network = Network(self.clock, seed)
+        self.network = network(self.clock, seed)
         self.limits: Mapping[str, Limits | None] = {}
         self.storage = Storage(_engine, _writer, lives=lambda pid: False)
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
         asyncio.set_event_loop(self.loop)
-        patch = self._patch
-        patch.setattr(dispatch.RequestDispatcher, "exchange", _standing_still(dispatch.RequestDispatcher.exchange))
-        for place, name in (
-            (job_file, "load_job"),
-            (bootstrap, "read_mapping"),
-        ):  # the same files, read in every life
-            patch.setattr(place, name, _remembered(getattr(place, name)))
-        patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
+        self._patch.setattr(RequestDispatcher, "exchange", _standing_still(RequestDispatcher.exchange))
+        self._patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +113,7 @@ class Universe:
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
         """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
         FUSE.set(fuse)
-        return await run_job(job, self.options(fuse, **options))
+        return await run_job(_job_of(job), self.options(fuse, **options))
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Its result, however many days it takes."""
@@ -147,16 +144,14 @@ def _standing_still(exchange: Any) -> Any:
     return exchanged
 
 
-def _remembered(load: Any) -> Any:
-    """A loader that reads a file once, as long as it is the same."""
-
-    def remembered(path: Path, *arguments: Any) -> Any:
-        key = load, path, path.stat().st_mtime_ns
-        if key not in _FILES:
-            _FILES[key] = load(path, *arguments)
-        return _FILES[key]
-
-    return remembered
+def _job_of(path: Path) -> JobConfig:
+    """The job and its mapping, which are read once as long as they are the same."""
+    mapping = path.with_name("mapping.yaml")
+    key = path, path.stat().st_mtime_ns, mapping.stat().st_mtime_ns
+    if key not in _JOBS:
+        given = GivenMapping(mapping_of_file(mapping), path.parent)
+        _JOBS[key] = job_of_code(YAML(typ="safe").load(path), path.parent, discover(), given)
+    return _JOBS[key]
 
 
 def _writer(engine: Engine, path: Path) -> VirtualWriter:
