@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,28 +11,16 @@ from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from tests.support.disks import WAY
 from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
-from tests.support.pairs import EVERY, EVERYTHING
+from tests.support.sampled import leave_out
 from tests.support.tenants import Command, Completed, Pair, pair
 
 HERE = Path(__file__).parent
-SAMPLE = 2  # one case of so many
 MAPPING = HERE.parents[1] / "mappings" / "demo-a-to-e.yaml"
-ASSETS = 24
+ASSETS = 16
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test every second one is run, from the first on; all of them by `make e2e`."""
-    places: Counter[str] = Counter()
-    left = set[pytest.Item]()
-    for item in items:
-        name, case, _ = item.nodeid.partition("[")
-        if case and item.path.is_relative_to(HERE):
-            round_, place = divmod(places[name], len(EVERY))
-            left |= {item} if (place + round_) % SAMPLE else set()  # another half of the services in the next round
-            places[name] += 1
-    if left and not EVERYTHING:
-        config.hook.pytest_deselected(items=list(left))
-        items[:] = [item for item in items if item not in left]
+    leave_out(config, items, HERE)
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def by_title(assets: list[dict[str, Any]], title: str) -> dict[str, Any]:
 
 def test_a_changed_field_is_the_only_thing_written(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
-    first = tenants.source.assets[20]["id"]
+    first = tenants.source.assets[10]["id"]
     call(
         tenants.source,
         "PUT",
@@ -59,7 +59,7 @@ def test_a_changed_field_is_the_only_thing_written(tenants: Pair) -> None:
 
 def test_a_new_file_becomes_a_new_version(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
-    first = tenants.source.assets[20]["id"]
+    first = tenants.source.assets[10]["id"]
     name = base64.b64encode(b"new.jpg").decode()
     headers = {**SOURCE, "X-SVC-Base64FileName": name, "Content-Type": "image/jpeg"}
     file = call(tenants.source, "POST", "/api/dam/files", headers, b"new bytes of the picture")
@@ -73,7 +73,7 @@ def test_a_new_file_becomes_a_new_version(tenants: Pair) -> None:
 
 def test_what_somebody_changed_in_the_target_is_parked_not_overwritten(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
-    chosen = tenants.source.assets[20]
+    chosen = tenants.source.assets[10]
     title = chosen["fields"]["title"]["texts"]["en"]
     there = by_title(tenants.target.assets, title)["id"]
     call(tenants.target, "PUT", f"/v2/assets/{there}/metadata?patch=title", TARGET, {"fields": {"title": ["By hand"]}})
@@ -93,7 +93,7 @@ def test_what_somebody_changed_in_the_target_is_parked_not_overwritten(tenants: 
 
 def test_an_asset_in_the_trash_is_left_alone_in_the_target(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
-    first = tenants.source.assets[20]["id"]
+    first = tenants.source.assets[10]["id"]
     request = Request(f"{tenants.source.url}/api/dam/medias/{first}", method="DELETE", headers=SOURCE)
     urlopen(request).close()
     settle(tenants)
@@ -103,7 +103,7 @@ def test_an_asset_in_the_trash_is_left_alone_in_the_target(tenants: Pair) -> Non
 
 def test_what_is_gone_from_the_source_is_told(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
-    first = tenants.source.assets[20]["id"]
+    first = tenants.source.assets[10]["id"]
     for address in (f"/api/dam/medias/{first}", f"/api/dam/medias/{first}?definitive=true"):
         urlopen(Request(tenants.source.url + address, method="DELETE", headers=SOURCE)).close()
     settle(tenants)

@@ -7,9 +7,10 @@ line that repeats its case alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import Any
 
 import pytest
 
@@ -78,8 +79,16 @@ def alone() -> Iterator[Executor]:
         yield pool
 
 
+def by_kind(cases: Iterable[Any], kind_of: Callable[[Any], str]) -> list[Any]:
+    """Cases of a service go to one process, which makes the reference of that service once."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.xdist_group(kind_of(case)))
+        for case in cases
+    ]
+
+
 @pytest.mark.skipif(bool(ALONE), reason="one case is tried alone")
-@pytest.mark.parametrize(("kind", "to", "start", "answers"), BLOCKS)
+@pytest.mark.parametrize(("kind", "to", "start", "answers"), by_kind(BLOCKS, lambda block: block[0]))
 def test_no_answer_makes_a_run_break_hang_grow_or_lose_silently(
     kind: str, to: str, start: int, answers: int, alone: Executor, record_property: Callable[[str, object], None]
 ) -> None:
@@ -89,7 +98,7 @@ def test_no_answer_makes_a_run_break_hang_grow_or_lose_silently(
 
 
 @pytest.mark.skipif(bool(ALONE) or SEED != 1, reason="one case is tried alone, or others than those of seed 1")
-@pytest.mark.parametrize("case", FOUND)
+@pytest.mark.parametrize("case", by_kind(FOUND, lambda case: case.partition(":")[0]))
 def test_what_was_wrong_once_stays_right(case: str) -> None:
     came = tried(iter([case_of(case)]), 1)
     assert came.wrong == [], "\n".join(came.wrong)

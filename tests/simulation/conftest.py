@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.support.sampled import leave_out
+
 TRIED = "points tried"
+SAMPLED = ("test_crashes.py", "test_faults.py", "test_schedules.py")  # they choose themselves
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_out(config, items, Path(__file__).parent, SAMPLED)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,7 +16,7 @@ from tests.support.pairs import ids, pairs
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation
 
-PAIRS = pairs(1, 3)
+PAIRS = pairs(1)
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
