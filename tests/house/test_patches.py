@@ -9,9 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent.parent
 ALLOWED = {
     "support/virtual/mutants.py": "takes safeguards away, to prove that the suites notice",
-}
-REMAINING = {  # not parameters yet; this list may only become shorter
-    "support/virtual/universe.py",  # a process that stands still begins no call
+    "support/virtual/universe.py": "a process stands still before it asks for its right to write, where no port is",
 }
 OURS = "dam_sync"
 PATCHING = {"setattr", "setitem", "delattr", "delitem"}
@@ -24,8 +22,8 @@ def test_no_test_patches_a_module_of_the_product() -> None:
         for path in TESTS.rglob("*.py")
         if any(patches(ast.parse(path.read_text(encoding="utf-8"))))
     }
-    assert sorted(found - ALLOWED.keys() - REMAINING) == [], "pass a parameter or derive a class"
-    assert sorted(REMAINING - found) == [], "no longer patched: remove it from the list"
+    assert sorted(found - ALLOWED.keys()) == [], "pass a parameter or derive a class"
+    assert sorted(ALLOWED.keys() - found) == [], "no longer patched: remove it from the list"
 
 
 def patches(tree: ast.Module) -> Iterator[ast.AST]:
