@@ -29,8 +29,8 @@ check: $(STAMP) ## format, lint, types and house rules, in under 30 seconds
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/house
 
-test: $(STAMP) ## every suite but the benchmarks; of pairs of services, crash points and fuzzed answers a sample
-	$(BIN)/pytest -q -n 5 --dist loadgroup tests -m 'not bench'
+test: $(STAMP) ## every suite but the benchmarks; of cases, pairs of services, crash points, faults and fuzzed answers a sample
+	$(BIN)/pytest -q -n 4 --dist loadgroup tests -m 'not bench'
 
 conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance

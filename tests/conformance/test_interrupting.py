@@ -37,7 +37,7 @@ from tests.support.virtual.fuse import Crash as Killed
 from tests.support.virtual.fuse import Fuse, Point
 
 PARTS = 4
-STEP = 1 if EVERYTHING else 3  # of the moments of an upload, one in so many
+STEP = 1 if EVERYTHING else 5  # of the moments of an upload, one in so many
 MOMENTS = range(1, 150, STEP)  # more than any upload has
 TRIES = 8  # what a worker would do for one asset at most
 LONG = timedelta(days=40)  # by then every session, link, batch and temporary file has ended
@@ -286,7 +286,7 @@ async def test_what_only_the_lost_vault_knew_is_done_anew(parted: Tenant, way: s
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_session_as_old_as_it_lives_is_not_built_upon(parted: Tenant, way: str) -> None:
-    for blow_at in range(1, MOMENTS.stop, 3):
+    for blow_at in range(1, MOMENTS.stop, max(3, STEP)):
         async with upload(parted, way) as one:
             one.journal.blow_at = blow_at
             if not await one.interrupted():

@@ -20,7 +20,7 @@ from tests.support.virtual.moves import Simulation
 from tests.support.virtual.scripts import Reference, Script, parked, stormed
 
 PAIRS = pairs(SEED)
-SAMPLE = 3  # of the kinds of faults, `make test` tries one of so many at each pair, another third at the next
+SAMPLE = 5  # of the kinds of faults, `make test` tries one of so many at each pair, others at the next
 SLEPT = ("a_hypermedia", "e_profiles"), Script("target", "POST /v2/uploads/chunks/upload", "sleeps:90000")
 HID = ("e_profiles", "a_hypermedia"), Script("source", "GET /api/rest/asset/uuid/{id}", "sticky status:404")
 LIED = ("e_profiles", "d_templates"), Script("target", "POST /v1/asset/complete", "odd:2")

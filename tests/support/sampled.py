@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.pairs import EVERY, EVERYTHING
 
-SHARE = 2  # one case of so many
+SHARE = 3  # one case of so many
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], folder: Path, but: Collection[str] = ()) -> None:
-    """Of the cases of each test in a folder every second one is run, from the first on. but: modules that choose
+    """Of the cases of each test in a folder every third one is run, from the first on. but: modules that choose
     themselves."""
     places: Counter[str] = Counter()
     left = set[pytest.Item]()
@@ -22,7 +22,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], folder: Path, but
         name, case, _ = item.nodeid.partition("[")
         if case and item.path.is_relative_to(folder) and item.path.name not in but:
             round_, place = divmod(places[name], len(EVERY))
-            left |= {item} if (place + round_) % SHARE else set()  # another half of the services in the next round
+            left |= {item} if (place + round_) % SHARE else set()  # other services in the next round
             places[name] += 1
     if left and not EVERYTHING:
         config.hook.pytest_deselected(items=list(left))

@@ -36,7 +36,7 @@ from tests.support.virtual.mutations import OPS, Mutation, misheaded, mutated
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.weather import Endless, Weather
 
-ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "100"))  # fuzzed answers in all, half to reads, half to writes
+ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "40"))  # fuzzed answers in all, half to reads, half to writes
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))
 ALONE: Final = os.environ.get("DAM_SYNC_CASE", "")  # `c_brandlibrary:writes:17`: the only case to be tried
 SECONDS: Final = 30.0  # of this processor that a run may take

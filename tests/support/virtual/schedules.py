@@ -14,7 +14,7 @@ from tests.support.virtual.fuse import Point
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.scripts import Reference, Script, scripts, stormed
 
-NUMBER: Final = int(os.environ.get("DAM_SYNC_SCHEDULES", "30"))
+NUMBER: Final = int(os.environ.get("DAM_SYNC_SCHEDULES", "15"))
 ALONE: Final = os.environ.get("DAM_SYNC_SCHEDULE", "")  # the number of the only one to be tried
 EACH: Final = 6  # schedules of one pair in a row, which share its reference
 FEWEST, MOST = 2, 5  # faults in one
