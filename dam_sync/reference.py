@@ -16,7 +16,7 @@ from dam_sync.config.secrets import is_secret
 from dam_sync.help import topics
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
-from dam_sync.model.capabilities import Feature, Operation, Support
+from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Connector
@@ -49,11 +49,15 @@ ABILITIES = {
     Operation.UPDATE: "update assets",
     Operation.REPLACE: "add file versions",
     Operation.REMOVE: "move assets to the trash",
+    Operation.RESTORE: "take assets out of the trash",
     Operation.ENSURE_TERM: "create terms",
     Operation.ENSURE_CONTAINER: "create containers",
     Operation.PLACE: "write many memberships in one call",
     Operation.ATTACH: "write attachments",
+    Operation.DETACH: "move attachments to the trash",
     Operation.RELATE: "write relations",
+    Operation.UNRELATE: "remove relations",
+    Operation.SUBSCRIBE: "subscribe to webhooks",
     Operation.ESTIMATE: "estimate its API calls",
 }
 
@@ -134,6 +138,7 @@ def _service(kind: Connector) -> str:
         "Authentication": _flows(kind),
         "Options": _table(("Option", "Meaning"), _described(kind.options, ())),
         "What is moved": _moved(kind),
+        "What is removed": _removed(kind.capabilities),
         "What is not moved": "Neither read nor written:\n\n" + "".join(f"- {line}\n" for line in kind.not_moved),
         "Limits": _table(
             ("Limit", "Value"), [(name, str(value(kind.capabilities.limits))) for name, value in LIMITS.items()]
@@ -173,6 +178,29 @@ def _described(model: type[Any], without: Iterable[str]) -> list[tuple[str, str]
 def _moved(kind: Connector) -> str:
     rows = [(feature.value, *(_support(kind, feature, way) for way in ("source", "target"))) for feature in Feature]
     return _table(("A library holds", "As source", "As target"), rows)
+
+
+def _removed(able: Capabilities) -> str:
+    """What a target loses when it left the source."""
+    updates = Operation.UPDATE in able
+    rows = [("values of fields", updates)]
+    rows += [(Feature.TAGS.value, updates)] if able.writes(Feature.TAGS) else []
+    rows += [
+        (kind.value, updates and able.membership(kind.name.lower()) is not MembershipWrite.AT_CREATION)
+        for kind in (Feature.FOLDER, Feature.CATEGORY, Feature.COLLECTION, Feature.SECTION, Feature.LABEL)
+        if able.writes(kind)
+    ]
+    rows += [
+        (part.value, operation in able)
+        for part, operation in ((Feature.RELATIONS, Operation.UNRELATE), (Feature.ATTACHMENTS, Operation.DETACH))
+        if able.writes(part)
+    ]
+    rows += [("older file versions", False)] if able.writes(Feature.VERSIONS) else []
+    intro = (
+        "Of an asset that this target was given: what is removed once it left the source. What others added stays. "
+        "Where the table says no, it stays too, and the run reports it as a loss, once.\n\n"
+    )
+    return intro + _table(("Left the source", "Removed"), [(name, "yes" if yes else "no") for name, yes in rows])
 
 
 def _features(kinds: Sequence[Connector], way: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import csv
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write, scratch_dir
 from dam_sync.api.bootstrap import connected, run_context_of
+from dam_sync.api.csv_rows import read_rows
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import bare_report, copy_state
 from dam_sync.config.job import JobConfig
@@ -31,9 +31,9 @@ from dam_sync.store.candidates import Candidates
 from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
+FILL_IN = "write the list with `adopt JOB --csv FILE` and fill in its column `decision`"
 LINK, SKIP = "link", "skip"
 AT_ONCE = 500  # links copied per transaction
-LARGEST_CSV = 50_000_000
 ID_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.NUMBER, FieldKind.URL})
 
 
@@ -132,28 +132,11 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))
 
 
-@contextmanager
-def _rows(path: Path) -> Iterator[Iterator[tuple[int, dict[str, str]]]]:
-    """The rows of a CSV with the columns of ours, and their line numbers. Raises ConfigError."""
-    try:
-        if not path.is_file() or path.stat().st_size > LARGEST_CSV:
-            raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            reader = csv.DictReader(text)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
-                hint = "write the list with `adopt JOB --csv FILE` and fill in its column `decision`"
-                raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
-            yield ((reader.line_num, row) for row in reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error
-
-
 def read_decisions(path: Path) -> dict[str, str]:
     """Source id to target id, for the rows decided `link`. Raises ConfigError with file and line."""
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
-    with _rows(path) as rows:
+    with read_rows(path, COLUMNS, FILL_IN) as rows:
         for line, row in rows:
             decision = (row["decision"] or "").strip().casefold()
             if decision not in ("", LINK, SKIP):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from dam_sync.config.job import JobConfig
-from dam_sync.config.side import auth_of, options_of
+from dam_sync.config.options import AuthMethod
+from dam_sync.config.side import SideConfig, auth_of, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.run_context import Contents, RunContext
+from dam_sync.http.shared_rates import JobRates
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingReading, read_mapping, reading_of
-from dam_sync.model.asset import FileRef
-from dam_sync.model.errors import MappingError
+from dam_sync.model.asset import FileRef, digest_of
+from dam_sync.model.deletion_policy import policy_of
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.errors import ConfigError, MappingError
+from dam_sync.model.limits import RateStatus
 from dam_sync.model.ports import Content
 from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
@@ -57,6 +64,14 @@ def refuse_unmarked(crosswalk: Crosswalk) -> None:
         raise MappingError(NO_MARKER, hint=MARKER_HINT)
 
 
+def refuse_unwritten(job: JobConfig, crosswalk: Crosswalk) -> None:
+    """Raise ConfigError for a conflict policy of a field that the mapping does not write."""
+    written = crosswalk.plan.fields
+    for key in sorted(job.policy.conflicts.rules.fields - set(written)):
+        message = f"policy.conflicts.fields: the mapping does not write a field {key}"
+        raise ConfigError(message, hint=nearest(key, written) or "name a field of the target that the mapping writes")
+
+
 def reading_of_job(job: JobConfig) -> MappingReading:
     """The mapping of a job, read but not compiled. Raises MappingError for a file that is not YAML."""
     given = job.given_mapping
@@ -76,10 +91,11 @@ def connect(
     """One side of a job, not probed yet. Raises ConfigError if a secret does not resolve."""
     side = job.source if role == "source" else job.target
     limits, connector = job.limits, (options.connectors or discover())[side.kind]
+    auth = auth_of(connector, side.auth)
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",
-        auth=auth_of(connector, side.auth),
+        auth=auth,
         folder=job.folder,
         options=options_of(connector, side.options),
         clock=options.clock,
@@ -93,8 +109,15 @@ def connect(
         max_calls=options.max_calls or limits.max_calls,
         attempts=attempts,
         may_write=may_write,
+        rate=options.rates and options.rates.credential(role, _identity(side, auth)),
+        calls_per_day=limits.calls_per_day,
     )
     return connector.connect(context)
+
+
+def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
+    """What tells one credential from another; contains secrets."""
+    return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
 
 
 @asynccontextmanager
@@ -118,11 +141,19 @@ async def connected(
         options.progress.begin("connecting")
         accounts = await source.probe(), await target.probe()
         options.progress.expected = accounts[0].total
+        options.progress.source_rates = partial(_rates_of, source, "source", options.rates)
+        options.progress.target_rates = partial(_rates_of, target, "target", options.rates)
         source_schema = await source.schema()
         await target.adopt_schema(source_schema)
         schemas = source_schema, await target.schema()
         _, crosswalk = compile_reading(reading_of_job(job), *schemas)
+        refuse_unwritten(job, crosswalk)
         yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
+
+
+def _rates_of(side: Service, role: str, rates: JobRates | None) -> RateStatus:
+    today = None if rates is None else rates.today(role)
+    return RateStatus(side.measured_pace.pace.per_second, side.limits.pace.per_second, today)
 
 
 def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: RunOptions) -> RunContext:
@@ -140,15 +171,19 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         target_account=opened.target_account,
         policy=Policy(
             versions=job.policy.versions,
-            conflicts=job.policy.conflicts,
+            conflicts=job.policy.conflicts.rules,
             extras=job.policy.extras,
+            rotation=job.policy.rotation,
+            drift=job.policy.drift,
             ledger=job.policy.ledger,
             exposure=job.policy.exposure.waivers,
+            deletions=policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace),
         ),
         clock=options.clock,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
         run=run,
+        source_scope=_scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
         moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
         alike=job.source.kind == job.target.kind,
@@ -156,6 +191,11 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         repair=options.repair,
         deadline=options.clock.monotonic() + seconds_of(options.max_duration) if options.max_duration else None,
     )
+
+
+def _scope_of(side: SideConfig) -> str:
+    """A digest of what the job lists there, whoever asks for it."""
+    return digest_of([side.kind, side.base_url, side.tenant_url, dict(side.options)])
 
 
 def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: RunOptions) -> Contents:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, reading_of_job
+from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, reading_of_job, refuse_unwritten
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store
+from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
@@ -27,11 +28,21 @@ from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.diagnostic import Diagnostic, nearest
-from dam_sync.model.errors import ConfigError, DamSyncError, MappingError, Rejected, SafetyStop
+from dam_sync.model.errors import (
+    ConfigError,
+    DamSyncError,
+    Denied,
+    MappingError,
+    NotFound,
+    Rejected,
+    SafetyStop,
+    Transient,
+)
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
+from dam_sync.report.sentences import unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -93,6 +104,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
             findings.extend([finding async for finding in _about_side(job, role, options, sides, stack)])
+        findings.extend([finding async for finding in _about_webhooks(job, options)])
         findings.extend(_about_mapping(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
             options.progress.phase = "testing the mapping on a few assets"
@@ -118,16 +130,43 @@ async def _about_side(
         for finding in _about(role, account, with_credential=side.auth is not None):
             yield finding
         if role == "source" and service.limits.undated:
-            text = f"changes of {' and '.join(service.limits.undated)} alone do not change an asset's date"
-            yield CheckResult(
-                "source deltas", text, "use `run JOB --full` from time to time; only a full run finds them"
-            )
+            yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
         for finding in CheckResult.of(role, await explained(error, job, role, options)):
             yield finding
+
+
+async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
+    """Whether a delivery of the source arrives."""
+    options.progress.phase = "waiting for a test delivery"
+    try:
+        webhooks = webhooks_of(job, options)
+        if webhooks is None:
+            return
+        try:
+            seconds = await webhooks.prove()
+        finally:
+            await webhooks.close()
+    except (Transient, NotFound, Denied) as error:
+        hint = f"start `dam-sync watch` with this job, and let your proxy pass on what arrives: {error.hint}"
+        yield CheckResult("webhooks", f"no delivery can arrive: {error}", hint, warns=True)
+    except DamSyncError as error:
+        for finding in CheckResult.of("webhooks", error):
+            yield finding
+    else:
+        what = "the URL leads to `watch`; the source offers no test delivery"
+        yield CheckResult("webhooks", what if seconds is None else f"a test delivery arrived after {seconds:.1f} s")
+
+
+def _hint_unseen(rotation: int | None) -> str:
+    if rotation:
+        return f"the rotation finds them within {rotation} runs"
+    return (
+        "set `policy: {rotation: 14}` to compare everything within 14 runs, or use `run JOB --full` from time to time"
+    )
 
 
 async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
@@ -246,8 +285,12 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
         (_, source), (_, target) = sides.services["source"], sides.services["target"]
         document, crosswalk = compile_reading(reading_of_job(job), source, target)
         failures = run_tests(document, crosswalk)
+        refuse_unwritten(job, crosswalk)
     except MappingError as error:
         yield from CheckResult.of("mapping", error)
+        return
+    except ConfigError as error:
+        yield from CheckResult.of("policy", error)
         return
     sides.crosswalk = crosswalk
     yield from (

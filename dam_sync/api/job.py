@@ -23,6 +23,7 @@ from dam_sync.services import discover
 if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.check import CheckResult
+    from dam_sync.api.conflicts import ConflictRequest
     from dam_sync.report.report import Report
 
 T = TypeVar("T")
@@ -66,6 +67,11 @@ class Job:
         made = cls.__new__(cls)
         made._config, made._connectors = job_of(Path(path), connectors), connectors
         return made
+
+    @property
+    def config(self) -> JobConfig:
+        """The keys of the job file."""
+        return self._config
 
     @property
     def name(self) -> str:
@@ -137,6 +143,12 @@ class Job:
         from dam_sync.api.state_commands import job_errors
 
         return await job_errors(self._config, causes, retry)
+
+    async def conflicts(self, request: ConflictRequest | None = None) -> dict[str, Any]:
+        """Both sides of each open conflict, after the decisions of `request` were taken; the next run applies them."""
+        from dam_sync.api.conflicts import job_conflicts
+
+        return await job_conflicts(self._config, request)
 
     async def _watched(
         self,

@@ -16,10 +16,11 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.job_file import job_of
-from dam_sync.api.run_record import LedgerSummary, books_of, keep_spent
-from dam_sync.api.state_commands import causes_of
+from dam_sync.api.run_record import LedgerSummary, books_of, counting, keep_spent
+from dam_sync.api.state_commands import causes_of, gone_from_source
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.conflicts import report_conflicts
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
 from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
@@ -29,7 +30,10 @@ from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import disappeared, unwritten_relations
 from dam_sync.engine.verify import LEVELS, Verifier
+from dam_sync.http.shared_rates import month_after
 from dam_sync.model import journal_names
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.run_options import RunOptions, fraction_of
@@ -57,7 +61,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
-        run = await _begun(store, job, options)
+        run, options = await _begun(store, job, options), await counting(store, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await options.clock.sleep(RESUME_PAUSE)
@@ -94,12 +98,13 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and with a target that only simulates writes."""
     job, started = job_of(path, options.connectors), options.clock.monotonic()
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(connected(job, options, dry=True))
-        refuse_unmarked(opened.crosswalk)
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
         await copy_state(job, options, copied)
         store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
+        options = await counting(store, options)
+        opened = await stack.enter_async_context(connected(job, options, dry=True))
+        refuse_unmarked(opened.crosswalk)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
         context = run_context_of(opened, store, run, options)
         await refuse_before_run(context)
@@ -115,10 +120,25 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.forecast_seconds = _estimated_seconds(report, opened, files, (started, options.clock.monotonic()))
         report.bytes = files.size
         report.notes.extend(estimate_notes(job, opened.target, files))
+        if job.webhooks is not None:
+            offered = Operation.SUBSCRIBE in opened.source.capabilities
+            report.notes.extend(sentences.about_webhooks(job.source.kind, offered=offered))
+        report.notes.extend(_beyond_allowance(report, opened, options))
         if options.output is not None:
             await _write_plan(options.output, report, store, done.ledger)
     write_html(report, options.html)
     return report
+
+
+def _beyond_allowance(report: Report, opened: ConnectedJob, options: RunOptions) -> list[str]:
+    """Sides whose monthly allowance does not suffice for the run."""
+    sides = {"source": (report.source, opened.source_account), "target": (report.target, opened.target_account)}
+    return [
+        sentences.about_allowance(role, side.total_calls, left, allowance.calls, month_after(options.clock.now()))
+        for role, (side, account) in sides.items()
+        if (allowance := account.allowance) is not None
+        if (left := options.rates.left(role, allowance)) < side.total_calls
+    ]
 
 
 async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
@@ -188,6 +208,8 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
         for (path, rule), number in (await _losses(context) - done.losses).most_common()
     ]
     report.exposure = await report_exposure(context, report.losses)
+    report.conflicts = await report_conflicts(context, written.conflicts)
+    report.losses = [loss for loss in report.losses if loss["path"] != CONFLICT]
     report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
@@ -197,10 +219,14 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.notes.extend(opened.crosswalk.notes)
     report.notes.extend(sentences.about_retried(context.retried))
     window = await context.store.get_meta(f"window:{context.run.id}") or {}
-    report.notes.extend(sentences.about_unseen(unseen_changes(context, window.get("since"))))
+    unseen = unseen_changes(context, window.get("since"))
+    report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
+    report.notes.extend(sentences.about_read_again(context.read_again, window.get("rotation")))
     report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
+    report.gone = await gone_from_source(context.store, context.policy.deletions)
+    removes = context.policy.deletions is not None
     if loss := await disappeared(context):
-        report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples))
+        report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
     return report
 
 

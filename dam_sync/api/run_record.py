@@ -5,26 +5,37 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dam_sync import __version__
+from dam_sync.engine.conflicts import SettledKey, settled_of
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.run_context import RunContext
+from dam_sync.http.shared_rates import JobRates, SharedRates
 from dam_sync.model.asset import digest_of
 from dam_sync.model.journal_names import is_inner, kind_of
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report, count_operations
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
+CALLS = "calls"  # note in the state: API calls of the last days by role and time
 WHOLE = 1 << 128
 
 
 def _note(run: int) -> str:
     return f"spent:{run}"
+
+
+async def counting(store: SqlStore, options: RunOptions) -> RunOptions:
+    """The options with rates that count the calls of earlier processes, too."""
+    rates = options.rates or JobRates(SharedRates(options.clock))
+    rates.restore(await store.get_meta(CALLS) or {})
+    return replace(options, rates=rates)
 
 
 async def keep_spent(context: RunContext, began: float) -> dict[str, Json]:
@@ -43,6 +54,7 @@ async def keep_spent(context: RunContext, began: float) -> dict[str, Json]:
         "processes": before.get("processes", 0) + 1,
     }
     await context.store.set_meta(_note(context.run.id), spent)
+    await context.store.set_meta(CALLS, context.options.rates.sent())
     return spent
 
 
@@ -66,16 +78,18 @@ def books_of(report: Report, context: RunContext, spent: Mapping[str, Json], led
 @dataclass(frozen=True, slots=True)
 class LedgerSummary:
     """What a run wrote. repaired: assets by the part that was repaired; digest: of the operations in any order, empty
-    without any."""
+    without any; conflicts: assets with a settled conflict, by value, result and policy."""
 
     operations: dict[str, int]
     repaired: dict[str, int]
     digest: str
+    conflicts: dict[SettledKey, list[str]]
 
     @classmethod
     async def of(cls, store: SqlStore, run: int, after: int) -> LedgerSummary:
         """The rows of a run behind this one, read once."""
         names, repaired, total = Counter[str](), Counter[str](), 0
+        conflicts: dict[SettledKey, list[str]] = {}
         while rows := await store.ledger(after, PAGE):
             after = rows[-1].seq
             for row in rows:
@@ -83,10 +97,12 @@ class LedgerSummary:
                     continue
                 names[row.operation] += 1
                 repaired.update(repaired_of(row.operation, row.detail))
+                for settled in settled_of(row.operation, row.detail):
+                    conflicts.setdefault(settled, []).append(row.asset)
                 if not is_inner(row.operation):
                     total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
         digest = f"{total % WHOLE:032x}" if total else ""
-        return cls(count_operations(names), dict(sorted(repaired.items())), digest)
+        return cls(count_operations(names), dict(sorted(repaired.items())), digest, conflicts)
 
 
 def _said(row: LedgerRow) -> str:
@@ -95,4 +111,4 @@ def _said(row: LedgerRow) -> str:
     if kind == "place":
         members = row.changes.get("members") or [[], []]
         return f"{row.operation.rpartition(':')[0]} {[len(ids) for ids in members]}"
-    return row.operation if kind in ("term", "container", "relate") else f"{row.operation} {row.asset}"
+    return row.operation if kind in ("term", "container", "relate", "unrelate") else f"{row.operation} {row.asset}"

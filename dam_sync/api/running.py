@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from dam_sync.model.errors import StopRequested, Transient, first_cause
@@ -16,9 +17,14 @@ SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the term
 INTERRUPTED = "stopped by {}; writes in progress were finished"
 
 
-def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> int:
+def run_async(
+    options: RunOptions,
+    act: Callable[[RunOptions], Coroutine[Any, Any, int]],
+    on_hangup: Callable[[], None] | None = None,
+) -> int:
     """Run a command's coroutine and return its exit code. Ctrl-C and termination signals stop it cleanly, a second one
-    at once. A hangup that is ignored (`nohup`) stays ignored."""
+    at once. A hangup is one of them unless `on_hangup` is called for it; one that is ignored (`nohup`) stays
+    ignored."""
     received: list[str] = []
 
     async def main() -> int:
@@ -30,10 +36,8 @@ def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, An
             received.append(SIGNALS[name])
             options.stop_token.stop(INTERRUPTED.format(SIGNALS[name]), hurry=True)
 
-        for name in SIGNALS:
-            number = signal.Signals[name]
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                asyncio.get_running_loop().add_signal_handler(number, on_signal, name)
+        handlers = {name: partial(on_signal, name) for name in SIGNALS}
+        _handle(handlers if on_hangup is None else {**handlers, "SIGHUP": on_hangup})
         try:
             return await act(options)
         except asyncio.CancelledError:
@@ -42,6 +46,13 @@ def run_async(options: RunOptions, act: Callable[[RunOptions], Coroutine[Any, An
             raise cause_of(error) from error
 
     return asyncio.run(main())
+
+
+def _handle(handlers: Mapping[str, Callable[[], None]]) -> None:
+    for name, handler in handlers.items():
+        number = signal.Signals[name]
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, handler)
 
 
 def cause_of(error: BaseException) -> BaseException:

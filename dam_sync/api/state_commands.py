@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text
 from dam_sync.store.base import Storage
-from dam_sync.store.rows import ParkedRow
+from dam_sync.store.rows import IN_TRASH, UNLISTED, ParkedRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
+GONE_SHOWN = 1000
+REASONS = {IN_TRASH: "in the trash", UNLISTED: "not listed"}
 NAMED = ("filename", "title", "url")  # how people know a parked asset
 
 
@@ -37,7 +41,28 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
             for row in runs
         ]
         now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta("watermark") or "none"}
-        return {"job": job.name, "now": now, "runs": rows}
+        gone = await gone_from_source(store, policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace))
+        return {"job": job.name, "now": now, "runs": rows, **({"gone": gone} if gone else {})}
+
+
+async def gone_from_source(store: SqlStore, policy: DeletionPolicy | None) -> list[dict[str, Any]]:
+    """Assets that are gone from the source and are to be removed at the target, the first ones; none if the policy
+    removes nothing."""
+    rows = await store.deletions(at_most=GONE_SHOWN) if policy is not None else []
+    return [
+        {
+            "asset": row.source,
+            "target": row.target,
+            "reason": REASONS[row.reason],
+            "since": _to_the_second(row.since),
+            "until": _to_the_second(policy.until(row.since)) if policy is not None else "",
+        }
+        for row in rows
+    ]
+
+
+def _to_the_second(moment: datetime) -> str:
+    return instant_text(moment.replace(microsecond=0))
 
 
 async def job_errors(

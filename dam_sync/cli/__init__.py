@@ -11,8 +11,9 @@ import typer
 from dam_sync import __version__
 from dam_sync.cli.emulation import demo, emulate
 from dam_sync.cli.migration import adopt, check, plan, run, verify
-from dam_sync.cli.state import errors, state, status
+from dam_sync.cli.state import conflicts, errors, state, status
 from dam_sync.cli.topics import help_
+from dam_sync.cli.watch import watch
 
 cli = typer.Typer(
     name="dam-sync",
@@ -20,7 +21,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for function in (demo, check, plan, run, verify, adopt, status, errors, state, emulate):
+for function in (demo, check, plan, run, watch, verify, adopt, status, errors, conflicts, state, emulate):
     cli.command()(function)
 cli.command("help")(help_)
 

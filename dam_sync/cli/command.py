@@ -58,9 +58,13 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
     return decorate
 
 
-def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]]) -> NoReturn:
+def execute(
+    output: Output,
+    act: Callable[[RunOptions], Coroutine[Any, Any, int]],
+    on_hangup: Callable[[], None] | None = None,
+) -> NoReturn:
     """Run a command's coroutine and exit with its code; every error is printed as two lines and sets the exit
-    code."""
+    code. on_hangup: see `run_async`."""
     from dam_sync.api.running import run_async, snapshots  # loads asyncio
     from dam_sync.model.run_options import RunOptions
 
@@ -70,7 +74,7 @@ def execute(output: Output, act: Callable[[RunOptions], Coroutine[Any, Any, int]
         line = output.show_progress(snapshots(run_options))
         line.start()
         try:
-            code = run_async(run_options, act)
+            code = run_async(run_options, act, on_hangup)
         finally:
             line.stop()
     except Exception as error:  # noqa: BLE001 -- a bug of ours is reported, not hidden

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from dam_sync.report.next_step import after_check, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
+    from dam_sync.api.job import Job
     from dam_sync.model.run_options import RunOptions
 
 
@@ -55,13 +57,22 @@ def plan(
 
 
 @command(*BOUNDS, *RUN)
-def run(output: Output, job: JobFile) -> None:
+def run(
+    output: Output,
+    job: JobFile,
+    page: Annotated[bool, typer.Option("--page", help="Serve a page that shows the run, until it has ended.")] = False,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="The address of that page; a free one by default.")
+    ] = "",
+) -> None:
     """Migrate the library, or bring the target up to date. Resumes where it was interrupted."""
     from dam_sync.api.job import Job
     from dam_sync.api.jobs import unfinished, write_html
 
     async def act(options: RunOptions) -> int:
-        report = await Job.load(job).run(options)
+        loaded = Job.load(job)
+        async with _shown(loaded, options, listen, output) if page or listen else nullcontext():
+            report = await loaded.run(options)
         output.report(report.as_json())
         write_html(report, options.html)
         code, stop = unfinished(report)
@@ -71,6 +82,12 @@ def run(output: Output, job: JobFile) -> None:
         return code
 
     execute(output, act)
+
+
+def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> AbstractAsyncContextManager[None]:
+    from dam_sync.watch.page import page_of_run  # loads an HTTP server
+
+    return page_of_run(job.config, options, listen, output.note)
 
 
 @command(HTML, ACCEPT)

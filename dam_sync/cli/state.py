@@ -1,11 +1,12 @@
-"""Commands that need only the state of a job: status, errors, state."""
+"""Commands that need only the state of a job: status, errors, conflicts, state."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,13 +15,15 @@ from dam_sync.cli.options import JobFile
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.report.causes import sentence
-from dam_sync.report.next_step import after_errors, after_state, after_status
+from dam_sync.report.next_step import after_conflicts, after_errors, after_state, after_status
 from dam_sync.report.output import Output
+from dam_sync.report.terminal import GONE, GONE_TITLE
 
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
-SHOWN_PARKED = 30
+SHOWN_PARKED = SHOWN_GONE = 30
+SIDES = ("written", "source", "target")
 
 
 @command()
@@ -39,6 +42,10 @@ def status(output: Output, job: JobFile) -> None:
                 tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
             ]
             output.table("Runs", ("run", "command", "started", "ended", "result"), rows)
+            gone = [tuple(str(row[key]) for key in GONE) for row in data.get("gone", ())]
+            output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
+            if len(gone) > SHOWN_GONE:
+                output.note(f"… and {len(gone) - SHOWN_GONE:,} more: `status {job} --json` lists them")
         finished = not data["runs"] or data["runs"][0]["result"] == "done"
         output.next(*after_status(str(job), finished=finished, parked=data["now"].get("parked", 0)))
         return 0
@@ -85,6 +92,51 @@ def errors(
         return 0
 
     execute(output, act)
+
+
+@command()
+def conflicts(
+    output: Output,
+    job: JobFile,
+    take: Annotated[str, typer.Option("--take", metavar="SIDE", help="Decide: source or target.")] = "",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset of the source; may be repeated.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write every conflict to this CSV file.")] = None,
+    decisions: Annotated[
+        Path | None, typer.Option("--import", help="The file written by -o, with its column `decision` filled in.")
+    ] = None,
+) -> None:
+    """Show both sides of each open conflict, and take decisions, which the next run applies."""
+    from dam_sync.api.conflicts import ConflictRequest, job_conflicts
+
+    async def act(options: RunOptions) -> int:
+        asked = ConflictRequest(take, frozenset(only or ()), out, decisions)
+        data = await job_conflicts(job, asked, options.clock)
+        undecided = data["count"] - data["decided"]
+        if output.as_json:
+            output.data(data)
+        else:
+            _show_conflicts(output, job, data)
+        output.next(*after_conflicts(str(job), undecided, data["decided"]))
+        return 4 if undecided else 0
+
+    execute(output, act)
+
+
+def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
+    from dam_sync.model.conflict import shown
+
+    if not data["count"]:
+        output.say("there is no open conflict")
+    rows = []
+    for row in data["conflicts"][:SHOWN_PARKED]:
+        sides = (shown(row["value"], row[side]) for side in SIDES)
+        rows.append((row["asset"], row["filename"], row["value"], *sides, row["decision"] or row["why"]))
+    title = f"Conflicts: {data['count']:,} in {data['assets']:,} assets, {data['decided']:,} decided"
+    output.table(title, ("asset", "file name", "value", *SIDES, "decision"), rows)
+    if data["count"] > SHOWN_PARKED:
+        output.note(f"… and {data['count'] - SHOWN_PARKED:,} more: `conflicts {job} -o FILE` lists them all")
 
 
 @command()

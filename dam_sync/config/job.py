@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, field_validator
 from ruamel.yaml import YAML
@@ -15,8 +15,10 @@ from ruamel.yaml.error import YAMLError
 
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
-from dam_sync.config.secrets import Reference
+from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
+from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
+from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
@@ -25,7 +27,8 @@ from dam_sync.model.values import Json
 
 JOB_FILE = FileFormat("job file", "give the path of a job file", 1_000_000, ConfigError)
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
-LATER = frozenset({"hours", "schedule", "webhooks", "max_deletes"})
+SHARE = re.compile(r"^\d{1,3}(\.\d+)?\s*%$")
+LATER = frozenset({"waves"})
 SQLITE = "sqlite:///"
 
 
@@ -40,8 +43,20 @@ def _bytes_per_second(given: Json) -> Json:
     return float(match[1]) * base ** " kmg".index(match[2].lower() or " ")
 
 
+Most: TypeAlias = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=SHARE.pattern)]
+
+
+def _share_or_number(given: Json) -> Json:
+    """`5%`, or a number of assets."""
+    number = isinstance(given, int) and not isinstance(given, bool) and given >= 0
+    if not number and not (isinstance(given, str) and SHARE.match(given)):
+        raise ValueError("should be a share or a number of assets, for example 5% or 20")
+    return given
+
+
 class SideLimits(StrictModel):
-    """Limits set by the operator, besides those that the services document. bandwidth: bytes per second."""
+    """Limits set by the operator, besides those that the services document. bandwidth: bytes per second. hours:
+    kept by `watch`."""
 
     calls_per_second: Annotated[float, Field(gt=0)] | None = None
     max_calls: Annotated[int, Field(gt=0)] | None = None
@@ -49,6 +64,8 @@ class SideLimits(StrictModel):
     bandwidth: (
         Annotated[float, Field(gt=0), BeforeValidator(_bytes_per_second, json_schema_input_type=str | float)] | None
     ) = None
+    hours: Hours | None = None
+    calls_per_day: Annotated[int, Field(gt=0)] | None = None
 
 
 class ExposureConfig(StrictModel):
@@ -73,14 +90,50 @@ class ExposureConfig(StrictModel):
         return {rule: waiver for rule, waiver in given.items() if waiver is not None}
 
 
+class ConflictConfig(StrictModel):
+    """Which value stands after a conflict: one policy for all, or others for some values. fields: by the target's key;
+    placements: the only container of an asset."""
+
+    default: ConflictPolicy = ConflictPolicy.PARK
+    fields: dict[str, ConflictPolicy] = Field(default_factory=dict)
+    filename: ConflictPolicy | None = None
+    status: ConflictPolicy | None = None
+    rights: ConflictPolicy | None = None
+    placements: ConflictPolicy | None = None
+    file: ConflictPolicy | None = None
+
+    @property
+    def rules(self) -> ConflictRules:
+        """As the engine takes them."""
+        names = ("filename", "status", "rights", "placements", "file")
+        parts = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return ConflictRules(self.default, {**{f"{FIELDS}{key}": each for key, each in self.fields.items()}, **parts})
+
+
+def _default_conflicts(given: Json) -> Json:
+    """One policy for all values; `overwrite` is the former name of `source`."""
+    if not isinstance(given, str):
+        return given
+    known = [policy.value for policy in ConflictPolicy]
+    if given not in (*known, "overwrite"):
+        raise ValueError(f"should be one of {', '.join(known)}, or a policy for each value")
+    return {"default": "source" if given == "overwrite" else given}
+
+
 class PolicyConfig(StrictModel):
     """What to do where there is a choice."""
 
-    deletes: Literal["none"] = "none"
-    conflicts: Literal["park", "overwrite"] = "park"
+    deletes: Literal["none", "trash"] = "none"
+    max_deletes: Annotated[int | str, BeforeValidator(_share_or_number, json_schema_input_type=Most)] = "5%"
+    grace: Duration = Field(default="7d", validate_default=True)
+    conflicts: Annotated[
+        ConflictConfig, BeforeValidator(_default_conflicts, json_schema_input_type=ConflictPolicy | ConflictConfig)
+    ] = Field(default_factory=ConflictConfig)
     extras: Literal["tell", "ignore", "fail"] = "tell"
     exposure: ExposureConfig = Field(default_factory=ExposureConfig)
     versions: Literal["all", "current"] = "all"
+    rotation: Annotated[int, Field(ge=1)] | None = None
+    drift: Literal["tell", "ignore", "repair"] = "tell"
     ledger: Literal["values", "keys"] = "values"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
 
@@ -104,6 +157,9 @@ class JobConfig(StrictModel):
     state: str = ""
     limits: SideLimits = Field(default_factory=SideLimits)
     policy: PolicyConfig = Field(default_factory=PolicyConfig)
+    schedule: ScheduleConfig | None = None
+    webhooks: WebhooksConfig | None = None
+    notify: NotifyConfig | None = None
     _folder: Path = PrivateAttr(default_factory=Path)
     _given_mapping: GivenMapping | None = PrivateAttr(default=None)
 
@@ -133,6 +189,17 @@ class JobConfig(StrictModel):
     def state_path(self) -> Path:
         """The state file; `../state/NAME.db` relative to the job file if the job names none."""
         return self._path(self.state.removeprefix(SQLITE) or f"../state/{self.name}.db")
+
+    def notify_secret(self, key: str) -> str:
+        """`notify.url` or `notify.secret` with its reference resolved. Raises ConfigError naming the reference."""
+        text = getattr(self.notify, key, "")
+        return resolve_secret(Reference.at(text, f"notify.{key}", self.folder)) if text else ""
+
+    @property
+    def webhook_secret(self) -> str:
+        """`webhooks.secret` with its reference resolved; empty without one. Raises ConfigError naming the reference."""
+        text = self.webhooks.secret if self.webhooks else ""
+        return resolve_secret(Reference.at(text, "webhooks.secret", self.folder)) if text else ""
 
     def _path(self, text: str) -> Path:
         return Path(os.path.normpath(self._folder / Path(text).expanduser()))

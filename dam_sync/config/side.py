@@ -220,6 +220,15 @@ def _errors(model: type[Any], given: Mapping[str, Json]) -> Sequence[Mapping[str
     return ()
 
 
+def is_loopback_url(url: str) -> bool:
+    """Whether it is a URL of http on this machine."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "http" and _is_loopback(parts.hostname or "")
+    except ValueError:
+        return False
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback

@@ -7,33 +7,32 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import structlog
+
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
-from dam_sync.engine.decide import (
-    Create,
-    Park,
-    Skip,
-    Update,
-    decide,
-    fresh_attachments,
-    fresh_relations,
-    version_key,
-)
+from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
+from dam_sync.engine.decide import Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
+from dam_sync.engine.files import FILE
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.probation import refuse_removed
-from dam_sync.engine.repair import Repair, Repairer, refuse_conflicts
+from dam_sync.engine.removals import sent_file, version_key, with_current_keys, without_attachments
+from dam_sync.engine.repair import Repair, Repairer
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
+from dam_sync.engine.three_way import Files, kept_values, may_overwrite
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
-from dam_sync.model.errors import Conflict, ContractBroken, NotFound
+from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
+log = structlog.get_logger(__name__)
+REPAIR, DRIFT = "repair", "changed at the target"  # a policy of drift; the rule of what it finds
 DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
 
 
@@ -72,6 +71,7 @@ class DeferredWrites:
     placed: frozenset[Placement] = frozenset()
     unplaced: frozenset[Placement] = frozenset()
     relations: frozenset[Relation] = frozenset()
+    unrelated: frozenset[Relation] = frozenset()
 
 
 NOTHING = DeferredWrites()
@@ -89,32 +89,65 @@ class TargetWriter:
         asset, drafted = item.asset, item.drafted
         journal = context.store.journal(item.work, context.run.id)
         meant = await recorded_intents(journal) if item.work.begun else []
+        item = await self._with_own_parts(item, journal)
         link, repair = item.link, await self._to_repair(item, meant)
+        if link is not None and repair is not None and repair.settlement.open:
+            return await self._parked(item, link, repair.settlement)
         patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
         if repair is not None:
             link, patch = repair.link, repair.patch
-        action = decide(asset, drafted.draft, link, context.target_schema, context.policy, patch)
+        reads = context.source.capabilities
+        action = decide(asset, drafted.draft, link, context.target_schema, context.policy, patch, reads)
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+            case Skip() if repair is not None and repair.settlement.settled:
+                return await self._update(item, Update(Patch()), meant, repair)
             case Skip():
-                return self._completed("unchanged", item, item.link, losses=repair.losses if repair else ())
+                losses = repair.losses if repair is not None else await self._drift(item, meant)
+                return self._completed("unchanged", item, item.link, losses=losses)
             case Create():
                 return await self._create(item, action, meant)
             case Update():
                 return await self._update(item, action, meant, repair)
 
+    async def _with_own_parts(self, item: DraftedAsset, journal: Journal) -> DraftedAsset:
+        """The link with the present keys of its attachments, and without those that an interrupted attempt removed and
+        that are at the source again."""
+        if item.link is None:
+            return item
+        link = with_current_keys(item.asset, item.link)
+        if item.work.begun:
+            here = [version_key(file) for file in item.asset.attachments]
+            begun = {key: await journal.get(journal_names.detaching(key)) for key in here if key in link.attachments}
+            back = {key: sent for key, sent in begun.items() if sent is not None}
+            await self._detach(AssetId(link.target), back, journal)
+            link = without_attachments(link, back)
+        return replace(item, link=link)
+
     async def _to_repair(self, item: DraftedAsset, meant: Sequence[Json]) -> Repair | None:
-        """What a repairing run has to restore of a linked asset. Raises Conflict."""
-        asset, drafted, link = item.asset, item.drafted, item.link
-        if link is None or not self.context.repair:
+        """What has to be restored of a linked asset, by a repairing run or by the rotation."""
+        by_rotation = self.context.policy.drift == REPAIR and self.context.compares(item.asset.id)
+        if item.link is None or item.restores or not (self.context.repair or by_rotation):
             return None
-        try:
-            return await Repairer(self.context).of(asset, drafted.draft, link, meant)
-        except Conflict:
-            if drafted.draft.closed:
-                await self.hide(item.work, link)
-            raise
+        journal = self.context.store.journal(item.work, self.context.run.id)
+        attempt = Attempt(journal, item.work.begun)
+        return await Repairer(self.context).of(item.asset, item.drafted.draft, item.link, meant, attempt)
+
+    async def _parked(self, item: DraftedAsset, link: LinkRow, settlement: Settlement) -> Outcome:
+        """Set aside for its conflicts; hidden if it must not be seen."""
+        outcome = settlement.parked(link)
+        log.warning("asset.parked", asset=link.source, cause=outcome.cause, message=outcome.message)
+        return replace(outcome, link=await self.hide(item.work, link)) if item.drafted.draft.closed else outcome
+
+    async def _drift(self, item: DraftedAsset, meant: Sequence[Json]) -> tuple[Loss, ...]:
+        """What was changed at the target of an asset that did not change at the source, if the rotation compares it."""
+        link, context = item.link, self.context
+        if link is None or not context.compares(item.asset.id):
+            return ()
+        attempt = Attempt(context.store.journal(item.work, context.run.id), item.work.begun)
+        found = await Repairer(context).of(item.asset, item.drafted.draft, link, meant, attempt)
+        return (*(Loss(path, DRIFT) for path in found.paths), *found.losses)
 
     async def hide(self, work: Work, link: LinkRow) -> LinkRow:
         """Hide the target asset from ordinary users and return its new link. Safe to repeat."""
@@ -151,13 +184,13 @@ class TargetWriter:
             if not changed.empty:  # the source changed between a crash and this run
                 await self._apply(made, changed, meant[-1] if meant else {}, number, journal)
             await self._add_versions(made, action.versions[1:], asset.file, draft, journal)
-            await self._attach(made, attachments, journal)
+            sent = await self._attach(made, attachments, journal)
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
         relations = fresh_relations(asset, None, self.context.target_schema)
         link = self._link(asset, draft, made, action.versions)
-        link = replace(link, attachments=_keys(attachments), relations=_pairs(relations))
+        link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
         return self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
 
     async def _update(
@@ -168,32 +201,40 @@ class TargetWriter:
             raise ContractBroken("an update without a link", asset=asset.id)
         journal = self.context.store.journal(item.work, self.context.run.id)
         known = AssetId(link.target)
+        settlement = repair.settlement if repair is not None else await self._settled(item, link, action, meant)
+        if settlement.open:
+            return await self._parked(item, link, settlement)
+        patch = action.patch if repair is not None else settlement.patch
+        versions = () if FILE in settlement.values else action.versions
         number = await record_intent(journal, drafted.draft, meant)
         if repair is not None and repair.paths:
-            await self._repair(known, action.patch, repair, journal)
-        elif not action.patch.empty:
-            try:
-                if repair is None:  # otherwise it was already compared
-                    await self._refuse_conflict(known, link, action.patch, meant)
-            except Conflict:
-                if action.patch.closed:
-                    await self.hide(item.work, link)
-                raise
-            await self._apply(known, action.patch, link.draft, number, journal)
+            await self._repair(known, patch, repair, journal)
+        elif not patch.empty:
+            await self._apply(known, patch, link.draft, number, journal)
         again = self.context.run.id if repair is not None else None
-        await self._add_versions(known, action.versions, asset.file, drafted.draft, journal, again)
-        await self._attach(known, action.attachments, journal, again)
-        written = frozenset(_keys((*action.versions, *action.attachments)))
+        await self._add_versions(known, versions, asset.file, drafted.draft, journal, again)
+        await self._detach(known, action.removals.attachments, journal)
+        sent = await self._attach(known, action.attachments, journal, again)
+        link = action.removals.applied(link)
+        written = frozenset(_keys((*versions, *action.attachments)))
         fresh = replace(
             self._link(asset, drafted.draft, known, action.versions),
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
+            attached={**link.attached, **sent},
             relations=tuple(dict.fromkeys((*link.relations, *_pairs(action.relations)))),
-            made_at=self._now() if action.versions or action.attachments else link.made_at,
+            made_at=self._now() if versions or action.attachments else link.made_at,
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
+            kept={**kept_values(link, drafted.draft, asset.file), **settlement.values},
         )
-        bulk = DeferredWrites(action.patch.placements_add, action.patch.placements_remove, action.relations)
-        return self._completed("updated", item, fresh, bulk, (*action.losses, *(repair.losses if repair else ())))
+        if FILE in settlement.values:
+            fresh = replace(fresh, digests=link.digests, size=link.size)
+        removed = action.removals
+        bulk = DeferredWrites(patch.placements_add, patch.placements_remove, action.relations, removed.relations)
+        losses = (*action.losses, *(repair.losses if repair else ()), *settlement.losses)
+        added = versions or action.attachments or action.relations
+        nothing = patch.empty and removed.gone.empty and not (added or action.losses)
+        return self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses)
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair, recorded with what it restored; once per run, because the next one may find more."""
@@ -240,7 +281,9 @@ class TargetWriter:
 
     async def _attach(
         self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: int | None = None
-    ) -> None:
+    ) -> dict[str, Json]:
+        """What was sent, by key."""
+        sent: dict[str, Json] = {}
         for file in files:
             name = journal_names.attachment(version_key(file), again)
 
@@ -249,20 +292,45 @@ class TargetWriter:
                     scoped = NamespacedJournal(journal, journal_names.inside(name))
                     await self.context.target.attach(made, content, scoped)
                     _sent(content)
-                return True
+                    return {"name": content.name, "size": content.size, "digests": dict(content.digests)}
 
             with self._recording(made, {"attachment": [None, file.name]}):
-                await journal.run(name, attach, idempotent=True)
+                result = await journal.run(name, attach, idempotent=True)
+            if isinstance(result, dict):  # a state of an older release has `true`
+                sent[version_key(file)] = result
+        return sent
 
-    async def _refuse_conflict(self, known: AssetId, link: LinkRow, patch: Patch, meant: Sequence[Json]) -> None:
-        """Raises Conflict if somebody else changed at the target what this update is about to change."""
-        overwrites = patch.fields or patch.filename is not None or patch.status is not None
-        if self.context.policy.conflicts != "park" or not overwrites:
-            return
-        now = await self.context.target.fetch(known)
-        if now.status == TRASH:
-            raise NotFound(f"{known} is in the target's trash", asset=link.source)
-        refuse_conflicts(self.context, now, link, patch, [link.draft, *meant])
+    async def _detach(self, known: AssetId, gone: Mapping[str, Json], journal: Journal) -> None:
+        """Remove attachments, by key as they were sent. Each is recorded before, because it may be at the source again
+        when this attempt is repeated."""
+        for key, sent in gone.items():
+            name = journal_names.removed_attachment(key)
+
+            async def begin(sent: Json = sent) -> Json:
+                return sent
+
+            async def detach(sent: Json = sent, name: str = name) -> Json:
+                scoped = NamespacedJournal(journal, journal_names.inside(name))
+                await self.context.target.detach(known, sent_file(sent), scoped)
+                return True
+
+            await journal.run(journal_names.detaching(key), begin, idempotent=True)
+            with self._recording(known, {"attachment": [sent["name"], None]}):
+                await journal.run(name, detach, idempotent=True)
+
+    async def _settled(self, item: DraftedAsset, link: LinkRow, action: Update, meant: Sequence[Json]) -> Settlement:
+        """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote."""
+        context, asset, journal = self.context, item.asset, self.context.store.journal(item.work, self.context.run.id)
+        if not may_overwrite(action.patch, bool(action.versions), context.target_schema):
+            return Settlement(action.patch)
+        actual = await context.target.fetch(AssetId(link.target))
+        if item.restores:  # a plan still finds it in the trash
+            actual = replace(actual, status=link.draft["status"], substatus="")
+        elif actual.status == TRASH:
+            raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
+        files = Files(link, asset.file, bool(action.versions), asset.versions)
+        compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
+        return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))
 
     def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
         """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
@@ -310,7 +378,10 @@ class TargetWriter:
             ],
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
             placements=tuple(rows),
-            relations=tuple((relation.kind, relation.target) for relation in sorted(bulk.relations, key=str)),
+            relations=(
+                *((relation.kind, relation.target, False) for relation in sorted(bulk.unrelated, key=str)),
+                *((relation.kind, relation.target, True) for relation in sorted(bulk.relations, key=str)),
+            ),
             evidence=link.evidence,
         )
 

@@ -6,26 +6,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation, digest_of
+from dam_sync.engine.removals import Removals, removals, version_key
+from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
-from dam_sync.model.codec import draft_to_json, file_to_json, placements_from_json, rights_from_json
+from dam_sync.model.codec import draft_to_json, placements_from_json, rights_from_json
+from dam_sync.model.conflict import ConflictRules
+from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LinkRow
 
+UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The policy of the job. versions: `all` or `current`; conflicts: `park` or `overwrite`; extras (what others
-    added at the target): `tell`, `ignore` or `fail`; ledger: `values`, or `keys` without values; exposure: what may be
-    more visible at the target."""
+    """The policy of the job. versions: `all` or `current`; conflicts: which value stands if both services changed it;
+    extras (what others added at the target): `tell`, `ignore` or `fail`; rotation: in how many runs everything is
+    compared, None without one; drift (what was changed at the target, as the rotation finds): `tell`, `ignore` or
+    `repair`; ledger: `values`, or `keys` without values; exposure: what may be more visible at the target; deletions:
+    None removes nothing."""
 
     versions: str = "all"
-    conflicts: str = "park"
+    conflicts: ConflictRules = field(default_factory=ConflictRules)
     extras: str = "tell"
+    rotation: int | None = None
+    drift: str = "tell"
     ledger: str = "values"
     exposure: Mapping[ExposureRule, Waiver] = field(default_factory=dict)
+    deletions: DeletionPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +48,14 @@ class Create:
 @dataclass(frozen=True, slots=True)
 class Update:
     """Changes to an asset of ours: `versions` and `attachments` are files that the target does not have yet, in order;
-    `relations` were not written before; `losses` is what an update cannot do."""
+    `relations` were not written before; `removals` left the source; `losses` is what an update cannot do."""
 
     patch: Patch
     versions: tuple[FileRef, ...] = ()
     attachments: tuple[FileRef, ...] = ()
     relations: frozenset[Relation] = frozenset()
     losses: tuple[Loss, ...] = ()
+    removals: Removals = NO_REMOVALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +76,16 @@ Action: TypeAlias = Create | Update | Skip | Park
 
 
 def decide(
-    asset: Asset, draft: Draft, link: LinkRow | None, target: Schema, policy: Policy, patch: Patch | None = None
+    asset: Asset,
+    draft: Draft,
+    link: LinkRow | None,
+    target: Schema,
+    policy: Policy,
+    patch: Patch | None = None,
+    source: Capabilities = UNKNOWN,
 ) -> Action:
     """The only place that decides what happens to an asset. patch: the change of a linked asset whose state is not
-    that of the link."""
+    that of the link. source: what the source reads; nothing else counts as removed there."""
     capabilities = target.capabilities
     kept = kept_versions(asset, capabilities, policy)
     if link is None:
@@ -78,11 +95,12 @@ def decide(
             hint = "give it a file at the source; it stays parked until then"
             return Park("Unsupported", "the target cannot take an asset without a file", hint)
         return Create(kept)
-    fresh = _fresh_versions(kept, link)
+    fresh = fresh_versions(kept, link)
     patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, target)
     attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, target)
-    if patch.empty and not (fresh or attachments or relations or losses):
+    removed = removals(asset, link, source, capabilities)
+    if patch.empty and removed.gone.empty and not (fresh or attachments or relations or losses):
         return Skip()
     if fresh and Operation.REPLACE not in capabilities:
         return Park(
@@ -92,7 +110,7 @@ def decide(
         )
     if not patch.empty and Operation.UPDATE not in capabilities:
         return Park("Unsupported", "the target cannot change assets")
-    return Update(patch, fresh, attachments, relations, losses)
+    return Update(patch, fresh, attachments, relations, (*losses, *removed.losses), removed)
 
 
 def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabilities) -> tuple[FileRef, ...]:
@@ -138,11 +156,6 @@ def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> t
     return asset.versions[-1:]
 
 
-def version_key(file: FileRef) -> str:
-    """What tells one stored file of an asset from another, as long as the source keeps it."""
-    return digest_of([file.id, file.size, file.digests.get("md5") or file_to_json(file)["created_at"]])
-
-
 def patch_between(before: Json, draft: Draft) -> Patch:
     """What to change so that the asset we last wrote as `before` (a draft in JSON) becomes `draft`."""
     after = draft_to_json(draft)
@@ -177,7 +190,7 @@ def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> di
     return {**changed, **gone}
 
 
-def _fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
+def fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
     """The versions after the last one we wrote; only the current one if that one is gone from the source."""
     keys = [version_key(file) for file in kept]
     known = tuple(link.versions)

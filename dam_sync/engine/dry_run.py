@@ -16,7 +16,20 @@ from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Attachment, Batch, Calls, Change, Cursor, Membership, Service, Shard, Window
+from dam_sync.model.service import (
+    Account,
+    Attachment,
+    Batch,
+    Calls,
+    Change,
+    Cursor,
+    Membership,
+    PartRemoval,
+    Service,
+    Shard,
+    TrashMove,
+    Window,
+)
 from dam_sync.model.values import Term
 
 
@@ -127,6 +140,11 @@ class DryTarget(Service):
 
     async def remove(self, asset: AssetId) -> None:
         """Nothing is sent."""
+        self.finishing += self._estimate(TrashMove(asset))
+
+    async def restore(self, asset: AssetId, draft: Draft) -> None:
+        """Nothing is sent."""
+        self._estimate(TrashMove(asset, draft))
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """Nothing is sent."""
@@ -155,6 +173,14 @@ class DryTarget(Service):
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Nothing is sent."""
         self.finishing += self._estimate(relation)
+
+    async def detach(self, asset: AssetId, file: FileRef, journal: Journal) -> None:
+        """Nothing is sent."""
+        self._estimate(PartRemoval(file))
+
+    async def unrelate(self, asset: AssetId, relation: Relation) -> None:
+        """Nothing is sent."""
+        self.finishing += self._estimate(PartRemoval(relation))
 
     def _estimate(self, change: Change, size: int = 0) -> int:
         """Add the calls that the write will cost."""

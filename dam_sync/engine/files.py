@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.decide import version_key
+from dam_sync.engine.removals import version_key
 from dam_sync.model.asset import Asset, FileRef
+from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow
 
 FILE, VERSIONS, ATTACHMENTS = "file", "versions", "attachments"
@@ -55,11 +56,24 @@ def describe_file(file: FileRef) -> str:
     return f"{file.name or file.id}{size}"
 
 
+def file_facts(file: FileRef) -> Json:
+    """What identifies a file to a person, and tells it from another."""
+    return {"name": file.name, "size": file.size, "digests": dict(file.digests)}
+
+
+def is_kept(link: LinkRow, ours: FileRef, theirs: FileRef) -> bool:
+    """Whether the target keeps its own current file after a conflict with this one of the source, and still has it."""
+    kept = link.kept.get(FILE)
+    if kept is None or link.versions[-1:] != (version_key(ours),):
+        return False
+    return alike(FileRef("", "", kept["size"], digests=kept["digests"]), theirs)
+
+
 def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> PairedFiles:
     """Everything that was moved (the `kept` versions, and the attachments of the link) compared with what the target
     returns."""
     found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
-    _pair_versions(found, asset, actual, kept, len(link.versions))
+    _pair_versions(found, asset, actual, kept, link)
     if ATTACHMENTS not in found.unread:
         moved = [file for file in asset.attachments if version_key(file) in link.attachments]
         pairs, missing, extra = paired_by_name(moved, actual.attachments)
@@ -74,12 +88,13 @@ def _hides(asset: Asset, part: str) -> bool:
     return any(loss.path == part for loss in asset.losses)
 
 
-def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequence[FileRef], written: int) -> None:
+def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> None:
     if not kept or not actual.versions:
         found.missing += [(FILE, file) for file in kept[-1:]]
         found.extra += [(FILE, file) for file in actual.versions[-1:]]
         return
-    found.pairs.append(FilePair(FILE, FILE, kept[-1], actual.versions[-1]))
+    if not is_kept(link, kept[-1], actual.versions[-1]):
+        found.pairs.append(FilePair(FILE, FILE, kept[-1], actual.versions[-1]))
     if VERSIONS in found.unread:
         return
     older, left = list(kept[:-1]), list(actual.versions[:-1])
@@ -92,7 +107,7 @@ def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequen
             found.pairs.append(FilePair(VERSIONS, f"version {number}", ours, left[spot]))
             left = left[:spot] if not aligned else left
     if len(kept) != len(actual.versions):
-        found.extra += [(VERSIONS, file) for file in _added_versions(found, asset, actual, written)]
+        found.extra += [(VERSIONS, file) for file in _added_versions(found, asset, actual, len(link.versions))]
 
 
 def _last_alike(ours: FileRef, theirs: Sequence[FileRef]) -> int | None:

@@ -183,5 +183,7 @@ def _count(context: RunContext, outcome: Outcome) -> None:
             progress.unchanged += 1
         case "parked":
             progress.parked += 1
+        case "removed":
+            progress.removed += 1
         case _:
             progress.skipped += 1

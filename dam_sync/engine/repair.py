@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import defaults_of, foreign_edits, scope_of
-from dam_sync.engine.decide import kept_versions, version_key
+from dam_sync.engine.compare import defaults_of, scope_of
+from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
+from dam_sync.engine.decide import fresh_versions, kept_versions
 from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, pair_files
 from dam_sync.engine.intents import merge_patches
 from dam_sync.engine.relations import RELATIONS, lacking_relations
+from dam_sync.engine.removals import version_key
 from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.three_way import Files, kept_values, overlay
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import rights_to_json
-from dam_sync.model.errors import Conflict, NotFound
+from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
@@ -34,12 +37,13 @@ TARGET = "target:"  # before the ids of target assets among the members that a r
 @dataclass(frozen=True, slots=True)
 class Repair:
     """The repair of one asset. link: as if only what is actually at the target had been written; before: what the
-    target has where the patch changes it; paths: what the repair restores, beyond what changed at the source; losses:
-    what it cannot or may not."""
+    target has where the patch changes it; settlement: of what changed at both services; paths: what the repair
+    restores, beyond what changed at the source; losses: what it cannot or may not."""
 
     patch: Patch
     link: LinkRow
     before: Json
+    settlement: Settlement
     paths: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
 
@@ -69,13 +73,18 @@ class Repairer:
 
     context: RunContext
 
-    async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json]) -> Repair:
+    async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json], attempt: Attempt) -> Repair:
         """The repair of this asset. meant: drafts that earlier attempts may have written in part. Costs one read of the
-        target. Raises NotFound and Conflict."""
-        actual = await self._actual(link)
-        base = merge_patches([link.draft, *meant], draft)
-        if self.context.policy.conflicts == "park":
-            refuse_conflicts(self.context, actual, link, base, [link.draft, *meant])
+        target. Raises NotFound."""
+        actual, before = await self._actual(link), [link.draft, *meant]
+        base = merge_patches(before, draft)
+        fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
+        files = Files(link, asset.file, fresh, asset.versions)
+        compared = three_way_of(self.context, draft, base, before, actual, files)
+        settlement = await Settler(self.context).settlement(compared, asset, attempt)
+        if settlement.open:
+            return Repair(Patch(), link, None, settlement)
+        draft = overlay(draft, {**kept_values(link, draft, asset.file), **settlement.values})
         patch = self._patch(asset, draft, link, actual)
         patch, losses = self._without_reopening(draft, actual, patch)
         lost = self._lost_files(asset, actual, link)
@@ -89,7 +98,7 @@ class Repairer:
         )
         parts = ((FILE, lost.versions), (ATTACHMENTS, lost.attachments), (RELATIONS, lacking))
         paths = (*repaired_paths(patch, base), *(part for part, some in parts if some))
-        return Repair(patch, seen, _before(actual, patch), paths, (*losses, *lost.losses))
+        return Repair(patch, seen, _before(actual, patch), settlement, paths, (*losses, *lost.losses))
 
     async def _actual(self, link: LinkRow) -> Asset:
         target = self.context.target
@@ -166,24 +175,3 @@ def _before(actual: Asset, patch: Patch) -> Json:
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
     """Whether the target has another file, by what both services report, or by what a verification found."""
     return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"
-
-
-def refuse_conflicts(context: RunContext, actual: Asset, link: LinkRow, patch: Patch, before: Sequence[Json]) -> None:
-    """Raises Conflict if somebody else changed at the target what a patch is about to change. before: drafts of
-    which the target may hold any."""
-    fields = foreign_edits([state["fields"] for state in before], patch.fields, actual, context.target_schema)
-    edited = [f"fields.{key}" for key in fields]
-    names = {state["filename"] for state in before}
-    if patch.filename is not None and actual.filename not in (*names, patch.filename, ""):
-        edited.append("filename")
-    statuses = {state["status"].casefold() for state in before} | {(patch.status or "").casefold()}
-    now = {actual.status.casefold(), actual.substatus.casefold()}
-    if patch.status is not None and "" not in statuses and not now & statuses and patch.closed is None:
-        edited.append("status")
-    if edited:
-        raise Conflict(
-            f"changed at the target by somebody else: {', '.join(sorted(edited))}",
-            asset=link.source,
-            code="conflict",
-            hint="decide which side is right, or set `policy: {conflicts: overwrite}`",
-        )

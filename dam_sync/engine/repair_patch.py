@@ -14,7 +14,6 @@ from dam_sync.engine.compare import (
     Extras,
     Scope,
     as_held,
-    canonical,
     date_differs,
     date_is_extra,
     field_differs,
@@ -23,6 +22,7 @@ from dam_sync.engine.compare import (
 )
 from dam_sync.engine.decide import patch_between
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
+from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import rights_from_json
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema

@@ -23,16 +23,20 @@ from dam_sync.engine.known_terms import keep_terms, terms_of
 from dam_sync.engine.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
+from dam_sync.engine.removal import find_deletions, listed_in_one_go, remove_deleted
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
+from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all, write_memberships, write_relations
 from dam_sync.engine.taxonomy import TargetContainers
+from dam_sync.engine.unlisted import read_unlisted, refuse_lost_memberships
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
+from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.runs import HEARTBEAT_SECONDS
@@ -65,10 +69,11 @@ async def _phases(context: RunContext) -> None:
     if not context.options.only:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
+    context.rotation = await rotation_of(context)
     terms = await terms_of(context)
     await retry_exposed(context)
     await retry_parked(context)
-    if context.repair:
+    if context.reads_target:
         context.progress.phase = "waiting for the target's index"
         await context.clock.sleep(await context.lag_left())
     context.progress.phase = "reading the target"
@@ -90,6 +95,7 @@ async def _phases(context: RunContext) -> None:
     await keep_terms(context, terms)
     await write_memberships(context)
     await write_relations(context)
+    await remove_deleted(context, worker)
     context.progress.phase = "closing"
     await abort_orphaned_uploads(context)
 
@@ -98,21 +104,36 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
     """List, read and write; assets are moved during the listing, unless something needs all of it first."""
     if await _members_last(context):
         context.progress.phase = "listing the source"
-        await _crawl(context, pipeline.crawled)
+        complete = await _crawl(context)
         await _read_members(context)
+        await _end_listing(context, pipeline.crawled, complete=complete)
         context.progress.phase = context.moving
         await pipeline.run()
     else:
         await _read_members(context)
         context.progress.phase = context.moving
         async with asyncio.TaskGroup() as group:
-            group.create_task(_crawl(context, pipeline.crawled))
+            group.create_task(_listed(context, pipeline.crawled))
             group.create_task(pipeline.run())
 
 
-async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
-    """List the source into the store. A listing that lacks rows is read again, because assets
-    may have been deleted while it was read."""
+async def _listed(context: RunContext, crawled: asyncio.Event) -> None:
+    """List the source, with what a listing does not show."""
+    await _end_listing(context, crawled, complete=await _crawl(context))
+
+
+async def _end_listing(context: RunContext, crawled: asyncio.Event, *, complete: bool) -> None:
+    if complete:
+        await read_unlisted(context)
+    if not context.stop.reason:
+        context.progress.total = await context.store.open_work(context.run.id) + context.progress.done
+    crawled.set()
+
+
+async def _crawl(context: RunContext) -> bool:
+    """List the source into the store; False if the run is asked to stop. A listing that lacks rows is read again,
+    because assets may have been deleted while it was read."""
+    complete = True
     if context.options.only:
         await _record_only(context)
     else:
@@ -124,13 +145,16 @@ async def _crawl(context: RunContext, crawled: asyncio.Event) -> None:
             complete = await _crawl_again(context)
         if complete:
             await _refuse_listing(context)
-    crawled.set()
+            await find_deletions(context)
+    return complete
 
 
 async def _crawl_all(context: RunContext) -> bool:
     """Every shard to its end; False if the run is asked to stop."""
     store, run = context.store, context.run
-    if not await store.shards_complete(run.id):
+    begins = not await store.shards_complete(run.id)
+    if begins:
+        await _note_listing(context, whole=False)
         window = await _window(context)
         await store.set_shards(run.id, [shard async for shard in context.source.shards(window)], complete=True)
     for row in await store.shards(run.id):
@@ -138,7 +162,15 @@ async def _crawl_all(context: RunContext) -> bool:
             await _crawl_shard(context, row.shard, row.cursor)
         if context.stop.reason:
             return False
+    if begins:
+        await _note_listing(context, whole=True)
     return True
+
+
+async def _note_listing(context: RunContext, *, whole: bool) -> None:
+    """Remember whether this process listed everything: a listing that is resumed proves no deletion."""
+    if context.policy.deletions is not None:
+        await context.store.set_meta(listed_in_one_go(context.run.id), whole)
 
 
 async def _crawl_again(context: RunContext) -> bool:
@@ -171,14 +203,17 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
 
 async def _record_only(context: RunContext) -> None:
     """List only the named assets, as a shard of their own."""
-    shard = Shard("only")
+    shard, names = Shard("only"), context.options.only
+    assets = await context.source.hinted(sorted(names)) if context.options.hinted else map(AssetId, names)
     await context.store.set_shards(context.run.id, [shard], complete=True)
-    entries = tuple(Entry(AssetId(name), Revision("")) for name in sorted(context.options.only))
+    entries = tuple(Entry(asset, Revision("")) for asset in sorted(assets))
     await context.store.record(context.run.id, shard, Batch(entries, None), ())
 
 
 async def refuse_unknown(context: RunContext) -> None:
     """Raises ConfigError for a requested asset that was never moved and does not exist at the source."""
+    if context.options.hinted:
+        return
     links = await context.store.links([AssetId(name) for name in context.options.only])
     for name in sorted(context.options.only - links.keys()):
         try:
@@ -188,16 +223,21 @@ async def refuse_unknown(context: RunContext) -> None:
 
 
 async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
-    """Rows to skip: linked, at the revision that was written. A full run skips none."""
+    """Rows to skip: linked, at the revision that was written. A full run skips none, a rotation those that it does not
+    compare."""
     if (await window_of(context))["full"]:
         return frozenset()
     links = await context.store.links([entry.id for entry in batch.entries])
-    return frozenset(
+    same = frozenset(
         entry.id
         for entry in batch.entries
         if not entry.deleted and entry.revision and entry.id in links
         if links[entry.id].source_revision == entry.revision
     )
+    rotation = context.rotation
+    due = frozenset(asset for asset in same if rotation is not None and rotation.is_due(asset))
+    context.read_again[ROTATION] += len(due)
+    return same - due
 
 
 async def _window(context: RunContext) -> Window:
@@ -218,6 +258,7 @@ async def window_of(context: RunContext) -> Json:
             "full": full,
             "repair": repair,
         }
+        known = await with_rotation(context, known)
         await context.store.set_meta(key, known)
     elif (full and not known.get("full")) or (repair and not known.get("repair")):
         await context.store.restart_listing(context.run.id)
@@ -242,14 +283,19 @@ async def _members_last(context: RunContext) -> bool:
 
 
 async def _read_members(context: RunContext) -> None:
-    """Read the memberships of the source, and those of the target if it is to be repaired."""
-    sides = [(context.source, ""), *([(context.target, TARGET)] if context.repair else [])]
+    """Read the memberships of the source, and those of the target if it is to be compared. Assets named by
+    webhooks keep those that the last run listed. Raises SafetyStop if most are gone."""
+    if context.options.hinted:
+        return
+    sides = [(context.source, ""), *([(context.target, TARGET)] if context.reads_target else [])]
     await context.store.begin_members(context.run.id)
     for service, prefix in sides:
         if Operation.MEMBERS in service.capabilities:
             async for membership in service.members():
                 named = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
                 await context.store.add_members(context.run.id, replace(membership, assets=named))
+    await context.store.end_members()
+    await refuse_lost_memberships(context)
 
 
 async def close_run(context: RunContext, outcome: Json) -> None:
@@ -259,6 +305,8 @@ async def close_run(context: RunContext, outcome: Json) -> None:
         watermark: datetime = run.started_at + account.clock_skew - context.source.limits.lag - timedelta(seconds=1)
         await context.store.set_meta("watermark", instant_text(watermark))
         await keep_disappearance(context, whole=await listed_all(context))
+        await context.store.keep_members(without=TARGET)
+        await advance(context)
     await context.store.finish(run.id, outcome)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dam_sync.engine.decide import Policy
@@ -15,6 +15,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
+from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
@@ -46,16 +47,20 @@ class RunContext:
     contents: Contents  # of the source's files
     target_contents: Contents
     run: Run
+    source_scope: str = ""  # a digest of what the job lists at the source
     dry: bool = False  # the target only simulates writes
     moving: str = MOVING  # the phase shown while assets are processed
     alike: bool = False  # both sides are services of one kind
     options: RunOptions = field(default_factory=RunOptions)
     repair: bool = False  # as asked by `options`, or by those of the run that is resumed
+    rotation: Rotation | None = None  # the part of the library that this run compares
     deadline: float | None = None  # on the clock's monotonic scale
     orphans_aborted: int = 0  # uploads left open by a killed run that were aborted
     partial_creates_trashed: int = 0  # partial creates of a killed run whose source asset is gone
     retried: Counter[str] = field(default_factory=Counter)  # parked assets that are tried again, by reason
+    read_again: Counter[str] = field(default_factory=Counter)  # assets that are read again by their ids, by reason
     accepted: list[str] = field(default_factory=list)  # accepted guard findings
+    due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     @property
     def stop(self) -> StopToken:
@@ -80,6 +85,15 @@ class RunContext:
         ended = [run.ended_at for run in await self.store.runs() if run.ended_at is not None]
         since = (self.clock.now() - ended[0]).total_seconds() if ended else None
         return 0.0 if since is None else max(0.0, self.target.limits.lag.total_seconds() - since)
+
+    def compares(self, asset: str) -> bool:
+        """Whether this run reads the asset at the target because its part of the library is due."""
+        return self.reads_target and self.rotation is not None and self.rotation.is_due(asset)
+
+    @property
+    def reads_target(self) -> bool:
+        """Whether this run compares assets with what the target has."""
+        return self.repair or (self.rotation is not None and self.policy.drift != "ignore")
 
     @property
     def readers(self) -> int:

@@ -10,6 +10,7 @@ from dam_sync.engine.changes import changes_of_members
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.mass_deletion import Disappearance, disappearance_of
 from dam_sync.engine.run_context import RunContext
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError
@@ -21,13 +22,14 @@ from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
+FLAGS = (True, False)
 RETRIED_REFUSALS = "refused asked again"  # meta key: the run that tried again what earlier ones were refused
 
 
 async def write_memberships(context: RunContext) -> None:
     """Bulk memberships, in full batches; a refused one is set aside and the others continue. What earlier
     runs were refused is tried again, once per run."""
-    if await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
+    if not context.options.hinted and await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
         await context.store.retry_refused()
         await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
     journal = context.store.run_journal(f"place:{context.run.id}")
@@ -70,10 +72,12 @@ def _halves(
 
 
 async def write_relations(context: RunContext) -> None:
-    """Write relations whose two ends exist; the others wait and are reported."""
+    """Remove relations that left the source, then write those whose two ends exist; the others wait and are
+    reported."""
     if Operation.RELATE not in context.target.capabilities:
         return
     journal = context.store.run_journal(f"relate:{context.run.id}")
+    await _remove_relations(context, journal)
     cycles = context.target.capabilities.writes(Feature.CYCLES)
     after = 0
     while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after):
@@ -84,18 +88,35 @@ async def write_relations(context: RunContext) -> None:
             if not cycles and await context.store.leads(row.kind, row.other, row.owner):
                 await context.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
                 continue
-            await _write_relation(context, journal, row)
+            await _write_relation(context, journal, row, adds=True)
 
 
-async def _write_relation(context: RunContext, journal: Journal, row: RelationRow) -> None:
+async def _remove_relations(context: RunContext, journal: Journal) -> None:
+    """One whose other asset was not moved, or is no longer linked, was never written or is gone with it."""
+    after = 0
+    while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
+        for row in rows:
+            after = row.seq
+            if row.owner_target and row.other_target:
+                await _write_relation(context, journal, row, adds=False)
+            else:
+                await context.store.relations_done([row])
+
+
+async def _write_relation(context: RunContext, journal: Journal, row: RelationRow, *, adds: bool) -> None:
+    """Write or remove one relation; a later change of mind is a write of its own."""
+    relation = Relation(row.kind, AssetId(row.other_target))
+
     async def call() -> Json:
-        await context.target.relate(AssetId(row.owner_target), Relation(row.kind, AssetId(row.other_target)))
+        write = context.target.relate if adds else context.target.unrelate
+        await write(AssetId(row.owner_target), relation)
         return True
 
     try:
-        changes = {"relation": [None, {"kind": row.kind, "target": row.other_target}]}
-        with recording(WriteRecord(row.owner_target, changes)):
-            await journal.run(f"relate:{row.owner}:{row.kind}:{row.other}", call, idempotent=True)
+        detail: Json = {"kind": row.kind, "target": row.other_target}
+        with recording(WriteRecord(row.owner_target, {"relation": [None, detail] if adds else [detail, None]})):
+            name = journal_names.relation(row.owner, row.kind, row.other, adds=adds)
+            await journal.run(name, call, idempotent=True)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
@@ -103,6 +124,8 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
         await context.store.relation_refused(row, f"{row.kind}: {error.message}")
         return
     await context.store.relations_done([row])
+    if not adds:
+        await journal.discard(*(journal_names.relation(row.owner, row.kind, row.other, adds=each) for each in FLAGS))
 
 
 async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:

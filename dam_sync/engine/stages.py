@@ -12,11 +12,12 @@ from dam_sync.store.rows import LinkRow, Outcome, Work
 
 @dataclass(frozen=True, slots=True)
 class ReadAsset:
-    """The whole asset, and its link if it was moved before."""
+    """The whole asset, and its link if it was moved before. restores: its target asset is in the trash."""
 
     work: Work
     asset: Asset
     link: LinkRow | None
+    restores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +28,19 @@ class DraftedAsset:
     asset: Asset
     link: LinkRow | None
     drafted: Drafted
+    restores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Concluded:
-    """Nothing is left to write. hide: the link of a target asset that must not be visible any more."""
+    """Nothing is left to write but this. hide: the link of a target asset that must not be visible any more; remove:
+    that of one which is to be moved to the trash."""
 
     work: Work
     outcome: Outcome
     asset: Asset | None = None
     hide: LinkRow | None = None
+    remove: LinkRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class Verdict:
     """The result of a verification. `differences` and `extras` are (source id, target id, difference), SHOWN at most.
 
     extra: assets with additions; they count as different only if the policy says so (`fail`).
+    removed: assets that runs moved to the trash of the target, because they are gone from the source.
     evidence: assets by class; files: files by class, for the current files, older versions and attachments.
     not_compared: assets by the part that the target does not return. early: assets that the target may
     still remove, `until` then: it is too early to decide about them.
@@ -66,6 +67,7 @@ class Verdict:
     missing: int = 0
     unaccounted: int = 0
     gone_at_source: int = 0
+    removed: int = 0
     early: int = 0
     until: str = ""
     bytes: int = 0

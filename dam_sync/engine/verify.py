@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
-from dam_sync.engine.decide import kept_versions, version_key
+from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import with_suffix
@@ -22,8 +22,10 @@ from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
+from dam_sync.engine.removals import version_key
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.three_way import kept_values, overlay
 from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
@@ -32,7 +34,7 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import REMOVED, LinkRow
 from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
@@ -80,6 +82,7 @@ class Verifier:
         await self._check_unvisited()
         await self._look_again()
         self.verdict.bytes = self.files.bytes
+        self.verdict.removed = await context.store.trashed_count()
         return self.verdict
 
     async def _look_for_removed(self) -> None:
@@ -120,7 +123,8 @@ class Verifier:
                 for asset in ids:
                     if asset not in links and actions.get(asset) not in ("parked", "skipped"):
                         verdict.unaccounted += 1
-                        verdict.note(asset, "", [Difference("asset", "moved or parked", "neither")])
+                        found = "removed before" if actions.get(asset) == REMOVED else "neither"
+                        verdict.note(asset, "", [Difference("asset", "moved or parked", found)])
                 await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
 
     async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:
@@ -150,6 +154,7 @@ class Verifier:
                 async for membership in service.members():
                     prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
                     await self.scratch.add_members(0, replace(membership, assets=prefixed))
+        await self.scratch.end_members()
 
     async def _with_members(self, side: str, service: Service, asset: Asset) -> Asset:
         if Operation.MEMBERS not in service.capabilities:
@@ -161,11 +166,19 @@ class Verifier:
     async def _check_batch(self, entries: Iterable[Entry]) -> None:
         entries = [entry for entry in entries if not entry.deleted]
         links = await self.context.store.links_by_target([entry.id for entry in entries])
+        await self._note_taken_out([entry.id for entry in entries if entry.id not in links])
         async with asyncio.TaskGroup() as group:
             for entry in entries:
                 link = links.get(entry.id)
                 if link is not None and await self._visit(link):
                     group.create_task(self._check(link, entry.asset))
+
+    async def _note_taken_out(self, strange: Sequence[AssetId]) -> None:
+        """Assets that a run moved to the trash and somebody took out of it are additions."""
+        for target, kept in (await self.context.store.trashed_at(strange)).items():
+            self.verdict.extra += 1
+            found = [Difference("asset", "in the trash of the target", "taken out of it", extra=True)]
+            self.verdict.note(kept.link.source, target, found)
 
     async def _check_unvisited(self) -> None:
         """Linked assets missing from the target's listing: its index may lag, so each is requested."""
@@ -270,7 +283,8 @@ class Verifier:
         ]
         if asset.file is None:  # without a file a name means nothing, and some services invent one
             draft = replace(draft, filename="")
-        return replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft, unfit
+        draft = replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft
+        return overlay(draft, kept_values(link, draft, asset.file)), unfit
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""

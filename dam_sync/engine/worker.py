@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.apply import TargetWriter
-from dam_sync.engine.decide import kept_versions, version_key
+from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
@@ -14,22 +14,26 @@ from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
 from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
+from dam_sync.engine.removals import version_key
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
+from dam_sync.engine.target_trash import TargetTrash
 from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
-from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.rows import DELETED, NOT_SELECTED, READ_AGAIN, LinkRow, Outcome, Work
 
-NOT_SELECTED = Outcome(action="skipped", cause="not selected", message="not selected")
-IN_TRASH = Outcome(action="skipped", cause="deleted", message="in the trash of the source")
+UNSELECTED = Outcome(action="skipped", cause=NOT_SELECTED, message=NOT_SELECTED)
+GONE = Outcome(action="skipped", cause="gone", message="gone from the source since a webhook named it")
+NOT_FOUND = Outcome(action="skipped", cause=DELETED, message="gone from the source")
+IN_TRASH = Outcome(action="skipped", cause=DELETED, message="in the trash of the source")
 
 
 @dataclass(slots=True)
@@ -40,7 +44,9 @@ class Worker:
     terms: TargetTerms
     containers: TargetContainers
     names: FilenameAllocator
+    confirmed: frozenset[AssetId] = frozenset()  # gone from the source: to be removed
     told: bool = False  # whether the target's lists were compared with those of the last run
+    trashed: bool | None = None  # whether anything was removed before; None: not asked yet
     missing: MissingMonitor = field(init=False)
     origins: SourceTerms = field(init=False)
 
@@ -53,19 +59,19 @@ class Worker:
         """Read the complete asset and its link."""
         try:
             return await self._read(work)
+        except NotFound as error:
+            return Concluded(work, GONE) if self.context.options.hinted else Failed(work, error)
         except DamSyncError as error:
             return Failed(work, error)
 
     async def _read(self, work: Work) -> ReadAsset | Concluded:
         context = self.context
         if work.deleted:
-            await trash_partial_create(context, work)
-            return Concluded(work, IN_TRASH)
+            return await self._deleted(work)
         asset = work.payload or await self._fetch(work)
+        if asset is None or asset.status == TRASH:
+            return await self._gone(work, asset)
         self.missing.was_read()
-        if asset.status == TRASH:
-            await trash_partial_create(context, work)
-            return Concluded(work, IN_TRASH)
         if Operation.MEMBERS in context.source.capabilities:
             members = await context.store.members_of([asset.id])
             asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
@@ -75,15 +81,45 @@ class Worker:
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
             if outcome is not None:
                 return Concluded(work, outcome, asset)
+            returned = await self._returned(work, damage_named(asset))
+            if returned is not None:
+                return returned
         return ReadAsset(work, damage_named(asset), link)
 
-    async def _fetch(self, work: Work) -> Asset:
+    async def _gone(self, work: Work, asset: Asset | None) -> Concluded:
+        """Gone from the source, or in its trash."""
+        if asset is not None:
+            self.missing.was_read()
+        await trash_partial_create(self.context, work)
+        return Concluded(work, IN_TRASH if asset is not None else NOT_FOUND)
+
+    async def _deleted(self, work: Work) -> Concluded:
+        """In the trash of the source, or confirmed to be gone and to be removed."""
+        link = (await self.context.store.links([work.asset])).get(work.asset) if work.asset in self.confirmed else None
+        if link is None:
+            await trash_partial_create(self.context, work)
+        return Concluded(work, IN_TRASH, remove=link)
+
+    async def _returned(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
+        """An asset that was removed and is listed again; None for any other. It becomes the same asset again where that
+        is possible."""
+        store = self.context.store
+        if self.trashed is None:
+            self.trashed = await store.trashed_count() > 0
+        found = (await store.trashed([asset.id])).get(asset.id) if self.trashed else None
+        return None if found is None else await TargetTrash(self.context).returned(work, asset, found)
+
+    async def _fetch(self, work: Work) -> Asset | None:
+        """The asset; None if it is gone and was read again only to be compared. Raises NotFound for one that this run
+        listed."""
         try:
             return await self.context.source.fetch(work.asset)
         except NotFound as error:
-            gone = self.missing.from_source(work.asset)
+            gone = None if self.context.options.hinted else self.missing.from_source(work.asset)
+            if work.revision == READ_AGAIN:
+                return None
             await trash_partial_create(self.context, work)
-            raise gone from error
+            raise gone or error from error
 
     # -- drafting: one at a time, in the order of the listing, so that names come out the same in every run --------
 
@@ -110,7 +146,7 @@ class Worker:
     async def _draft(self, item: ReadAsset) -> DraftedAsset | Concluded:
         crosswalk, work, asset, link = self.context.crosswalk, item.work, item.asset, item.link
         if not crosswalk.selects(asset) and link is None:
-            return Concluded(work, NOT_SELECTED, asset)
+            return Concluded(work, UNSELECTED, asset)
         marker = marker_value(self.context.source_account.tenant, asset.id)
         await self._load_terms(asset)
         drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
@@ -121,13 +157,13 @@ class Worker:
         if exposure.parked is not None:
             await remember_release(self.context, asset, exposure.parked)
             return Concluded(work, exposure.parked, asset)
-        hide = link if exposure.closed else None
+        hide = link if exposure.closed and not item.restores else None
         if not crosswalk.selects(asset):
-            return Concluded(work, NOT_SELECTED, asset, hide)
+            return Concluded(work, UNSELECTED, asset, hide)
         refused = refused or unfit(self.context, asset, drafted.draft, link)
         if refused is not None:
             return Concluded(work, refused, asset, hide)
-        return await self._completed(DraftedAsset(work, asset, link, exposure.applied(drafted)), marker)
+        return await self._completed(DraftedAsset(work, asset, link, exposure.applied(drafted), item.restores), marker)
 
     async def _load_terms(self, asset: Asset) -> None:
         """Read the vocabularies of both services that the draft will look up and that were not read yet."""
@@ -184,12 +220,21 @@ class Worker:
 
     async def _outcome(self, item: DraftedAsset | Concluded) -> Outcome:
         if isinstance(item, DraftedAsset):
-            return await TargetWriter(self.context).act(item)
+            return await self._written(item)
+        if item.remove is not None:
+            return await TargetTrash(self.context).remove(item.work, item.remove)
         if item.outcome.cause.startswith(EXPOSURE):
             await trash_partial_create(self.context, item.work)
         if item.hide is None:
             return item.outcome
         return replace(item.outcome, link=await TargetWriter(self.context).hide(item.work, item.hide))
+
+    async def _written(self, item: DraftedAsset) -> Outcome:
+        if not item.restores or item.link is None:
+            return await TargetWriter(self.context).act(item)
+        await TargetTrash(self.context).restore(item.work, item.link)
+        outcome = await TargetWriter(self.context).act(item)
+        return replace(outcome, action="updated") if outcome.action == "unchanged" else outcome
 
 
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:

@@ -25,6 +25,7 @@ ORDER = (
     "verify",
     "reports",
     "operations",
+    "watch",
     "emulate",
     "api",
     "adding-a-service",

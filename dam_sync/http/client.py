@@ -22,7 +22,7 @@ from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
-from dam_sync.model.limits import MeasuredPace
+from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
 
 __all__ = ["Client", "ClientConfig", "FormPart", "HttpStream", "Request", "Response"]
 
@@ -78,6 +78,10 @@ class Client:
     def storage_calls(self) -> int:
         """Requests sent to storage."""
         return self._dispatcher.storage_calls
+
+    def keep_to(self, allowance: MonthlyAllowance) -> None:
+        """Send no API call from now on that exceeds what is left of the allowance."""
+        self._dispatcher.allowance = allowance
 
     async def send(self, request: Request) -> Response:
         """Send a request and read the whole response. Redirects are followed for GET and HEAD."""

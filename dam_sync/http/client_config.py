@@ -11,6 +11,7 @@ from dam_sync.http.auth.base import Authenticator
 from dam_sync.http.bounds import CONNECT_SECONDS
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.http.retry import RetryAfter, standard
+from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Pace
@@ -26,7 +27,8 @@ class ClientConfig:
     bases: base URLs of the API by name, "" is the default. pace: see `Pace`. bandwidth: bytes per second over all
     bodies. max_calls: API calls this client may send in total. may_write: see `Context`. retry_after: reads a pause in
     seconds from response headers (lower case) and the current time. attempts: maximum attempts of one request.
-    headers: sent with every API call. transport: used instead of the network; the caller closes it.
+    headers: sent with every API call. transport: used instead of the network; the caller closes it. rate: shared with
+    other clients of this credential; calls_per_day: of all of them together.
     """
 
     service: str
@@ -44,6 +46,8 @@ class ClientConfig:
     connect_seconds: float = CONNECT_SECONDS
     attempts: int = ATTEMPTS
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    rate: CredentialRate | None = None
+    calls_per_day: int | None = None
 
     @classmethod
     def of(
@@ -63,6 +67,8 @@ class ClientConfig:
             max_calls=context.max_calls,
             may_write=context.may_write,
             attempts=context.attempts or ATTEMPTS,
+            rate=context.rate,
+            calls_per_day=context.calls_per_day,
         )
 
 

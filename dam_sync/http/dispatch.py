@@ -17,13 +17,15 @@ from dam_sync.http.bounds import READ_SECONDS, WRITE_SECONDS
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.exchange import RawResponse, RequestBody, open_response
 from dam_sync.http.failures import FAILURES, failure
-from dam_sync.http.limiters import AdaptiveRateLimiter, BandwidthLimiter, Permit
+from dam_sync.http.limiters import BandwidthLimiter, Permit
 from dam_sync.http.messages import Request
 from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.retry import PATIENCE
+from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
+from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.write_record import count_call
 
 _READING = frozenset({"GET", "HEAD"})
@@ -87,7 +89,11 @@ class RequestDispatcher:
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in config.headers.items()}}
         self._api = asyncio.Semaphore(max(1, config.pace.at_once))
         self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
-        self.bucket = AdaptiveRateLimiter(config.pace.per_second, config.clock)
+        rate = config.pace.per_second
+        self._rate = config.rate or CredentialRate(config.clock)
+        self.bucket = self._rate.limiter(rate)
+        self._calls_per_day = config.calls_per_day
+        self.allowance: MonthlyAllowance | None = None
         self.flow = BandwidthLimiter(config.bandwidth, config.clock)
         self.calls: Counter[str] = Counter()
         self.sent = 0
@@ -99,8 +105,8 @@ class RequestDispatcher:
         """Send a request made by `outgoing` and read the head of the response; also the body if `prepared.whole` or if
         it is not a success.
 
-        Raises StopRequested beyond `max_calls`, Throttled if the requested pause is too long, what `may_write` raises
-        unless the method is GET or HEAD, and what `open_response` raises.
+        Raises StopRequested beyond `max_calls` and what is left of the day and the month, Throttled if the requested
+        pause is too long, what `may_write` raises unless the method is GET or HEAD, and what `open_response` raises.
         """
         async with self._api if resolved.api else self.storage:
             permit = await self._admit(prepared.operation) if resolved.api else None
@@ -141,6 +147,7 @@ class RequestDispatcher:
                 f"the limit of {self._max_calls} calls is reached",
                 hint="run the same command again; it resumes where it stopped",
             )
+        self._rate.count(self._calls_per_day, self.allowance)
         self.sent += 1
         self.calls[operation] += 1
         if not self._read_only:  # reads from a source during a write are not calls of the target

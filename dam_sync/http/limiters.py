@@ -73,6 +73,13 @@ class AdaptiveRateLimiter:
         """Current calls per second; None without a limit."""
         return self._rate
 
+    def lower_to(self, per_second: float | None) -> None:
+        """Keep to this rate, too; a higher one changes nothing."""
+        if per_second is not None and (self._ceiling is None or per_second < self._ceiling):
+            self._ceiling = per_second
+            self._rate = per_second if self._rate is None else min(self._rate, per_second)
+            self._turns = deque(self._turns, maxlen=math.ceil(per_second))
+
     async def take(self) -> Permit:
         """Wait for permission to send, first come, first served; set `responded` when the response begins."""
         if self._rate is None and not self._head.locked():

@@ -32,6 +32,11 @@ class FileRef:
     created_at: datetime | None = None
     link: str = field(default="", repr=False, compare=False)
 
+    def agrees(self, other: FileRef) -> bool:
+        """Whether size and the digests that both know are equal."""
+        common = set(self.digests) & set(other.digests)
+        return self.size == other.size and all(self.digests[name] == other.digests[name] for name in common)
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:

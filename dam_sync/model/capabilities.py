@@ -19,12 +19,16 @@ class Operation(StrEnum):
     UPDATE = "update"
     REPLACE = "replace"
     REMOVE = "remove"
+    RESTORE = "restore"
     CONTAINERS = "containers"
     ENSURE_TERM = "ensure_term"
     ENSURE_CONTAINER = "ensure_container"
     PLACE = "place"
     ATTACH = "attach"
+    DETACH = "detach"
     RELATE = "relate"
+    UNRELATE = "unrelate"
+    SUBSCRIBE = "subscribe"
     ESTIMATE = "estimate"
 
 
@@ -154,7 +158,11 @@ class Capabilities:
         usual = MembershipWrite.IN_BULK if Operation.PLACE in self else MembershipWrite.WITH_ASSET
         return self.memberships.get(kind, usual)
 
-    def without(self, *operations: Operation, writes: Iterable[Feature] = ()) -> Capabilities:
-        """A copy without these operations, and without the writing of these features."""
-        features = {key: replace(self.features[key], write="") for key in writes if key in self.features}
-        return replace(self, operations=self.operations.difference(operations), features={**self.features, **features})
+    def without(
+        self, *operations: Operation, writes: Iterable[Feature] = (), reads: Iterable[Feature] = ()
+    ) -> Capabilities:
+        """A copy without these operations, and without the writing or the reading of these features."""
+        features = dict(self.features)
+        features |= {key: replace(features[key], write="") for key in writes if key in features}
+        features |= {key: replace(features[key], read="") for key in reads if key in features}
+        return replace(self, operations=self.operations.difference(operations), features=features)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
+from dam_sync.model.asset import (
+    Asset,
+    AssetId,
+    Draft,
+    FileRef,
+    Loss,
+    Marker,
+    Placement,
+    Relation,
+    Revision,
+    Rights,
+    digest_of,
+)
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json, instant_text, parse_instant, value_from_json, value_to_json
 
@@ -75,6 +87,22 @@ def draft_to_json(draft: Draft) -> Json:
         "rights": rights_to_json(draft.rights),
         **({"closed": True} if draft.closed else {}),  # absent otherwise: drafts of older states have no such member
     }
+
+
+def draft_from_json(data: Mapping[str, Json]) -> Draft:
+    """The inverse of `draft_to_json`."""
+    marker = data.get("marker")
+    return Draft(
+        marker=Marker(marker["field"], marker["value"]) if marker else None,
+        filename=data["filename"],
+        profile=data.get("profile", ""),
+        status=data["status"],
+        fields={key: value_from_json(value) for key, value in data["fields"].items()},
+        placements=placements_from_json(data["placements"]),
+        tags=frozenset(data["tags"]),
+        rights=rights_from_json(data["rights"]),
+        closed=bool(data.get("closed")),
+    )
 
 
 def fingerprint(asset: Asset) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 CREATE = "create"
 HIDE = "hide"
+REMOVE, RESTORE = "remove", "restore"
 PARTIAL_CREATE = "note: half made"  # an asset begun by a killed run that will not be completed
 _SILENT = "note: "
 _INNER = "in "
 _REPAIR = "repair:"
+_CONFLICT = "conflict:"
 
 
 def silent(name: str) -> str:
@@ -40,6 +42,21 @@ def attachment(key: str, run: int | None = None) -> str:
     return f"attach:{_of_run(key, run)}"
 
 
+def removed_attachment(key: str) -> str:
+    """An attached file that is removed."""
+    return f"detach:{key}"
+
+
+def detaching(key: str) -> str:
+    """An attached file whose removal was begun."""
+    return silent(f"detaching {key}")
+
+
+def relation(owner: str, kind: str, other: str, *, adds: bool = True) -> str:
+    """A relation that is written or removed."""
+    return f"{'relate' if adds else 'unrelate'}:{owner}:{kind}:{other}"
+
+
 def update(number: int) -> str:
     """An update to the draft of this number among those of the asset."""
     return f"update:{number}"
@@ -53,6 +70,16 @@ def repair(run: int) -> str:
 def is_repair(name: str) -> bool:
     """Whether the entry is an update that repaired an asset."""
     return name.startswith(_REPAIR)
+
+
+def conflict(number: int) -> str:
+    """The conflicts of an asset and how they were settled; `number`: how many times that was recorded, from 1."""
+    return f"{_CONFLICT}{number}"
+
+
+def writes(name: str) -> bool:
+    """Whether the entry counts as a write in reports."""
+    return not is_inner(name) and not name.startswith(_CONFLICT)
 
 
 def kind_of(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 MIB = 1024 * 1024
 
@@ -25,6 +25,31 @@ class MeasuredPace:
 
     pace: Pace
     call_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RateStatus:
+    """A credential during a run, to be shown: calls per second that it may send now, and at most; calls of the day so
+    far, if they are counted."""
+
+    allowed: float | None = None
+    limit: float | None = None
+    today: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyAllowance:
+    """API calls that an account may send per calendar month (UTC), by its plan. used: how many of them the service
+    counted from `since` until `counted`; those after it are not among them yet."""
+
+    calls: int
+    used: int
+    since: datetime
+    counted: datetime
+
+    def used_in(self, month: datetime) -> tuple[int, datetime]:
+        """The calls counted in the month that begins then, and the time from which calls are to be added to them."""
+        return (self.used, self.counted) if self.since >= month else (0, month)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +126,7 @@ class Limits:
     enumerates_all: bool = (
         False  # delta listings contain every asset, mostly as ids, so that a missing id means deletion
     )
+    lists_whole: bool = False  # a listing of everything returns whole assets, by one call for each page
     members_after_crawl: bool = False  # `members()` is cheaper once this connection has listed everything
 
     @property

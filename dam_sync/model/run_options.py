@@ -10,11 +10,14 @@ from typing import Any
 
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.limits import RateStatus
 from dam_sync.model.ports import Transport
 from dam_sync.model.service import Connector
 
 MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
 """Phases in which assets are counted, as shown in a terminal."""
+MEMBERSHIPS, ROTATION = "memberships", "rotation"
+"""Why a run reads assets again that no listing returned as changed."""
 DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
 PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -23,48 +26,58 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 @dataclass(slots=True)
 class StopToken:
     """Asks a call to stop: nothing new is started, writes in progress are finished. `reason` is empty until then; with
-    `hurry`, assets that were only read ahead are released."""
+    `hurry`, assets that were only read ahead are released. on_stop: called whenever it is asked."""
 
     reason: str = ""
     hurry: bool = False
+    on_stop: Callable[[], None] | None = None
 
     def stop(self, reason: str, *, hurry: bool = False) -> None:
         """Safe to repeat; the first reason is kept."""
         self.reason = self.reason or reason
         self.hurry = self.hurry or hurry
+        if self.on_stop is not None:
+            self.on_stop()
 
 
 @dataclass(slots=True)
 class Progress:
-    """Counters to show during a call; no decision depends on them."""
+    """Counters to show during a call; no decision depends on them. expected: assets of the source; total: those of this
+    call, once all are listed."""
 
     phase: str = "starting"
     expected: int | None = None
+    total: int | None = None
     listed: int = 0
     unchanged: int = 0
     created: int = 0
     updated: int = 0
     parked: int = 0
     skipped: int = 0
+    removed: int = 0
     bytes: int = 0
     source_calls: Callable[[], int] = lambda: 0
     target_calls: Callable[[], int] = lambda: 0
+    source_rates: Callable[[], RateStatus] = RateStatus
+    target_rates: Callable[[], RateStatus] = RateStatus
 
     def begin(self, phase: str) -> None:
         """Start counting from zero."""
-        self.phase, self.expected = phase, None
-        self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = self.bytes = 0
+        self.phase, self.expected, self.total = phase, None, None
+        self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = 0
+        self.removed = self.bytes = 0
 
     @property
     def done(self) -> int:
         """Assets completed in this run."""
-        return self.unchanged + self.created + self.updated + self.parked + self.skipped
+        return self.unchanged + self.created + self.updated + self.parked + self.skipped + self.removed
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of one call. only: just these source ids; limit: assets to take at most; max_calls: to each service;
-    repair: also restore what was changed at the target; output, html: files to write.
+    """The options of one call. only: just these source ids; hinted: they are those
+    that webhooks named, some of which may be gone; limit: assets to take at most; max_calls: to each service; repair:
+    also restore what was changed at the target; output, html: files to write.
 
     clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
     the caller closes) and the installed services.
@@ -73,6 +86,7 @@ class RunOptions:
     full: bool = False
     repair: bool = False
     only: frozenset[str] = frozenset()
+    hinted: bool = False
     accept_changes: bool = False
     continue_parked: bool = False
     limit: int | None = None
@@ -85,6 +99,7 @@ class RunOptions:
     clock: Clock = SYSTEM_CLOCK
     transport: Transport | None = None
     connectors: Mapping[str, Connector] | None = None
+    rates: Any = None  # `JobRates` of `dam_sync.http`, which this layer cannot name: rate limits shared with other jobs
     storage: Any = None  # a `Storage` of `dam_sync.store`, which this layer cannot name: how states are opened
 
     def __post_init__(self) -> None:

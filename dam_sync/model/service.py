@@ -21,10 +21,11 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
-from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
+from dam_sync.model.limits import Limits, MeasuredPace, MonthlyAllowance, OrphanRetention, Pace
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
+from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
 
 Cursor: TypeAlias = Mapping[str, Json]
 Calls: TypeAlias = Mapping[str, int]
@@ -69,7 +70,7 @@ class Membership:
 class Account:
     """What `probe()` proved. tenant: a stable name of the instance. total: assets this credential sees, if counted.
 
-    notes: missing permissions and capabilities, as sentences for the operator.
+    notes: missing permissions and capabilities, as sentences for the operator. allowance: if the job names one.
     """
 
     tenant: str
@@ -78,6 +79,7 @@ class Account:
     total: int | None = None
     clock_skew: timedelta = timedelta(0)
     notes: tuple[str, ...] = ()
+    allowance: MonthlyAllowance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,28 @@ class Attachment:
     name: str
 
 
-Change: TypeAlias = Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation
+@dataclass(frozen=True, slots=True)
+class TrashMove:
+    """An asset that is to be moved to the trash, or out of it. draft: what was last written, for one that comes out."""
+
+    asset: AssetId
+    restored: Draft | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartRemoval:
+    """A part that is to be removed from an asset."""
+
+    part: FileRef | Relation
+
+
+Change: TypeAlias = (
+    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | TrashMove | PartRemoval
+)
 """A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
 `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
-Attachment `attach` of `size` bytes, a Relation `relate`."""
+Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove `remove` or `restore`, a PartRemoval `detach` of a
+FileRef or `unrelate` of a Relation."""
 
 
 BUGS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
@@ -149,6 +169,8 @@ class Service(ABC):
     exception that is a bug becomes an InternalError."""
 
     kind: ClassVar[str] = ""
+    keyed_endpoints: ClassVar[bool] = True
+    """Whether the URL of an endpoint ends in a key made of its secret; not where the service chooses the secret."""
     declared: ClassVar[Capabilities] = Capabilities()
     """The most that services of this class can do: features and limits from its `facts.py`; operations are added
     from the methods that it overrides."""
@@ -169,10 +191,12 @@ class Service(ABC):
         """What this connection can do; `probe()` and `schema()` may remove some of them."""
         return self._capabilities
 
-    def remove_capabilities(self, *operations: Operation, writes: Iterable[Feature] = ()) -> None:
-        """Removes operations, and the writing of features, from what this connection can do. Nothing adds
+    def remove_capabilities(
+        self, *operations: Operation, writes: Iterable[Feature] = (), reads: Iterable[Feature] = ()
+    ) -> None:
+        """Removes operations, and the writing and reading of features, from what this connection can do. Nothing adds
         capabilities."""
-        self._capabilities = self._capabilities.without(*operations, writes=writes)
+        self._capabilities = self._capabilities.without(*operations, writes=writes, reads=reads)
 
     @property
     def limits(self) -> Limits:
@@ -286,6 +310,11 @@ class Service(ABC):
         """Moves an asset to the trash; never deletes it permanently. Safe to repeat."""
         raise Unsupported("cannot remove assets")
 
+    async def restore(self, asset: AssetId, draft: Draft) -> None:
+        """Takes an asset that `remove` moved there out of the trash. draft: what it was when we last wrote it; used by
+        a service whose trash forgets the status. Raises NotFound if it is not there any more. Safe to repeat."""
+        raise Unsupported("cannot take assets out of the trash")
+
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """The existing or new term; `term.parent` is the target's id of the parent. Reads the vocabulary before it
         writes, unless it has a current listing. Safe to repeat."""
@@ -313,6 +342,40 @@ class Service(ABC):
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Adds a relation; `relation.target` is an id of this service. Safe to repeat."""
         raise Unsupported("cannot hold relations")
+
+    async def detach(self, asset: AssetId, file: FileRef, journal: Journal) -> None:
+        """Moves one attachment that holds this file (with its name, its size, and its digest if both are known) to the
+        trash; a service that could only delete it permanently does not offer this. Does nothing if there is none,
+        because somebody removed or replaced it; never removes the file of the asset. Safe to repeat with the same
+        journal."""
+        raise Unsupported("cannot move attachments to the trash")
+
+    async def unrelate(self, asset: AssetId, relation: Relation) -> None:
+        """Removes a relation; does nothing if there is none. `relation.target` is an id of this service. Safe to
+        repeat."""
+        raise Unsupported("cannot remove relations")
+
+    async def subscribe(self, endpoint: Endpoint) -> Subscribed:
+        """Subscribes an endpoint to the changes of all assets; what is subscribed already is kept. Safe to repeat.
+        Raises ConfigError if deliveries cannot be verified with the secret, Conflict for a subscription of others."""
+        raise Unsupported("has no webhooks")
+
+    async def unsubscribe(self, endpoint: Endpoint) -> int:
+        """Removes all subscriptions of an endpoint; returns how many there were. Safe to repeat."""
+        raise Unsupported("has no webhooks")
+
+    async def send_test(self, endpoint: Endpoint) -> bool:
+        """Asks the service for a test delivery to a subscribed endpoint; False if it offers none."""
+        return False
+
+    def hint_of(self, delivery: Delivery, endpoint: Endpoint) -> Hint | None:
+        """What a delivery says; None if it is not genuine. Sends no call. Raises ContractBroken for an unknown
+        shape."""
+        raise Unsupported("has no webhooks")
+
+    async def hinted(self, names: Sequence[str]) -> frozenset[AssetId]:
+        """The assets that hints name by these ids; some of those that are gone may be absent."""
+        return frozenset(AssetId(name) for name in names)
 
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
         """The asset that an interrupted `create` with this marker and this journal left behind, or None."""
@@ -361,6 +424,8 @@ class Context:
     attempts: int | None = None  # maximum attempts of one call; None: the default of the client
     may_write: Callable[[], None] | None = None  # called before a call that may write; raises if it must not be sent
     limits: Limits | None = None  # of this instance, if they differ from those of the connector
+    rate: Any = field(default=None, repr=False)  # a `CredentialRate` of `dam_sync.http`, shared by several jobs
+    calls_per_day: int | None = None  # of all of them together
 
     def limited(self, documented: Limits) -> Limits:
         """The limits of this instance; the documented ones, unless others were given."""

@@ -8,7 +8,7 @@ SENTENCES = (
     ("keeps failing", "calls for this asset failed again and again while others succeeded"),
     ("gone", "the asset disappeared between listing and reading"),
     ("removed by the service", "the target removed the asset as a duplicate of another"),
-    ("conflict", "somebody else changed at the target what this run was about to change"),
+    ("conflict", "a value changed at both services, and neither a person nor the policy decided which one stands"),
     ("Conflict", "the asset conflicts with something at the target, such as a file of the same name"),
     ("InvalidValue", "the target does not accept a value of the asset"),
     ("TooLarge", "the file is larger than the target accepts"),

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from dam_sync.model.conflict import CONFLICT
+
 
 def after_check(job: str, code: int) -> list[str]:
     """A dry run, or the same check again once the problems are fixed."""
@@ -21,7 +23,12 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
     if report["kind"] == "verify":
         clean = report["verdict"] is not None and report["verdict"]["clean"]
         return [_line("status", job)] if clean else [_line("plan", job, "--repair"), _line("run", job, "--repair")]
-    return [*([_line("errors", job)] if report["parked"] else []), _line("verify", job)]
+    open_conflicts = any(row["cause"] == CONFLICT for row in report["parked"])
+    return [
+        *([_line("errors", job)] if report["parked"] else []),
+        *([_line("conflicts", job)] if open_conflicts else []),
+        _line("verify", job),
+    ]
 
 
 def after_errors(job: str, parked: int, retried: int) -> list[str]:
@@ -29,6 +36,13 @@ def after_errors(job: str, parked: int, retried: int) -> list[str]:
     if retried:
         return [_line("run", job)]
     return [_line("errors", job, "--retry")] if parked else [_line("verify", job)]
+
+
+def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:
+    """Export the conflicts that are left to be decided, or run to apply the decisions."""
+    if undecided:
+        return [_line("conflicts", job, "-o conflicts.csv"), *([_line("run", job)] if decided else [])]
+    return [_line("run" if decided else "verify", job)]
 
 
 def after_status(job: str, *, finished: bool, parked: int) -> list[str]:

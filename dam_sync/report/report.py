@@ -31,7 +31,10 @@ class Report:
 
     operations: how many writes of each kind. repaired: assets by the part that was changed at the target and is set
     right. parked: cause, operation, hint, count, example. exposure: by rule, how many assets more people would see, or
-    may see because the operator accepted it: rule, fate, assets, examples, meaning.
+    may see because the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that changed at
+    both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples. gone:
+    assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until (the
+    end of the grace period).
     """
 
     kind: str
@@ -51,6 +54,8 @@ class Report:
     losses: list[dict[str, Json]] = field(default_factory=list)
     parked: list[dict[str, Json]] = field(default_factory=list)
     exposure: list[dict[str, Json]] = field(default_factory=list)
+    conflicts: list[dict[str, Json]] = field(default_factory=list)
+    gone: list[dict[str, Json]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
     forecast_seconds: float | None = None
@@ -71,9 +76,9 @@ class Report:
 
 
 def count_operations(names: Counter[str]) -> dict[str, int]:
-    """Writes by kind, without their inner steps."""
+    """Writes by kind, without their inner steps and settled conflicts."""
     kinds: Counter[str] = Counter()
     for name, number in names.items():
-        if not journal_names.is_inner(name):
+        if journal_names.writes(name):
             kinds[journal_names.kind_of(name)] += number
     return dict(sorted(kinds.items()))

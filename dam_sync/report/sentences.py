@@ -4,10 +4,24 @@ nothing to report."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
+from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
 from dam_sync.model.safe_text import such_as
 
-RETRIED = {"passed": "the failure may have been temporary", "changed": "the mapping changed"}
+RETRIED = {
+    "passed": "the failure may have been temporary",
+    "changed": "the mapping changed",
+    "decided": "conflicts were decided, or their policy changed",
+}
+
+
+def about_allowance(role: str, needed: int, left: int, allowance: int, renewed: datetime) -> str:
+    """A run that needs more calls than are left in this month."""
+    return (
+        f"the run needs about {needed:,} calls to the {role}, and {max(0, left):,} of its monthly allowance of "
+        f"{allowance:,} are left until {renewed:%Y-%m-%d}: it will stop before it exceeds them, to be resumed then"
+    )
 
 
 def about_accepted(findings: Iterable[str]) -> list[str]:
@@ -30,12 +44,29 @@ def about_retried(retried: Mapping[str, int]) -> list[str]:
     ]
 
 
-def about_unseen(parts: Sequence[str]) -> list[str]:
-    """Changes that a listing by date does not return."""
+def unseen_parts(parts: Sequence[str]) -> str:
+    """Parts of assets whose changes a listing by date does not return."""
+    what = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"changes of {what} alone do not change an asset's date"
+
+
+def about_unseen(parts: Sequence[str], rotation: int | None) -> list[str]:
+    """Changes that a listing by date does not return. rotation: in how many runs everything is compared, if at all."""
     if not parts:
         return []
-    what = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    return [f"changes of {what} alone do not change an asset's date at the source: only `run JOB --full` finds them"]
+    finds = f"the rotation finds them within {rotation} runs" if rotation else "only `run JOB --full` finds them"
+    return [f"{unseen_parts(parts)} at the source: {finds}"]
+
+
+def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -> list[str]:
+    """Assets that are read again by their ids, by reason. rotation: which part, counted from 0, of how many."""
+    notes, members = [], found.get(MEMBERSHIPS, 0)
+    if members:
+        notes.append(f"{members:,} {'asset is' if members == 1 else 'assets are'} read again: their containers changed")
+    if rotation:
+        part, parts = rotation
+        notes.append(f"rotation, part {part + 1} of {parts}: {found.get(ROTATION, 0):,} known assets are compared")
+    return notes
 
 
 def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
@@ -46,11 +77,11 @@ def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
     ]
 
 
-def about_disappeared(gone: int, fresh: int, examples: Sequence[str]) -> list[str]:
-    """Assets that are gone from the source, `fresh` of them since the last run."""
+def about_disappeared(gone: int, fresh: int, examples: Sequence[str], *, removes: bool = False) -> list[str]:
+    """Assets that are gone from the source, `fresh` of them since the last run. removes: the policy removes them."""
     new = f", {fresh:,} of them since the last run" if fresh else ""
-    named = such_as(examples, gone)
-    return [f"{gone:,} assets moved before are gone from the source{named}{new}; they stay in the target"]
+    named, fate = such_as(examples, gone), "are still in" if removes else "stay in"
+    return [f"{gone:,} assets moved before are gone from the source{named}{new}; they {fate} the target"]
 
 
 def about_probation(number: int, until: str) -> list[str]:
@@ -125,3 +156,10 @@ def about_estimate(untimed: int, assumed_seconds: float | None, largest: int, ro
 def megabytes(size: int) -> str:
     """`12.3 MB`, `4.5 GB`."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
+
+
+def about_webhooks(source: str, *, offered: bool) -> list[str]:
+    """What follows from `webhooks` in a job file."""
+    if not offered:
+        return [f"{source} has no webhooks: its changes are found by the schedule"]
+    return ["with `watch`, changes that webhooks of the source report are moved at once, without a listing"]

@@ -14,6 +14,8 @@ from dam_sync.report.verdict import COLUMNS, VERDICT_ROWS, file_evidence, groupe
 
 TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
 SHOWN = 12
+GONE = ("asset", "target", "reason", "since", "until")
+GONE_TITLE = "Gone from the source, to be removed at the target"
 ROWS_OF_GROUPS = 60
 ALIGNED = 40  # characters to which the cells of a plain table are aligned
 STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
@@ -35,12 +37,19 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
         for row in report["exposure"]
     ]
     _table(console, "Visible to more people than at the source", ("rule", "", "assets", "for example", "meaning"), seen)
+    settled = [
+        (row["path"], row["take"], row["by"], str(row["assets"]), ", ".join(row["examples"]))
+        for row in report["conflicts"]
+    ]
+    _table(console, "Changed at both services", ("what", "result", "by", "assets", "for example"), settled)
     rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
     _table(console, "Losses", ("what", "rule", "assets"), rows)
     parked = [
         (row["cause"], row["operation"], str(row["count"]), row["example"], row["hint"]) for row in report["parked"]
     ]
     _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
+    gone = [tuple(row[key] for key in GONE) for row in report["gone"]]
+    _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone)
     for side in (source, target):
         total = sum(side["calls"].values())
         title = "Estimated API calls" if report["kind"] == "plan" else "API calls"

@@ -20,6 +20,7 @@ VERDICT_ROWS = {
     "missing": "missing at the target",
     "unaccounted": "not accounted for",
     "gone_at_source": "gone from the source since",
+    "removed": "removed by policy",
     "early": "too early to decide",
 }
 PARTS = {"file": "current files", "versions": "older versions", "attachments": "attachments"}

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
-from dam_sync.store.lock_holder import process_lives
+from dam_sync.store.lock_holder import process_exists
 from dam_sync.store.sqlite import engine_of
 from dam_sync.store.tables import stamp
 from dam_sync.store.writer import Job, ReaderThread, WriterThread
@@ -39,14 +39,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps
 class Storage:
     """How state files are opened and shared with other processes.
 
-    engine: of a file; writer: of such an engine and its file; lives: whether a process of this host exists; still: how
-    long a process without a heartbeat trusts its lease, well before others end it; copied_pages: in one step of a copy,
-    between which others may write.
+    engine: of a file; writer: of such an engine and its file; process_exists: whether a process of this host does;
+    still: how long a process without a heartbeat trusts its lease, well before others end it; copied_pages: in one step
+    of a copy, between which others may write.
     """
 
     engine: OpenEngine = engine_of
     writer: Callable[[Engine, Path], WriterThread] = WriterThread
-    lives: Callable[[int], bool] = process_lives
+    process_exists: Callable[[int], bool] = process_exists
     still: timedelta = timedelta(seconds=20)
     copied_pages: int = 1_000
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Placement
@@ -13,7 +14,7 @@ from dam_sync.model.service import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import CONTAINER, LINK, MEMBER, PLACEMENT, RELATION
+from dam_sync.store.tables import CONTAINER, LINK, MEMBER, META, PLACEMENT, RELATION
 
 _PLACE = ("kind", "path", "container")
 _SPOT = PreparedStatement(select(CONTAINER.c.id).where(*(CONTAINER.c[name] == bindparam(name) for name in _PLACE)))
@@ -32,34 +33,112 @@ _MEMBERS = PreparedStatement(
     select(MEMBER.c.asset, CONTAINER.c.kind, CONTAINER.c.path, CONTAINER.c.container)
     .join(CONTAINER, CONTAINER.c.id == MEMBER.c.spot)
     .where(MEMBER.c.asset.in_(listed_statement("ids")))
+    .where(MEMBER.c.first_read <= bindparam("reading"), MEMBER.c.last_read >= bindparam("reading"))
 )
+_READ = upsert(MEMBER)
+_FRESH = MEMBER.c.last_read < _READ.excluded.last_read - 1  # it was missing in between
+_ADD_MEMBER = PreparedStatement(
+    _READ.on_conflict_do_update(
+        index_elements=["asset", "spot"],
+        set_={
+            "first_read": case((_FRESH, _READ.excluded.first_read), else_=MEMBER.c.first_read),
+            "last_read": _READ.excluded.last_read,
+        },
+    ),
+    ("asset", "spot", "first_read", "last_read"),
+)
+READINGS = "member readings"  # meta key: see `_Readings`
+
+
+@dataclass(frozen=True, slots=True)
+class _Readings:
+    """Numbers of readings of all memberships: the current one, the last one whose changes a completed run wrote, and
+    the last one that was read to its end."""
+
+    now: int = 0
+    base: int = 0
+    ended: int = 0
 
 
 class MemberRepository(Repository):
     """Memberships of a side whose assets do not carry them."""
 
     async def begin_members(self, run: int) -> None:
-        """Discard what was read before."""
-        await self._write(lambda c: c.execute(delete(MEMBER)) and None)
+        """Begin to read all memberships. What earlier readings found is kept to be compared; one that did not end
+        continues."""
+
+        def job(c: Connection) -> None:
+            known = _readings(c)
+            if known.now == known.ended:
+                _keep_readings(c, replace(known, now=known.now + 1))
+
+        await self._write(job)
+
+    async def end_members(self) -> None:
+        """All memberships were read; safe to repeat."""
+
+        def job(c: Connection) -> None:
+            known = _readings(c)
+            _keep_readings(c, replace(known, ended=known.now))
+
+        await self._write(job)
+
+    async def keep_members(self, without: str) -> None:
+        """Every change of a membership was written: later readings are compared with this one, without assets whose ids
+        begin with `without`. Safe to repeat."""
+
+        def job(c: Connection) -> None:
+            known = _readings(c)
+            others = MEMBER.c.asset.startswith(without, autoescape=True)
+            c.execute(delete(MEMBER).where(or_(MEMBER.c.last_read < known.now, others)))
+            _keep_readings(c, replace(known, base=known.now))
+
+        await self._write(job)
 
     async def add_members(self, run: int, membership: Membership) -> None:
         """Some members of a container; safe to repeat."""
 
         def job(c: Connection) -> None:
-            spot = _spot(c, membership.placement)
-            for piece in pieces(membership.assets):
-                rows = [{"asset": asset, "spot": spot} for asset in piece]
-                c.execute(upsert(MEMBER).on_conflict_do_nothing(), rows)
+            spot, now = _spot(c, membership.placement), _readings(c).now
+            rows = ({"asset": asset, "spot": spot, "first_read": now, "last_read": now} for asset in membership.assets)
+            _ADD_MEMBER.run_all(c, rows)
 
         await self._write(job)
 
+    async def changed_members(self, after: str, at_most: int) -> list[AssetId]:
+        """A page of the assets whose memberships changed since the last reading that was kept, in the order of their
+        ids."""
+
+        def job(c: Connection) -> list[AssetId]:
+            known = _readings(c)
+            changed = or_(MEMBER.c.first_read > known.base, MEMBER.c.last_read < known.now)
+            chosen = select(MEMBER.c.asset).where(MEMBER.c.asset > after, changed).distinct()
+            return [AssetId(row.asset) for row in c.execute(chosen.order_by(MEMBER.c.asset).limit(at_most))]
+
+        return await self._read(job)
+
+    async def member_counts(self, without: str) -> tuple[int, int]:
+        """How many memberships the last reading that was kept found, and how many this one found, without those of
+        assets whose ids begin with `without`."""
+
+        def job(c: Connection) -> tuple[int, int]:
+            known = _readings(c)
+            before = (MEMBER.c.first_read <= known.base) & (MEMBER.c.last_read >= known.base)
+            counted = [func.count().filter(before), func.count().filter(MEMBER.c.last_read == known.now)]
+            ours = ~MEMBER.c.asset.startswith(without, autoescape=True)
+            row = c.execute(select(*counted).select_from(MEMBER).where(ours)).one()
+            return int(row[0]), int(row[1])
+
+        return await self._read(job)
+
     async def members_of(self, assets: Sequence[str]) -> dict[AssetId, frozenset[Placement]]:
-        """The containers of these assets; assets in none are absent."""
+        """The containers of these assets, by the last reading that ended; assets in none are absent."""
 
         def job(c: Connection) -> dict[AssetId, frozenset[Placement]]:
             found: dict[AssetId, set[Placement]] = {}
+            ended = _readings(c).ended
             for piece in pieces(assets):
-                for row in _MEMBERS.all(c, ids=to_text(list(piece))):
+                for row in _MEMBERS.all(c, ids=to_text(list(piece)), reading=ended):
                     found.setdefault(AssetId(row.asset), set()).add(_placement(row))
             return {asset: frozenset(placements) for asset, placements in found.items()}
 
@@ -112,14 +191,15 @@ class MembershipRepository(Repository):
 class RelationRepository(Repository):
     """Relations pending until both ends exist."""
 
-    async def next_relations(self, at_most: int, after_seq: int = 0) -> list[RelationRow]:
-        """A page after `after_seq`, with target ids of linked ends and empty ones otherwise."""
+    async def next_relations(self, at_most: int, after_seq: int = 0, *, adds: bool = True) -> list[RelationRow]:
+        """A page after `after_seq` of those to write, or to remove, with target ids of linked ends and empty ones
+        otherwise."""
         owner, other = LINK.alias("of_owner"), LINK.alias("of_other")
         joined = RELATION.outerjoin(owner, owner.c.source == RELATION.c.owner)
         joined = joined.outerjoin(other, other.c.source == RELATION.c.other)
         columns = (RELATION, owner.c.target.label("owner_target"), other.c.target.label("other_target"))
         chosen = select(*columns).select_from(joined).where(RELATION.c.seq > after_seq, RELATION.c.refused == "")
-        chosen = chosen.order_by(RELATION.c.seq).limit(at_most)
+        chosen = chosen.where(RELATION.c.adds == adds).order_by(RELATION.c.seq).limit(at_most)
 
         def job(c: Connection) -> list[RelationRow]:
             return [
@@ -144,7 +224,7 @@ class RelationRepository(Repository):
 
     async def relations_waiting(self, owner: str) -> frozenset[tuple[str, str]]:
         """(kind, other source id) of this asset's relations that are not written: an end was not moved, or refused."""
-        chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner)
+        chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner, RELATION.c.adds)
         return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
 
     async def relation_refused(self, row: RelationRow, why: str) -> None:
@@ -166,6 +246,17 @@ class RelationRepository(Repository):
         await self._write(job)
 
 
+def _readings(c: Connection) -> _Readings:
+    known = c.execute(select(META.c.value).where(META.c.key == READINGS)).scalar()
+    return _Readings() if known is None else _Readings(*from_text(known))
+
+
+def _keep_readings(c: Connection, readings: _Readings) -> None:
+    value = to_text([readings.now, readings.base, readings.ended])
+    kept = upsert(META).values(key=READINGS, value=value)
+    c.execute(kept.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+
+
 def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:
     """Queue placements; the last entry of a pair wins."""
     spots: dict[tuple[Placement, str], int] = {}
@@ -177,10 +268,16 @@ def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]
     _QUEUE.run_all(c, values)
 
 
-def add_relations(c: Connection, rows: Sequence[tuple[str, str, str]]) -> None:
-    """Queue relations."""
-    values = [{"owner": owner, "kind": kind, "other": other} for owner, kind, other in rows]
-    c.execute(upsert(RELATION).on_conflict_do_nothing(), values)
+def add_relations(c: Connection, rows: Sequence[tuple[str, str, str, bool]]) -> None:
+    """Queue relations to write or to remove; the last entry of a relation wins."""
+    values = [{"owner": owner, "kind": kind, "other": other, "adds": adds} for owner, kind, other, adds in rows]
+    added = upsert(RELATION)
+    turned = added.on_conflict_do_update(
+        index_elements=["owner", "kind", "other"],
+        set_={"adds": added.excluded.adds, "refused": ""},
+        where=RELATION.c.adds != added.excluded.adds,
+    )
+    c.execute(turned, values)
 
 
 def _reasons(c: Connection, table: Table) -> list[tuple[str, int]]:

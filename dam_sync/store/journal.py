@@ -91,6 +91,10 @@ class StoredJournal(Repository):
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
 
+    async def is_begun(self, name: str) -> bool:
+        """Whether this write was made, or started."""
+        return await self._kept(name, None) is not None
+
     async def _take(
         self, name: str, call: Call, reconcile: Call | None, kept: CompletedWork | None, idempotent: bool
     ) -> Json:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select
+from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, text
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import LINK, NAME, WORK, instant, stamp
+from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, WORK, instant, stamp
 
 _BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_statement("ids"))))
 _BY_TARGET = PreparedStatement(select(LINK).where(LINK.c.target.in_(listed_statement("ids"))))
@@ -22,6 +22,7 @@ _RESERVE = PreparedStatement(upsert(NAME).on_conflict_do_nothing(), _NAMES)
 _OWNER = PreparedStatement(select(NAME.c.owner).where(NAME.c.folded == bindparam("folded")))
 _COLUMNS = tuple(each.name for each in fields(LinkRow))
 _TEXTS = ("versions", "attachments", "relations", "draft")
+_MAPPINGS = ("digests", "proofs", "kept", "attached")
 
 
 def _put(*columns: str) -> PreparedStatement:
@@ -68,7 +69,7 @@ class LinkRepository(Repository):
     async def gone(self, since_run: int, examples: int) -> tuple[int, list[str]]:
         """How many linked source assets no run listed since `since_run`, or were listed as deleted, and the first of
         them. They are gone only if `since_run` listed everything; 0 counts only the deleted ones."""
-        deleted = select(WORK.c.asset).where(WORK.c.deleted)
+        deleted = select(WORK.c.asset).where(text(LISTED_DELETED))
         gone = or_(LINK.c.seen_run < since_run, LINK.c.source.in_(deleted))
         first = select(LINK.c.source).where(gone).order_by(LINK.c.source).limit(examples)
 
@@ -117,7 +118,7 @@ def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> Non
     """Insert or replace; `seen_run` does not change unless given."""
     values = {name: getattr(link, name) for name in _COLUMNS}
     values |= {name: to_text(values[name]) for name in _TEXTS}
-    values["digests"], values["proofs"] = to_text(dict(link.digests)), to_text(dict(link.proofs))
+    values |= {name: to_text(dict(values[name])) for name in _MAPPINGS}
     values["made_at"] = stamp(link.made_at) if link.made_at else ""
     if seen_run is None:
         _PUT.run(c, **values)
@@ -153,4 +154,6 @@ def link_of(row: Any) -> LinkRow:
         draft=from_text(row.draft),
         made_at=instant(row.made_at) if row.made_at else None,
         proofs=from_text(row.proofs),
+        kept=from_text(row.kept),
+        attached=from_text(row.attached),
     )

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from dam_sync.model.asset import AssetId, Entry
+from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.rows import MADE, ShardRow
+from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
 from dam_sync.store.tables import LINK, RUN, SHARD, WORK, stamp
 
 _ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")
@@ -107,6 +107,36 @@ class Shards(Repository):
 
         await self._write(job)
 
+    async def read_again(
+        self, run: int, assets: Collection[str], *, unlisted: bool = True, deleted: bool = False
+    ) -> int:
+        """Make assets work that were moved before, or not selected, to be read by their ids; returns how many. Not
+        those that this run made work already. unlisted: those too that this run did not list; deleted: those too that
+        were found to be deleted. Safe to repeat."""
+
+        def job(c: Connection) -> int:
+            listing = _Listing(c, run, frozenset())
+            for piece in pieces(assets):
+                listing.add_again(piece, unlisted=unlisted, deleted=deleted)
+            counted = {"listed": RUN.c.listed + listing.listed, "unchanged": RUN.c.unchanged + listing.unchanged}
+            c.execute(update(RUN).where(RUN.c.id == run).values(counted))
+            return listing.listed - listing.unchanged
+
+        return await self._write(job) if assets else 0
+
+    async def linked_assets(self, after: str, at_most: int) -> list[AssetId]:
+        """A page of the linked assets, in the order of their ids."""
+        chosen = select(LINK.c.source).where(LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
+        return await self._read(lambda c: [AssetId(asset) for asset in c.execute(chosen).scalars()])
+
+    async def left_out_assets(self, after: str, at_most: int) -> list[tuple[AssetId, bool]]:
+        """A page of the assets that were not selected, or found to be deleted (then with True), in the order of their
+        ids."""
+        left = or_(WORK.c.cause == NOT_SELECTED, WORK.c.deleted)
+        chosen = select(WORK.c.asset, WORK.c.deleted).where(WORK.c.asset > after, left)
+        chosen = chosen.order_by(WORK.c.asset).limit(at_most)
+        return await self._read(lambda c: [(AssetId(row.asset), bool(row.deleted)) for row in c.execute(chosen)])
+
 
 class _Listing:
     """Entries on their way into the tables, in one transaction."""
@@ -124,6 +154,7 @@ class _Listing:
         known = {row.asset: row for row in self._c.execute(select(*columns).where(WORK.c.asset.in_(ids)))}
         rows: list[dict[str, Any]] = []
         again: list[dict[str, Any]] = []
+        restored: list[str] = []
         for entry in entries:
             row = known.get(entry.id)
             skipped = entry.id in self._skip and (row is None or row.state == "settled")
@@ -131,10 +162,31 @@ class _Listing:
             self.listed += new
             if entry.id in self._skip and entry.id in linked:
                 self.unchanged += new
+                if row is not None and row.deleted:
+                    restored.append(entry.id)
             elif not (row is not None and row.listed_run == self._run and _same(row, entry)):
                 values = self._values(entry, texts.get(entry.id), skipped)
                 (again if row is not None and row.state == "claimed" else rows).append(values)
+        if restored:
+            self._c.execute(update(WORK).where(WORK.c.asset.in_(restored)).values(deleted=False))
         self._write(rows, again, [source for source, run in linked.items() if run != self._run])
+
+    def add_again(self, ids: Sequence[str], *, unlisted: bool, deleted: bool) -> None:
+        seen = select(LINK.c.source, LINK.c.seen_run).where(LINK.c.source.in_(ids))
+        linked: dict[str, int] = {row.source: row.seen_run for row in self._c.execute(seen)}
+        columns = (WORK.c.asset, WORK.c.listed_run, WORK.c.deleted, WORK.c.cause, WORK.c.state)
+        known = {row.asset: row for row in self._c.execute(select(*columns).where(WORK.c.asset.in_(ids)))}
+        rows: list[dict[str, Any]] = []
+        again: list[dict[str, Any]] = []
+        for asset in ids:
+            row, listed = known.get(asset), linked.get(asset) == self._run
+            if not (listed or unlisted) or not _may_return(row, linked=asset in linked, deleted=deleted):
+                continue
+            if row is None or row.listed_run != self._run:
+                self.listed, self.unchanged = self.listed + (not listed), self.unchanged - listed
+                values = self._values(Entry(AssetId(asset), Revision(READ_AGAIN)), None, False)
+                (again if row is not None and row.state == "claimed" else rows).append(values)
+        self._write(rows, again, [])
 
     def _values(self, entry: Entry, payload: str | None, skipped: bool) -> dict[str, Any]:
         self._seq += 1
@@ -167,6 +219,13 @@ class _Listing:
             )
         if seen:
             self._c.execute(update(LINK).where(LINK.c.source.in_(seen)).values(seen_run=self._run))
+
+
+def _may_return(row: Any, *, linked: bool, deleted: bool) -> bool:
+    """Whether an asset may be read again."""
+    if row is not None and row.deleted:
+        return deleted
+    return linked or (row is not None and row.cause == NOT_SELECTED)
 
 
 def _same(row: Any, entry: Entry) -> bool:

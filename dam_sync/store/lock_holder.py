@@ -44,7 +44,7 @@ def _name(pid: int) -> str:
         return ""
 
 
-def process_lives(pid: int) -> bool:
+def process_exists(pid: int) -> bool:
     """Whether a process of this host exists; assumed if it cannot be checked safely."""
     if os.name == "nt" or pid <= 0:
         return pid > 0

@@ -115,6 +115,26 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
     ),
     7: ("ALTER TABLE work ADD COLUMN named TEXT NOT NULL DEFAULT '{}'",),
     8: ("ALTER TABLE work ADD COLUMN passing INTEGER NOT NULL DEFAULT 0",),
+    9: (
+        "CREATE INDEX work_deleted ON work (asset) WHERE deleted = 1",
+        "CREATE TABLE deletion (source TEXT NOT NULL PRIMARY KEY, reason TEXT NOT NULL, since TEXT NOT NULL,"
+        " listings INTEGER NOT NULL, run INTEGER NOT NULL, scope TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE trashed (source TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL, run INTEGER NOT NULL,"
+        " at TEXT NOT NULL, link TEXT NOT NULL, retried BOOLEAN NOT NULL DEFAULT 0) WITHOUT ROWID",
+        "CREATE INDEX trashed_target ON trashed (target)",
+        "CREATE TABLE hint (delivery TEXT NOT NULL PRIMARY KEY, asset TEXT NOT NULL, at TEXT NOT NULL,"
+        " state TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX hint_open ON hint (asset) WHERE state IN ('waiting', 'taken')",
+        "CREATE INDEX hint_at ON hint (at)",
+        "ALTER TABLE link ADD COLUMN kept TEXT NOT NULL DEFAULT '{}'",
+        "CREATE TABLE conflict (asset TEXT NOT NULL, path TEXT NOT NULL, written TEXT NOT NULL, source TEXT NOT NULL,"
+        " target TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL DEFAULT '', decision TEXT NOT NULL DEFAULT '',"
+        " filename TEXT NOT NULL DEFAULT '', PRIMARY KEY (asset, path)) WITHOUT ROWID",
+        "ALTER TABLE relation ADD COLUMN adds BOOLEAN NOT NULL DEFAULT 1",
+        "ALTER TABLE link ADD COLUMN attached TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE member ADD COLUMN first_read INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE member ADD COLUMN last_read INTEGER NOT NULL DEFAULT 0",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

@@ -12,13 +12,24 @@ from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
 from dam_sync.model.errors import StoreBusy
 from dam_sync.store.base import Repository, from_text, pieces, to_text
+from dam_sync.store.conflicts import PARKED_FOR, put_conflicts
 from dam_sync.store.deferred import add_placements, add_relations
+from dam_sync.store.deletions import drop_trashed, move_to_trashed, retry_trashed
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
 from dam_sync.store.links import write_link
-from dam_sync.store.rows import MADE, Outcome, ParkedRow, Work
+from dam_sync.store.rows import (
+    CHANGED_AT_TARGET,
+    DELETED,
+    MADE,
+    REMOVED,
+    STILL_IN_TRASH,
+    Outcome,
+    ParkedRow,
+    Work,
+)
 from dam_sync.store.runs import open_rows
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
+from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
@@ -27,7 +38,7 @@ USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 _NOW = PreparedStatement(
     select(
         *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action),
-        WORK.c.passing,
+        *(WORK.c.passing, WORK.c.run),
     ).where(WORK.c.asset == bindparam("of"))
 )
 _CLOSED: dict[str, Any] = {
@@ -53,7 +64,7 @@ _CLOSED: dict[str, Any] = {
 }
 _CLOSE = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
 _AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
-_AGAIN["action"] = bindparam("new_action")
+_AGAIN |= {"action": bindparam("new_action"), "losses": bindparam("new_losses")}
 _REOPEN = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
 _PUT_BACK: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
@@ -127,7 +138,7 @@ class WorkQueue(Repository):
             if row.state == "settled":
                 return
             _complete(c, row, outcome, now)
-            _complete_rest(c, row, outcome)
+            _complete_rest(c, row, outcome, now)
 
         await self._write(job)
 
@@ -143,7 +154,9 @@ class WorkQueue(Repository):
             chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
             if causes is not None and UNCERTAIN in causes:
                 vouch_for(c, select(WORK.c.asset).where(text(PARKED), WORK.c.cause == UNCERTAIN))
-            c.execute(delete(REMOVAL).where(REMOVAL.c.source.in_(select(WORK.c.asset).where(*chosen))))
+            assets = select(WORK.c.asset).where(*chosen)
+            c.execute(delete(REMOVAL).where(REMOVAL.c.source.in_(assets)))
+            retry_trashed(c, assets.where(WORK.c.cause == STILL_IN_TRASH))
             if causes is None:
                 for table in (PLACEMENT, RELATION):
                     c.execute(update(table).values(refused=""))
@@ -160,6 +173,12 @@ class WorkQueue(Repository):
         does not vouch for uncertain calls."""
         named = WORK.c.cause.in_(list(causes))
         return await self._put_back(or_(named, WORK.c.operation == operation) if operation else named)
+
+    async def retry_decided(self) -> int:
+        """Requeue what was parked for conflicts that are all decided now; returns how many."""
+        undecided = select(CONFLICTS.c.asset).where(CONFLICTS.c.decision == "")
+        decided = select(CONFLICTS.c.asset).where(CONFLICTS.c.asset.not_in(undecided))
+        return await self._put_back(WORK.c.cause == PARKED_FOR, WORK.c.asset.in_(decided))
 
     async def _put_back(self, *chosen: Any) -> int:
         back = update(WORK).where(text(PARKED), *chosen).values(**_PUT_BACK)
@@ -271,9 +290,11 @@ class WorkQueue(Repository):
 
 def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     """The row itself: closed, or pending again if it was listed again."""
-    action = row.action if row.action in MADE and outcome.action == "unchanged" else outcome.action
+    action, losses = outcome.action, to_text(outcome.losses)
+    if row.action in MADE and outcome.action == "unchanged":  # what was lost then remains lost
+        action, losses = row.action, _all_losses(c, row.seq, outcome)
     if row.again:
-        _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "")
+        _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "", new_losses=losses)
         return
     _CLOSE.run(
         c,
@@ -283,7 +304,7 @@ def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
         new_operation=outcome.operation,
         new_message=outcome.message,
         new_hint=outcome.hint,
-        new_losses=to_text(outcome.losses),
+        new_losses=losses,
         new_evidence=outcome.evidence,
         new_settled_at=now,
         new_named=to_text(dict(outcome.named)),
@@ -291,17 +312,30 @@ def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     )
 
 
-def _complete_rest(c: Connection, row: Any, outcome: Outcome) -> None:
+def _all_losses(c: Connection, seq: int, outcome: Outcome) -> str:
+    """Those of the row, and those of a later visit by the same run."""
+    known = from_text(c.execute(select(WORK.c.losses).where(WORK.c.seq == seq)).scalar_one()) or []
+    return to_text([*known, *(loss for loss in outcome.losses or () if loss not in known)])
+
+
+def _complete_rest(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     """Write what belongs to the same transaction."""
+    if outcome.cause == DELETED and not row.again:  # also one that a run of some assets found so
+        c.execute(update(WORK).where(WORK.c.seq == row.seq).values(deleted=True))
+    if outcome.action == REMOVED:
+        move_to_trashed(c, row.asset, row.run, now)
     if outcome.link is not None:
         write_link(c, outcome.link, row.listed_run)
         _RECREATED.run(c, of=row.asset)
+        drop_trashed(c, row.asset)
     if outcome.placements:
         add_placements(c, outcome.placements)
     if outcome.relations:
-        add_relations(c, [(row.asset, kind, other) for kind, other in outcome.relations])
+        add_relations(c, [(row.asset, kind, other, adds) for kind, other, adds in outcome.relations])
     if outcome.action not in UNFINISHED:
         drop_steps(c, row.asset)
+    if outcome.action != "parked" or outcome.cause in (PARKED_FOR, CHANGED_AT_TARGET):
+        put_conflicts(c, row.asset, outcome.conflicts)
 
 
 def _work(row: Row[Any], begun: bool) -> Work:

@@ -89,10 +89,12 @@ class Work:
 class LinkRow:
     """A source asset and its target asset.
 
-    versions: keys of the files written, oldest first. attachments: keys of those added. relations: `[kind, source id]`
-    of those queued. draft: what was last written, as JSON. made_at: when the target asset was created, as long as its
-    service may still remove it; None once it stays. evidence: what the
-    last verification proved about it, the weakest of its files; proofs: for each file, by its key.
+    versions: keys of the files written, oldest first. attachments: keys of those added. A key of a file that left the
+    source and stays at the target begins with `LEFT`. attached: name, size and digests of each as it was sent.
+    relations: `[kind, source id]` of those queued. draft: what was last written, as JSON. made_at: when the target
+    asset was created, as long as its service may still remove it; None once it stays. evidence: what the last
+    verification proved about it, the weakest of its files; proofs: for each file, by its key. kept: after a
+    conflict, what the target has instead of the value of the draft, by path.
     """
 
     source: str
@@ -110,6 +112,67 @@ class LinkRow:
     draft: Json = None
     made_at: datetime | None = None
     proofs: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    attached: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictRow:
+    """A value of a parked asset that changed at both services. written, source, target: last written and now, in the
+    form of a draft as JSON; state: a digest of both sides; why: why no policy decided it; decision: of a person, empty,
+    `source` or `target`; filename: of the asset."""
+
+    asset: str
+    path: str
+    written: Json
+    source: Json
+    target: Json
+    state: str
+    why: str = ""
+    decision: str = ""
+    filename: str = ""
+
+
+IN_TRASH, UNLISTED = "trash", "unlisted"
+"""Why a linked asset counts as deleted at the source: it was listed in the trash, or not listed at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A linked asset that is gone from the source, and was not removed at the target yet. reason: `IN_TRASH` or
+    `UNLISTED`; since: when it was first seen so; listings: complete listings in a row that lacked it, `run` the last;
+    scope: a digest of what was listed and by whom."""
+
+    source: str
+    target: str
+    reason: str
+    since: datetime
+    listings: int
+    run: int
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What the listings say about a linked asset that may be deleted. seen_run: the last run that listed it; in_trash:
+    it was listed as deleted; known: as found before."""
+
+    source: str
+    target: str
+    seen_run: int
+    in_trash: bool
+    known: Deletion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedLink:
+    """The link of an asset that a run moved to the trash of the target. retried: the operator retried it after it was
+    listed again and could not be taken out of the trash."""
+
+    link: LinkRow
+    run: int
+    at: str
+    retried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +194,23 @@ class OnProbation:
     last: datetime | None = None
 
 
+LEFT = "left:"
+"""Before the key of a file that left the source and stays at the target."""
+READ_AGAIN = "(read again)"  # revision of work that no listing of its run returned
+NOT_SELECTED = "not selected"
+"""The cause of assets that the mapping does not select."""
 MADE = ("created", "updated")
 """Actions by which an asset stays counted if the run comes back to it and there is nothing to do."""
+
+
+REMOVED = "removed"
+"""The action of an asset that is gone from the source and was moved to the trash of the target."""
+CHANGED_AT_TARGET = "changed at the target"
+"""The cause for which an asset is parked that is gone from the source, and is not removed because of that change."""
+DELETED = "deleted"
+"""The cause for which an asset is left out that is in the trash of the source."""
+STILL_IN_TRASH = "in the trash of the target"
+"""The cause for which an asset is parked that was removed, is listed again, and cannot be taken out of the trash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +218,8 @@ class Outcome:
     """How a work item ended: created, updated, unchanged, removed, skipped or parked with its reason.
 
     placements: (container, target asset, add or remove) to be written in bulk later; relations: (kind, other source
-    id). named: by what people recognize the asset, for a parked one. passing: parked for a failure that may be
-    temporary.
+    id, add or remove). named: by what people recognize the asset, for a parked one. passing: parked for a failure that
+    may be temporary. conflicts: those for which it is parked.
     """
 
     action: str
@@ -154,7 +232,8 @@ class Outcome:
     link: LinkRow | None = None
     passing: bool = False
     placements: tuple[tuple[Placement, AssetId, bool], ...] = ()
-    relations: tuple[tuple[str, AssetId], ...] = ()
+    relations: tuple[tuple[str, AssetId, bool], ...] = ()
+    conflicts: tuple[ConflictRow, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -33,9 +33,9 @@ class Runs(Repository):
         it."""
 
         def job_(c: Connection) -> Run:
-            lives = live_run(c, self._now(-ALIVE), self._database.storage.lives)
-            if lives is not None and lives.owner != self._database.holder:
-                raise _busy(lives)
+            live = live_run(c, self._now(-ALIVE), self._database.storage.process_exists)
+            if live is not None and live.owner != self._database.holder:
+                raise _busy(live)
             unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
             row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
             lease = self._lease()
@@ -173,10 +173,10 @@ def let_go_of_runs(c: Connection, now: str) -> None:
     release_claims(c, untried=True)
 
 
-def live_run(c: Connection, since: str, lives: Callable[[int], bool]) -> Row[Any] | None:
+def live_run(c: Connection, since: str, process_exists: Callable[[int], bool]) -> Row[Any] | None:
     """The active run, by a heartbeat after `since` and an existing process, if any."""
     row = c.execute(select(RUN).where(RUN.c.state == "running", RUN.c.beat_at >= since)).first()
-    if row is None or (row.host == socket.gethostname() and not lives(row.pid)):
+    if row is None or (row.host == socket.gethostname() and not process_exists(row.pid)):
         return None
     return row
 

@@ -2,16 +2,15 @@
 
 What a commit survives, by the level of `synchronous` under a write-ahead log; ours is FULL:
 
-| level | a killed process | a crash of the system, a power failure | a power failure with a disk that lies about
-flushes | |---|---|---|---| | OFF | everything | the file may be damaged | the file may be damaged | | NORMAL |
-everything | consistent, maybe without the last commits | the file may be damaged | | FULL |  all is there|everything |
-everything| all is there | the last commits may be gone, at worst the file is damaged | | EXTRA | as FULL | as FULL: it
-differs only without a write-ahead log | as FULL |
+- OFF: a killed process loses nothing; a power failure may damage the file.
+- NORMAL: a power failure may lose the last commits; the file stays consistent.
+- FULL: a power failure loses nothing, unless the disk confirms flushes that it has not made.
+- EXTRA: as FULL; it differs only without a write-ahead log.
 
 A commit is a promise to the services: an intent must be on disk before its call is sent, or the call is sent twice
-after a power failure. NORMAL loses just these, so it is not enough; OFF saves nothing that grouped commits do not save
-already. If a disk or a virtual machine confirms a flush before it has happened, no level helps: the state is then
-restored from a copy, and what was done since is found at the target by its marker or parked.
+after a power failure. NORMAL may lose just these. If a disk or a virtual machine confirms a flush before it has
+happened, no level helps: the state is then restored from a copy, and what was done since is found at the target by its
+marker or parked.
 
 A copy of the file alone, without `-wal` next to it, lacks the newest commits, and one made during a write may be
 inconsistent. `state JOB export FILE` writes a complete one, even during a run.
@@ -112,9 +111,10 @@ def engine_of(
     """
 
     def connect() -> sqlite3.Connection:
-        connection = _connect_reader(path) if read_only else _connect_writer(path, wal_pages)
+        connection = (
+            _connect_reader(path, busy_seconds) if read_only else _connect_writer(path, busy_seconds, wal_pages)
+        )
         connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA trusted_schema = OFF")
         return connection
@@ -219,18 +219,18 @@ def _is_full(error: BaseException, path: Path) -> bool:
         return found.errno in NO_ROOM
 
 
-def _connect_writer(path: Path, wal_pages: int) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_SECONDS)
+def _connect_writer(path: Path, busy_seconds: float, wal_pages: int) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, timeout=busy_seconds)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
     return connection
 
 
-def _connect_reader(path: Path) -> sqlite3.Connection:
+def _connect_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
-        connection = sqlite3.connect(f"{address}?mode=ro", uri=True, check_same_thread=False, timeout=BUSY_SECONDS)
+        connection = sqlite3.connect(f"{address}?mode=ro", uri=True, check_same_thread=False, timeout=busy_seconds)
         connection.execute("PRAGMA schema_version")
     except sqlite3.OperationalError:
         if path.with_name(path.name + "-wal").exists() or not path.exists():

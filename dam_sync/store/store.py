@@ -14,7 +14,10 @@ from sqlalchemy import Connection
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.store.base import Database, Storage
+from dam_sync.store.conflicts import ConflictRepository
 from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
+from dam_sync.store.deletions import DeletionRepository
+from dam_sync.store.hints import HintRepository
 from dam_sync.store.journal import JournalRepository
 from dam_sync.store.ledger import Ledger
 from dam_sync.store.links import FilenameRepository, LinkRepository
@@ -47,10 +50,13 @@ class SqlStore(
     LinkRepository,
     FilenameRepository,
     ProbationRepository,
+    DeletionRepository,
     MemberRepository,
     MembershipRepository,
     RelationRepository,
     RefusedRepository,
+    HintRepository,
+    ConflictRepository,
     Ledger,
     JournalRepository,
     Meta,
@@ -146,7 +152,7 @@ def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage
     """Tables must not be migrated while an older program is using them."""
     if version_of(connection) == 0:
         return
-    row = live_run(connection, stamp(clock.now() - ALIVE), storage.lives)
+    row = live_run(connection, stamp(clock.now() - ALIVE), storage.process_exists)
     if row is not None:
         raise StoreBusy(f"an older dam-sync is using this state: process {row.pid} on {row.host}")
 

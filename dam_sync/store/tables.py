@@ -14,7 +14,9 @@ from sqlmodel import Field, SQLModel
 OPEN = "state IN ('pending', 'claimed')"
 """Unfinished rows; written as in the partial index, otherwise SQLite does not use it."""
 PARKED = "action = 'parked'"
+LISTED_DELETED = "deleted = 1"
 ON_PROBATION = "made_at <> ''"
+HINTED = "state IN ('waiting', 'taken')"
 
 
 class MetaTable(SQLModel, table=True):
@@ -72,6 +74,7 @@ class WorkTable(SQLModel, table=True):
         UniqueConstraint("asset"),
         Index("work_open", "seq", sqlite_where=text(OPEN)),
         Index("work_parked", "seq", sqlite_where=text(PARKED)),
+        Index("work_deleted", "asset", sqlite_where=text(LISTED_DELETED)),
     )
     seq: int | None = Field(default=None, primary_key=True)
     asset: str
@@ -132,6 +135,24 @@ class LinkTable(SQLModel, table=True):
     relations: str = "[]"
     made_at: str = ""
     proofs: str = "{}"
+    kept: str = "{}"
+    attached: str = "{}"
+
+
+class ConflictTable(SQLModel, table=True):
+    """Values of parked assets that changed at both services, as shown to a person, and the decision. state: a digest of
+    both sides; decision: empty, source or target."""
+
+    __tablename__: ClassVar[str] = "conflict"
+    asset: str = Field(primary_key=True)
+    path: str = Field(primary_key=True)
+    written: str
+    source: str
+    target: str
+    state: str
+    why: str = ""
+    decision: str = ""
+    filename: str = ""
 
 
 class RemovalTable(SQLModel, table=True):
@@ -143,6 +164,32 @@ class RemovalTable(SQLModel, table=True):
     file: str
     message: str
     at: str
+
+
+class DeletionTable(SQLModel, table=True):
+    """Linked assets that are gone from the source; see `rows.Deletion`."""
+
+    __tablename__: ClassVar[str] = "deletion"
+    source: str = Field(primary_key=True)
+    reason: str
+    since: str
+    listings: int
+    run: int
+    scope: str
+
+
+class TrashedTable(SQLModel, table=True):
+    """Links of assets that a run moved to the trash of the target, so that they come back as the same assets. link: the
+    row of `link` as JSON."""
+
+    __tablename__: ClassVar[str] = "trashed"
+    __table_args__ = (Index("trashed_target", "target"),)
+    source: str = Field(primary_key=True)
+    target: str
+    run: int
+    at: str
+    link: str
+    retried: bool = False
 
 
 class NameTable(SQLModel, table=True):
@@ -166,11 +213,14 @@ class ContainerTable(SQLModel, table=True):
 
 
 class MemberTable(SQLModel, table=True):
-    """Memberships read from the containers of a side."""
+    """Memberships read from the containers of a side. first_read, last_read: numbers of readings, between which none
+    lacked it."""
 
     __tablename__: ClassVar[str] = "member"
     asset: str = Field(primary_key=True)
     spot: int = Field(primary_key=True)
+    first_read: int = 0
+    last_read: int = 0
 
 
 class PlacementTable(SQLModel, table=True):
@@ -184,7 +234,7 @@ class PlacementTable(SQLModel, table=True):
 
 
 class RelationTable(SQLModel, table=True):
-    """Relations still to be written, by source ids; `refused` is why the target refused it."""
+    """Relations still to be written or removed, by source ids; `refused` is why the target refused it."""
 
     __tablename__: ClassVar[str] = "relation"
     __table_args__ = (UniqueConstraint("owner", "kind", "other"),)
@@ -193,6 +243,7 @@ class RelationTable(SQLModel, table=True):
     kind: str
     other: str
     refused: str = ""
+    adds: bool = True
 
 
 class JournalTable(SQLModel, table=True):
@@ -230,6 +281,18 @@ class LedgerTable(SQLModel, table=True):
     seconds: float | None = None
 
 
+class HintTable(SQLModel, table=True):
+    """Deliveries of webhooks by id, and the asset that each names. state: waiting, at most one of an asset; taken by a
+    run; done, kept for a while so that one sent again is known."""
+
+    __tablename__: ClassVar[str] = "hint"
+    __table_args__ = (Index("hint_open", "asset", sqlite_where=text(HINTED)), Index("hint_at", "at"))
+    delivery: str = Field(primary_key=True)
+    asset: str
+    at: str
+    state: str
+
+
 def table_of(model: type[SQLModel]) -> Table:
     """The table of a model, for Core statements."""
     return SQLModel.metadata.tables[str(model.__tablename__)]
@@ -252,6 +315,9 @@ WORK = table_of(WorkTable)
 TALLY = table_of(TallyTable)
 LINK = table_of(LinkTable)
 REMOVAL = table_of(RemovalTable)
+DELETION = table_of(DeletionTable)
+TRASHED = table_of(TrashedTable)
+CONFLICTS = table_of(ConflictTable)
 NAME = table_of(NameTable)
 CONTAINER = table_of(ContainerTable)
 MEMBER = table_of(MemberTable)
@@ -259,3 +325,4 @@ PLACEMENT = table_of(PlacementTable)
 RELATION = table_of(RelationTable)
 JOURNAL = table_of(JournalTable)
 LEDGER = table_of(LedgerTable)
+HINT = table_of(HintTable)

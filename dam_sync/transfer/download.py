@@ -20,6 +20,7 @@ class Download:
 
     Broken connections are resumed by range; a response that ignores the range is read and skipped. After TRIES attempts
     in a row without progress it raises the error of the last one, or IntegrityError if the responses simply ended. A
+    file of unknown size that seems to be empty is requested again: the response may have lost its body. A
     response that announces another length than expected, or than the previous one, may be a page of a proxy: it is
     requested again. Raises IntegrityError after LENGTH_TRIES such responses in a row, and at once if there are more
     bytes than the file should have.
@@ -28,6 +29,7 @@ class Download:
     def __init__(self, opener: Opener, name: str, size: int | None, position: int = 0) -> None:
         self._opener, self._name = opener, name
         self.size = size
+        self._doubtful = size is None  # an empty response may be one that lost its body
         self.position = position
         self._blocks = self._run()
 
@@ -96,6 +98,8 @@ class Download:
     def _ended(self, broken: Transient | None) -> bool:
         if self.size is None and broken is None:
             self.size = self.position
+        if self._doubtful and self.position == self.size == 0:
+            self.size, self._doubtful = None, False
         return self.position == self.size
 
 

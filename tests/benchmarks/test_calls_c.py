@@ -40,11 +40,12 @@ def least_to_know() -> Calls:
 
 
 def least_to_read(bulk: Bulk) -> Calls:
-    """Wire C 3.4: pages of 500 with everything, two searches for the assets with availability dates, which lists do not
-    show, how many versions there are by the list of attachments, and labels. Bytes come by the links of the lists."""
+    """Wire C 3.4: pages of 500 with everything, two searches for the assets with availability dates and one for those
+    that are view-only (2.4), which lists do not show, how many versions there are by the list of attachments, and
+    labels. Bytes come by the links of the lists."""
     return Counter(
         {
-            ASSET_LIST: -(-bulk.assets // PAGE) + 2,
+            ASSET_LIST: -(-bulk.assets // PAGE) + 3,
             f"GET {API}/libraries/{{id}}/attachments": -(-bulk.assets // LONG),
             f"GET {API}/libraries/{{id}}/labels": 1,
         }

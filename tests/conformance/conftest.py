@@ -21,9 +21,10 @@ from tests.conformance.wiring import VARIANTS
 from tests.support.nearby import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import FOLDER
+from tests.support.sampled import deselect
 
 Start = Callable[..., Tenant]
-SAMPLE = 6  # one test of so many
+SAMPLE = 12  # one test of so many
 CALLS = 700  # a test may cost at most so many API calls, unless it says otherwise by `calls(n)`
 
 
@@ -34,10 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of the tests against second readings of the contracts a sample is run, all of them by `make conformance`."""
-    left = {item for item in items if not EVERYTHING and _is_left_out(item)}
-    if left:
-        config.hook.pytest_deselected(items=list(left))
-        items[:] = [item for item in items if item not in left]
+    if not EVERYTHING:
+        deselect(config, items, {item for item in items if _is_left_out(item)})
 
 
 def _is_left_out(item: pytest.Item) -> bool:

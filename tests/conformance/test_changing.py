@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.model.asset import AssetId, Patch, Relation, Rights
+from dam_sync.model.asset import AssetId, Draft, Patch, Relation, Rights
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.schema import FieldKind, Schema
@@ -360,6 +360,24 @@ async def test_another_process_may_remove_once_more(tenant: Tenant, service: Ser
     await service.remove(identity)
     await tenant.connect().remove(identity)
     assert tenant.truth()[identity]["status"] == "trash"
+
+
+@pytest.mark.needs(Operation.REMOVE, Operation.RESTORE)
+async def test_what_was_removed_comes_back_as_it_was(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    before = await service.fetch(identity)
+    await service.remove(identity)
+    for _ in range(2):
+        await service.restore(identity, Draft(None, "", status=before.status))
+    after = await service.fetch(identity)
+    for part in ("filename", "status", "placements", "tags", "relations"):
+        assert getattr(after, part) == getattr(before, part), part
+    changed = {key for key, value in after.fields.items() if before.fields.get(key) != value}
+    assert all(key.endswith("modified") for key in changed), changed
+    assert after.fields.keys() == before.fields.keys()
+    assert [file.digests for file in after.versions] == [file.digests for file in before.versions]
+    with pytest.raises(Rejected):
+        await service.restore(NOBODY, Draft(None, "", status=before.status))
 
 
 @removes

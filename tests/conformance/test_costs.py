@@ -16,7 +16,7 @@ from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Attachment, Membership, Service
+from dam_sync.model.service import Attachment, Membership, PartRemoval, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import (
@@ -198,6 +198,29 @@ async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) 
 
 
 @estimates
+@pytest.mark.needs(Operation.ATTACH, Operation.DETACH)
+async def test_removing_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    identity, _ = await made(tenant, service, await plain_draft(service))
+    async with content(tenant, "paper.pdf", 500) as (given, _):
+        await service.attach(identity, given, MemoryJournal())
+    tenant.advance(30)
+    file = FileRef("", "paper.pdf", 500)
+    told = service.estimate(PartRemoval(file))
+    await check(tenant, told, lambda: service.detach(identity, file, MemoryJournal()))
+
+
+@estimates
+@pytest.mark.needs(Operation.RELATE, Operation.UNRELATE)
+async def test_removing_a_relation_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    relations = [Relation(tenant.relation, tenant.of_catalogue(number)) for number in (4, 5)]
+    for relation in relations:
+        await service.relate(tenant.of_catalogue(1), relation)
+    for relation in relations:
+        told = service.estimate(PartRemoval(relation))
+        await check(tenant, told, lambda r=relation: service.unrelate(tenant.of_catalogue(1), r))  # type: ignore[misc]
+
+
+@estimates
 @pytest.mark.needs("network")
 async def test_an_estimate_sends_nothing(tenant: Tenant, service: Service) -> None:
     drafts = [await full_draft(tenant, service), await plain_draft(service)]
@@ -333,6 +356,11 @@ async def _attach(tenant: Tenant, service: Service, identity: AssetId) -> None:
         await service.attach(identity, given, MemoryJournal())
 
 
+async def _detach(tenant: Tenant, service: Service, identity: AssetId) -> None:
+    (row, *_) = tenant.truth()[identity]["attachments"] or [{"name": "a.pdf", "size": 1, "digests": {}}]
+    await service.detach(identity, FileRef("", row["name"], row["size"], digests=row["digests"]), MemoryJournal())
+
+
 async def _place(tenant: Tenant, service: Service, identity: AssetId) -> None:
     place = next(iter((await places(tenant, service)).values()))
     await service.place(place, [identity], [])
@@ -358,13 +386,18 @@ WRITES: dict[Operation, Write] = {
     Operation.RELATE: lambda tenant, service, identity: service.relate(
         identity, Relation(tenant.relation, tenant.of_catalogue(5))
     ),
+    Operation.DETACH: _detach,
+    Operation.UNRELATE: lambda tenant, service, identity: service.unrelate(
+        identity, Relation(tenant.relation, tenant.of_catalogue(2))
+    ),
 }
+WITH_PARTS = {Operation.RELATE, Operation.UNRELATE, Operation.DETACH}  # tried on the asset that has them
 
 
 @pytest.mark.parametrize("operation", [pytest.param(each, marks=pytest.mark.needs(each)) for each in WRITES])
 async def test_a_source_never_writes(tenant: Tenant, source: Service, operation: Operation) -> None:
     before = json.dumps(list(tenant.truth().values()), sort_keys=True, default=str)
-    identity = tenant.of_catalogue(4 if operation is not Operation.RELATE else 1)
+    identity = tenant.of_catalogue(1 if operation in WITH_PARTS else 4)
     with tenant.costs() as spent, pytest.raises(DamSyncError) as refused:
         await WRITES[operation](tenant, source, identity)
     assert not writes(spent)
@@ -372,9 +405,20 @@ async def test_a_source_never_writes(tenant: Tenant, source: Service, operation:
     assert json.dumps(list(tenant.truth().values()), sort_keys=True, default=str) == before
 
 
+@pytest.mark.needs(Operation.REMOVE, Operation.RESTORE)
+async def test_a_source_takes_nothing_out_of_the_trash(tenant: Tenant, source: Service) -> None:
+    identity = tenant.of_catalogue(4)
+    await tenant.connect().remove(identity)
+    with tenant.costs() as spent, pytest.raises(DamSyncError, match="read-only"):
+        await source.restore(identity, Draft(None, "", status="published"))
+    assert not writes(spent)
+    assert tenant.truth()[identity]["status"] == "trash"
+
+
 def test_every_writing_operation_is_tried() -> None:
     reading = {Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
-    assert set(WRITES) == set(Operation) - reading - {Operation.ESTIMATE}
+    elsewhere = {Operation.RESTORE, Operation.SUBSCRIBE}  # in tests of their own
+    assert set(WRITES) == set(Operation) - reading - elsewhere - {Operation.ESTIMATE}
 
 
 async def test_what_a_service_cannot_do_says_so(tenant: Tenant, service: Service) -> None:

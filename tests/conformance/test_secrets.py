@@ -28,19 +28,19 @@ Fresh = Callable[..., Tenant]
 SIGNED = ("Signature=", "Expires=", "X-Amz-", "sig=", "?token=")
 
 
-def silent(tenant: Tenant, *texts: str) -> None:
+def assert_no_secret(tenant: Tenant, *texts: str) -> None:
     for text in texts:
         for secret in (*tenant.wired.secrets, *SIGNED):
             assert secret not in text
 
 
-def told(error: DamSyncError) -> str:
+def text_of(error: DamSyncError) -> str:
     return "\n".join(
         [str(error), repr(error), error.hint, json.dumps(error.as_json()), *traceback.format_exception(error)]
     )
 
 
-TROUBLE: dict[str, Callable[[Tenant, Service], Awaitable[Any]]] = {
+FAILING: dict[str, Callable[[Tenant, Service], Awaitable[Any]]] = {
     "unknown": lambda tenant, service: service.fetch(AssetId("999999999")),
     "container": lambda tenant, service: service.ensure_container("drawer", ("x",)),
     "vocabulary": lambda tenant, service: service.ensure_term("no such vocabulary", Term("x")),
@@ -48,19 +48,19 @@ TROUBLE: dict[str, Callable[[Tenant, Service], Awaitable[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("trouble", TROUBLE)
-async def test_errors_tell_no_secret(tenant: Tenant, service: Service, trouble: str) -> None:
+@pytest.mark.parametrize("call", FAILING)
+async def test_errors_contain_no_secret(tenant: Tenant, service: Service, call: str) -> None:
     try:
-        assert await TROUBLE[trouble](tenant, service) is None
+        assert await FAILING[call](tenant, service) is None
     except DamSyncError as error:
-        silent(tenant, told(error))
+        assert_no_secret(tenant, text_of(error))
 
 
 @pytest.mark.needs("network")
 async def test_a_denied_credential_is_not_shown(tenant: Tenant) -> None:
     with pytest.raises(DamSyncError) as denied:
         await tenant.connect(tenant.wired.denied).probe()
-    silent(tenant, told(denied.value))
+    assert_no_secret(tenant, text_of(denied.value))
     assert denied.value.hint
 
 
@@ -75,8 +75,8 @@ async def test_a_download_that_fails_shows_no_link(fresh: Fresh, fault: str) -> 
     try:
         await body(service, file)
     except DamSyncError as error:
-        silent(tenant, told(error))
-    silent(tenant, repr(file), str(file))
+        assert_no_secret(tenant, text_of(error))
+    assert_no_secret(tenant, repr(file), str(file))
 
 
 @pytest.mark.parametrize(
@@ -100,30 +100,30 @@ async def test_any_answer_ends_in_an_error_of_ours_without_a_secret(fresh: Fresh
 
 
 class Quiet(Exception):
-    """An error of ours that told its service and no secret."""
+    """An error of ours that names its service and contains no secret."""
 
 
 async def quietly(tenant: Tenant, call: Callable[[], Awaitable[Any]]) -> None:
     try:
         await call()
     except DamSyncError as error:
-        silent(tenant, told(error))
+        assert_no_secret(tenant, text_of(error))
         if error.service == tenant.kind.name:
             raise Quiet from error
         raise
 
 
 @pytest.mark.needs("network")
-async def test_reprs_tell_no_secret(tenant: Tenant) -> None:
+async def test_representations_contain_no_secret(tenant: Tenant) -> None:
     for auth in (*tenant.wired.auth, tenant.wired.denied):
         service = tenant.connect(auth)
         found = await service.schema() if auth != tenant.wired.denied else None
         parts = [repr(part) for part in vars(service).values()]
-        silent(tenant, repr(service), repr(found), *parts)
+        assert_no_secret(tenant, repr(service), repr(found), *parts)
 
 
 @pytest.mark.needs("network")
-async def test_logs_tell_no_secret(
+async def test_logs_contain_no_secret(
     tenant: Tenant, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Everything that is logged while reading, writing and failing, down to the last detail."""
@@ -143,4 +143,4 @@ async def test_logs_tell_no_secret(
     finally:
         structlog.reset_defaults()
     out, err = capsys.readouterr()
-    silent(tenant, lines.getvalue(), caplog.text, out, err)
+    assert_no_secret(tenant, lines.getvalue(), caplog.text, out, err)

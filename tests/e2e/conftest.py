@@ -11,12 +11,13 @@ from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from tests.support.disks import WAY
 from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
+from tests.support.pairs import EVERYTHING
 from tests.support.sampled import leave_out
 from tests.support.tenants import Command, Completed, Pair, pair
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "demo-a-to-e.yaml"
-ASSETS = 16
+ASSETS = 60 if EVERYTHING else 16
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -135,7 +135,12 @@ MISSPELT = (
     ("login: dam", "logn: dam", ("source.auth.logn: unknown key; did you mean login?", "login is missing")),
     ("version_policy:", "version_polcy:", ("has no option version_polcy; did you mean version_policy?",)),
     ("kind: e_profiles", "kind: e_profile", ("there is no kind e_profile; did you mean e_profiles?",)),
-    ("name: test", "schedule: {cron: daily}", ("schedule: not in this release",)),
+    (
+        "name: test",
+        "name: test\nschedule: {cron: daily}",
+        ("schedule.cron: should be a cron expression of five fields",),
+    ),
+    ("name: test", "waves: [first]", ("waves: not in this release",)),
     ("name: test", "name: [test", ("YAML",)),
 )
 

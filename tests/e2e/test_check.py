@@ -190,7 +190,7 @@ def test_a_state_that_was_never_exported(tmp_path: Path) -> None:
 
 
 def test_what_a_later_run_does_not_see_is_told(tmp_path: Path) -> None:
-    told = "changes of folders and labels alone"
+    told = "changes of folders, labels, relations and names of terms alone"
     with small(tmp_path, photos(1)) as job:
         assert any(told in row["message"] for row in found(job, 0)["OK"])
         assert not any(told in note for note in job.run().data["notes"])

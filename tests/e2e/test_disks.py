@@ -103,7 +103,7 @@ def when(tenant: Tenant, match: str, nth: int | None, act: Any) -> None:
 
 # The first asset is spooled: "in the middle" it at least is still to be uploaded, however much was done before.
 FULL = ("no space left", "free some space", "run the same command again")
-LATER = pytest.mark.skipif(
+ONLY_IN_FULL = pytest.mark.skipif(
     not EVERYTHING, reason="`make test` fills the disks of state and credentials; the rest is run by `make e2e`"
 )
 MOMENTS = {
@@ -166,7 +166,7 @@ def test_the_disk_of_the_vault_is_full(disk: Disk, tmp_path: Path) -> None:
             assert path.stat().st_mode & 0o077 == 0
 
 
-@LATER
+@ONLY_IN_FULL
 def test_the_temporary_folder_is_full(disk: Disk, tmp_path: Path) -> None:
     elsewhere = {"TMPDIR": str(disk.folder)}
 
@@ -188,7 +188,7 @@ def test_the_temporary_folder_is_full(disk: Disk, tmp_path: Path) -> None:
         assert list(disk.seen.iterdir()) == []
 
 
-@LATER
+@ONLY_IN_FULL
 def test_the_disk_of_the_report_is_full(disk: Disk, tmp_path: Path) -> None:
     """What was done is told all the same, and no half of a report takes the place of a whole one."""
     page, plan, rows = (disk.folder / name for name in ("run.html", "plan.json", "errors.csv"))
@@ -212,7 +212,7 @@ def test_the_disk_of_the_report_is_full(disk: Disk, tmp_path: Path) -> None:
         assert {path.read_text(encoding="utf-8") for path in seen} == {"whole"}
 
 
-@LATER
+@ONLY_IN_FULL
 def test_the_disk_of_the_state_is_read_only(disk: Disk, tmp_path: Path) -> None:
     """Nothing is moved; what was done can still be read, and a plan can be made."""
     with on(disk, tmp_path, photos(3)) as job:

@@ -41,6 +41,7 @@ def test_a_wheel_holds_mappings_help_and_the_mark_of_types(wheel: Path) -> None:
     there = {path.name for path in (ROOT / "mappings").iterdir()}
     assert {f"dam_sync/mappings/{name}" for name in there} <= names
     assert {f"dam_sync/help/{path.name}" for path in (ROOT / "dam_sync" / "help").glob("*.md")} <= names
+    assert {f"dam_sync/watch/static/page.{kind}" for kind in ("html", "css", "js")} <= names
     assert "dam_sync/py.typed" in names
     assert not [name for name in names if name.startswith("tests/")]
     for field in ("Summary", "License-Expression", "Author", "Keywords", "Classifier", "Requires-Python"):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.pairs import KINDS
-from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, SEED, WRITES, Case, tried, tried_from
+from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, SEED, WRITES, Case, tried_alone, tried_from
 
 BLOCK = 250  # answers of one test
 EACH = -(-ANSWERS // (2 * len(KINDS)))  # answers of one service to one kind of call
@@ -99,15 +99,15 @@ def test_no_answer_makes_a_run_break_hang_grow_or_lose_silently(
 
 @pytest.mark.skipif(bool(ALONE) or SEED != 1, reason="one case is tried alone, or others than those of seed 1")
 @pytest.mark.parametrize("case", by_kind(FOUND, lambda case: case.partition(":")[0]))
-def test_what_was_wrong_once_stays_right(case: str) -> None:
-    came = tried(iter([case_of(case)]), 1)
-    assert came.wrong == [], "\n".join(came.wrong)
+def test_what_was_wrong_once_stays_right(case: str, alone: Executor) -> None:
+    wrong = alone.submit(tried_alone, case_of(case)).result()
+    assert wrong == [], "\n".join(wrong)
 
 
 @pytest.mark.skipif(not ALONE, reason="see `DAM_SYNC_CASE`")
-def test_one_case_alone() -> None:
-    came = tried(iter([case_of(ALONE or "::0")]), 1)
-    assert came.wrong == [], "\n".join(came.wrong)
+def test_one_case_alone(alone: Executor) -> None:
+    wrong = alone.submit(tried_alone, case_of(ALONE or "::0")).result()
+    assert wrong == [], "\n".join(wrong)
 
 
 def case_of(text: str) -> Case:

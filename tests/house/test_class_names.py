@@ -59,4 +59,4 @@ def test_retired_names_stay_retired() -> None:
 def test_all_services_list_the_same_modules(service: str) -> None:
     folder = PACKAGE / "services" / service
     found = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert found - {"__init__"} == SHAPE
+    assert found - {"__init__", "webhooks"} == SHAPE  # not every service has webhooks

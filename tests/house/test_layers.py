@@ -40,7 +40,8 @@ MAY = {
     },
     "help": {"help", "model"},
     "reference": {"reference", "config", "help", "mapping", "model", "services"},
-    "cli": {"cli", "api", "help", "model", "report"},
+    "watch": {"watch", "api", "config", "model", "report"},
+    "cli": {"cli", "watch", "api", "help", "model", "report"},
     "__main__": {"cli"},
     "__init__": {"api", "model", "report"},  # the public names, imported when they are used
 }

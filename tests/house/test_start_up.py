@@ -72,7 +72,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("command", ["status", "errors", "state"])
+@pytest.mark.parametrize("command", ["status", "errors", "conflicts", "state"])
 def test_commands_on_the_state_load_no_service_no_engine_and_no_http_library(tmp_path: Path, command: str) -> None:
     side = "{kind: a_hypermedia, base_url: 'https://a.example', auth: {flow: basic}}"
     job = tmp_path / "job.yaml"

@@ -9,7 +9,10 @@ import pytest
 from tests.support.sampled import leave_out
 
 TRIED = "points tried"
-SAMPLED = ("test_crashes.py", "test_faults.py", "test_schedules.py")  # they choose themselves
+SAMPLED = (  # they choose themselves
+    *("test_crashes.py", "test_rotation.py", "test_faults.py", "test_schedules.py"),
+    *("test_removals.py", "test_removal_crashes.py"),
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

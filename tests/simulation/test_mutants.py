@@ -56,7 +56,7 @@ def test_a_second_process_misses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     SAFEGUARDS[safeguard](monkeypatch)
     for commits in range(fuse.counts[COMMIT] // 8, fuse.counts[COMMIT]):
         with simulation.moving() as move:
-            move.universe.storage = replace(move.universe.storage, lives=lambda pid: True)
+            move.universe.storage = replace(move.universe.storage, process_exists=lambda pid: True)
             ended = move.universe.do((both if safeguard == "lease" else taken_over)(move, commits))
             found += [] if ended else ["nobody was stopped"]
             found += differences(move.state(), want, in_doubt=0 if safeguard == "lease" else 8)

@@ -25,7 +25,7 @@ def moving(tmp_path: Path, kind: str) -> Iterator[tuple[Move, State, Fuse]]:
     simulation = Simulation(tmp_path, ("a_hypermedia", kind))
     want, fuse = simulation.reference()
     with simulation.moving() as move:
-        move.universe.storage = replace(move.universe.storage, lives=lambda pid: True)
+        move.universe.storage = replace(move.universe.storage, process_exists=lambda pid: True)
         yield move, want, fuse
 
 

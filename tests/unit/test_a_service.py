@@ -314,6 +314,6 @@ async def test_another_deployment_with_its_own_words(opened: Open) -> None:
 
 def test_every_ability_is_there_but_bulk_placing() -> None:
     missing = set(Operation) - CONNECTOR.capabilities.operations
-    assert missing == {Operation.PLACE}
+    assert missing == {Operation.PLACE, Operation.SUBSCRIBE, Operation.DETACH}
     assert Person("x").name == "x"
     assert AssetId("1") == "1"

@@ -19,6 +19,7 @@ from dam_sync.model.errors import (
     Denied,
     NotFound,
     Rejected,
+    StopRequested,
     Transient,
     TruncatedListing,
     Unsupported,
@@ -45,6 +46,30 @@ async def test_probe_tells_who_we_are_and_what_we_see(opened: Open) -> None:
     assert (account.tenant, account.total) == ("demo", 2)
     assert account.user
     assert abs(account.clock_skew) < timedelta(seconds=5)
+
+
+async def test_the_counter_of_calls_is_read_where_the_job_names_an_allowance(opened: Open) -> None:
+    tenant = opened(asset(1))
+    for _ in range(2):
+        assert (await tenant.connect().probe()).allowance is None
+    sent = tenant.world.api_calls.total()
+    assert not tenant.world.api_calls["GET /v2/usage/api"]
+    service = tenant.connect(calls_per_month=sent + 5)
+    found = (await service.probe()).allowance
+    assert found is not None
+    assert (found.calls, found.used, found.since.day) == (sent + 5, sent, 1)
+    with pytest.raises(StopRequested, match="monthly allowance"):
+        await service.schema()
+    assert tenant.world.api_calls.total() - tenant.world.api_calls["GET /v2/usage/api"] <= sent + 5
+
+
+async def test_without_a_counter_an_allowance_is_an_error_of_the_job(opened: Open) -> None:
+    tenant = opened(asset(1))
+    for status in (403, 404):
+        tenant.faults.add([{"match": "GET /v2/usage/api", "do": f"status:{status}", "times": 1}])
+        with pytest.raises(ConfigError, match="calls_per_month"):
+            await tenant.connect(calls_per_month=5).probe()
+    assert not tenant.world.api_calls["GET /v2/user"]
 
 
 @pytest.mark.parametrize("auth", [TOKEN, {**TOKEN, "form": "basic"}])

@@ -141,6 +141,20 @@ async def test_versions_attachments_relations_updates_and_the_trash(tmp_path: Pa
     assert [entry.deleted for entry in await everything(service)].count(True) == 1
 
 
+async def test_removed_attachments_stay_in_the_trash(tmp_path: Path) -> None:
+    """Also those with the same name, one after the other in the same place."""
+    service = await opened(tmp_path / "f")
+    made = await service.create(DRAFT, content(), MemoryJournal())
+    for body in (b"one!", b"two!"):
+        await service.attach(made, content(body, "a.pdf"), MemoryJournal())
+        (file,) = (await service.fetch(made)).attachments
+        await service.detach(made, replace(file, id=""), MemoryJournal())
+        assert (await service.fetch(made)).attachments == ()
+    trash = tmp_path / "f" / "data" / "trash" / "detached"
+    assert {path.read_bytes() for path in trash.rglob("a.pdf")} == {b"one!", b"two!"}
+    assert len(list((tmp_path / "f" / "data" / "files").rglob("*.*"))) == 1
+
+
 @pytest.mark.parametrize("moment", range(1, 9))
 async def test_a_create_that_was_interrupted_is_finished_once(tmp_path: Path, moment: int) -> None:
     journal = MemoryJournal(blow_at=moment)

@@ -10,7 +10,7 @@ from dam_sync.report import sentences
 def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_resumed(1, 0) == []
     assert sentences.about_retried({"passed": 0}) == []
-    assert sentences.about_unseen(()) == []
+    assert sentences.about_unseen((), None) == []
     assert sentences.about_probation(0, "") == []
     assert sentences.about_orphans(0) == []
     assert sentences.about_partial_creates(0) == []
@@ -31,7 +31,10 @@ def test_what_a_person_should_know_is_said_with_what_to_do() -> None:
         "moved to the trash of the target"
     ]
     assert sentences.about_retried({"changed": 2}) == ["2 assets that were parked are tried again: the mapping changed"]
-    assert sentences.about_unseen(("tags", "rights")) == [
+    assert sentences.about_unseen(("tags",), 7) == [
+        "changes of tags alone do not change an asset's date at the source: the rotation finds them within 7 runs"
+    ]
+    assert sentences.about_unseen(("tags", "rights"), None) == [
         "changes of tags and rights alone do not change an asset's date at the source: only `run JOB --full` finds them"
     ]
     assert sentences.about_disappeared(4, 1, ("a", "b", "c")) == [

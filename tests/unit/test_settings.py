@@ -17,6 +17,7 @@ from keyring.backend import KeyringBackend
 from dam_sync.config.job import ExposureConfig, JobConfig, SideLimits, load_job
 from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth
 from dam_sync.config.secrets import Reference, resolve_secret
+from dam_sync.model.conflict import ConflictPolicy, ConflictRules
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.service import Connector
@@ -91,7 +92,8 @@ def test_a_whole_job(tmp_path: Path) -> None:
     assert job.mapping_path == tmp_path / "mappings" / "museum.yaml"
     assert job.state_path == tmp_path / "state" / "museum.db"
     assert job.limits == SideLimits(calls_per_second=40, max_calls=400_000, concurrency=16, bandwidth=50_000_000)
-    assert (job.policy.conflicts, job.policy.versions, job.policy.verify) == ("overwrite", "current", "bytes")
+    assert (job.policy.versions, job.policy.verify) == ("current", "bytes")
+    assert job.policy.conflicts.rules == ConflictRules(ConflictPolicy.SOURCE), "overwrite is its former name"
     assert job.source.auth.flow == "basic"
     assert job.source.auth.parameters == {"login": "dam-sync", "password": "${env:A_PASSWORD}"}
     assert job.source.options == {"index_lag": 5}
@@ -132,10 +134,11 @@ target:
   options: {version_polcy: x, index_lag: "${env:X}"}
   tenant: https://x
 maping: x.yaml
-limits: {calls_per_second: 0, max_calls: many, bandwidth: fast, concurency: 3, hours: "20:00-06:00"}
-policy: {deletes: trash, max_deletes: 5%, conflicts: fight}
-schedule: {cron: "* * * * *"}
-webhooks: {listen: x}
+limits: {calls_per_second: 0, max_calls: many, bandwidth: fast, concurency: 3, hours: "20-06:00"}
+policy: {deletes: purge, max_deletes: 5 %%, grace: soon, conflicts: fight}
+webhooks: {listen: x, public_url: "http://hook.example", secret: hunter5}
+schedule: {cron: "61 * * * *", zone: Europe/Pariss, evry: 5m, jitter: 10}
+notify: {url: "http://hook.example", secret: hunter4, on: [parkd]}
 """
     found = told(tmp_path, text)
     assert found == [
@@ -164,15 +167,50 @@ webhooks: {listen: x}
         "museum.yaml:14:10: limits.calls_per_second: should be greater than 0",
         "museum.yaml:14:31: limits.max_calls: should be a valid integer, unable to parse string as an integer",
         "museum.yaml:14:48: limits.bandwidth: should be bytes per second, for example 50MB/s",
+        'museum.yaml:14:80: limits.hours: should be times of day, for example "20:00-06:00"',
         "museum.yaml:14:65: limits.concurency: unknown key; did you mean concurrency?",
-        "museum.yaml:14:80: limits.hours: not in this release; remove the key",
-        "museum.yaml:15:10: policy.deletes: should be 'none'",
-        "museum.yaml:15:43: policy.conflicts: should be 'park' or 'overwrite'",
-        "museum.yaml:15:26: policy.max_deletes: not in this release; remove the key",
-        "museum.yaml:16:1: schedule: not in this release; remove the key",
-        "museum.yaml:17:1: webhooks: not in this release; remove the key",
+        "museum.yaml:15:10: policy.deletes: should be 'none' or 'trash'",
+        "museum.yaml:15:26: policy.max_deletes: should be a share or a number of assets, for example 5% or 20",
+        "museum.yaml:15:45: policy.grace: should be a duration: 90s, 15m, 8h or 7d",
+        "museum.yaml:15:58: policy.conflicts: should be one of park, source, target, newest, merge, "
+        "or a policy for each value",
+        "museum.yaml:16:23: webhooks.public_url: should be a URL that begins with https://",
+        "museum.yaml:16:58: webhooks.secret: a literal secret is not allowed; write ${env:NAME}, ${file:PATH}, "
+        "${command:ARGS} or ${keyring:service/user}",
+        "museum.yaml:17:12: schedule.cron: should be a cron expression of five fields (bad minute), "
+        'for example "*/15 * * * *"',
+        "museum.yaml:17:32: schedule.zone: should be the name of a time zone, for example Europe/Paris",
+        "museum.yaml:17:63: schedule.jitter: should be a duration: 90s, 15m, 8h or 7d",
+        "museum.yaml:17:53: schedule.evry: unknown key; did you mean every?",
+        "museum.yaml:18:10: notify.url: should be a URL that begins with https://, or a reference such as "
+        "${env:NOTIFY_URL}",
+        "museum.yaml:18:38: notify.secret: a literal secret is not allowed; write ${env:NAME}, ${file:PATH}, "
+        "${command:ARGS} or ${keyring:service/user}",
+        "museum.yaml:18:60: notify.on[0]: should be 'finished', 'parked', 'conflicts' or 'stopped'",
     ]
-    assert not any(secret in line for line in found for secret in ("hunter2", "hunter3"))
+    assert not any(secret in line for line in found for secret in ("hunter2", "hunter3", "hunter4", "hunter5"))
+
+
+def test_a_value_may_have_a_conflict_policy_of_its_own(tmp_path: Path) -> None:
+    given = "conflicts: {default: newest, fields: {title: target}, file: source, rights: park}"
+    rules = load(tmp_path, JOB.replace("conflicts: overwrite", given)).policy.conflicts.rules
+    paths = ("fields.note", "fields.title", "file", "release", "groups", "placements.folder", "status")
+    assert [rules.of(path).value for path in paths] == [
+        "newest",
+        "target",
+        "source",
+        "park",
+        "park",
+        "newest",
+        "newest",
+    ]
+    assert rules.fields == {"title"}
+    wrong = "conflicts: {defualt: park, fields: {title: both}, tags: park}"
+    assert told(tmp_path, JOB.replace("conflicts: overwrite", wrong)) == [
+        "museum.yaml:15:61: policy.conflicts.fields.title: should be 'park', 'source', 'target', 'newest' or 'merge'",
+        "museum.yaml:15:37: policy.conflicts.defualt: unknown key; did you mean default?",
+        "museum.yaml:15:75: policy.conflicts.tags: unknown key; did you mean status?",
+    ]
 
 
 def test_what_may_be_more_visible_is_accepted_rule_by_rule(tmp_path: Path) -> None:

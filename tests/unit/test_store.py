@@ -106,7 +106,9 @@ async def test_settling_carries_link_placements_and_relations(store: SqlStore) -
     link = LinkRow("a", "t1", "r1", filename="a.jpg", digests={"md5": "x"}, size=3, versions=("k1",), draft={"x": [1]})
     await store.complete(
         first,
-        Outcome("created", link=link, placements=((place, AssetId("t1"), True),), relations=(("view", AssetId("b")),)),
+        Outcome(
+            "created", link=link, placements=((place, AssetId("t1"), True),), relations=(("view", AssetId("b"), True),)
+        ),
     )
     assert await store.links(["a", "b"]) == {"a": link}
     assert await store.links_by_target(["t1"]) == {"t1": link}
@@ -285,6 +287,8 @@ async def test_members_come_back_by_asset(store: SqlStore) -> None:
     await store.add_members(1, Membership(one, (AssetId("a"), AssetId("b"))))
     await store.add_members(1, Membership(two, (AssetId("a"),)))
     await store.add_members(1, Membership(two, (AssetId("a"),)))
+    assert await store.members_of(["a", "b", "c"]) == {}
+    await store.end_members()
     assert await store.members_of(["a", "b", "c"]) == {"a": {one, two}, "b": {one}}
 
 

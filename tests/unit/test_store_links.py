@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,13 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     await opened.close()
 
 
+REVISIONS = count(1)
+
+
 async def settle(store: SqlStore, asset: str, action: str = "created", **more: Any) -> None:
     """List an asset, claim it and settle it so."""
     run = (await store.begin("job", "run")).id
-    await store.record(run, Shard(asset), Batch((Entry(AssetId(asset), Revision("1")),), None), ())
+    await store.record(run, Shard(asset), Batch((Entry(AssetId(asset), Revision(str(next(REVISIONS)))),), None), ())
     (work,) = await store.claim(run, 1, timedelta(minutes=1))
     await store.complete(work, Outcome(action, **more))
 
@@ -88,7 +92,54 @@ async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) ->
     assert members == {"a": {PRESS, BEST}, "b": {PRESS}}
     assert {placement.id for placement in members[AssetId("a")]} == {"c1", "c2"}
     await store.begin_members(2)
+    assert "a" in await store.members_of(["a"])
+    await store.end_members()
     assert await store.members_of(["a"]) == {}
+
+
+async def reading(store: SqlStore, *found: Membership, ends: bool = True) -> None:
+    await store.begin_members(1)
+    for membership in found:
+        await store.add_members(1, membership)
+    if ends:
+        await store.end_members()
+
+
+async def test_memberships_are_compared_with_the_last_reading_that_was_kept(store: SqlStore) -> None:
+    both, one = Membership(PRESS, (AssetId("a"), AssetId("b"))), Membership(PRESS, (AssetId("a"),))
+    await reading(store, both)
+    assert await store.changed_members("", 10) == ["a", "b"]
+    await store.keep_members(without="target:")
+    assert await store.changed_members("", 10) == []
+    await reading(store, both)
+    assert await store.changed_members("", 10) == []
+    await reading(store, one, Membership(BEST, (AssetId("c"), AssetId("target:x"))))
+    assert await store.changed_members("", 10) == ["b", "c", "target:x"]
+    assert await store.changed_members("b", 1) == ["c"]
+    assert await store.members_of(["a", "b"]) == {"a": {PRESS}}
+    assert await store.member_counts(without="target:") == (2, 2)
+    await store.keep_members(without="target:")
+    assert await store.member_counts(without="") == (0, 0)
+    assert await store.changed_members("", 10) == []
+
+
+async def test_a_membership_that_was_away_in_between_is_compared_again(store: SqlStore) -> None:
+    """The run that did not see it may have taken the asset out of the container of the target."""
+    both, one = Membership(PRESS, (AssetId("a"), AssetId("b"))), Membership(PRESS, (AssetId("a"),))
+    await reading(store, both)
+    await store.keep_members(without="target:")
+    await reading(store, one)
+    await reading(store, both)
+    assert await store.changed_members("", 10) == ["b"]
+
+
+async def test_a_reading_that_did_not_end_proves_nothing(store: SqlStore) -> None:
+    both = Membership(PRESS, (AssetId("a"), AssetId("b")))
+    await reading(store, both)
+    await store.keep_members(without="target:")
+    await reading(store, ends=False)
+    await reading(store, both)
+    assert await store.changed_members("", 10) == []
 
 
 async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
@@ -115,8 +166,8 @@ async def test_same_paths_of_two_sides_are_two_containers(store: SqlStore) -> No
 
 async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
     await store.put_link(LinkRow("a", "t1"))
-    await settle(store, "a", relations=(("view", AssetId("b")), ("view", AssetId("b"))))
-    await settle(store, "b", relations=(("detail", AssetId("a")),))
+    await settle(store, "a", relations=(("view", AssetId("b"), True), ("view", AssetId("b"), True)))
+    await settle(store, "b", relations=(("detail", AssetId("a"), True),))
     first, second = await store.next_relations(9)
     assert (first.owner_target, first.other_target, first.kind) == ("t1", "", "view")
     assert [row.kind for row in await store.next_relations(9, first.seq)] == ["detail"]
@@ -128,12 +179,30 @@ async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
     assert await store.next_relations(9) == []
 
 
+async def test_the_last_word_on_a_relation_counts(store: SqlStore) -> None:
+    """It was to be written and is gone from the source, or was to be removed and is there again."""
+    await store.put_link(LinkRow("a", "t1"))
+    await store.put_link(LinkRow("b", "t2"))
+    await settle(store, "a", relations=(("view", AssetId("b"), True),))
+    (row,) = await store.next_relations(9)
+    await store.relation_refused(row, "no permission")
+    await settle(store, "a", relations=(("view", AssetId("b"), False),))
+    assert await store.next_relations(9) == []
+    (gone,) = await store.next_relations(9, adds=False)
+    assert (gone.owner_target, gone.other_target) == ("t1", "t2")
+    assert await store.relations_waiting("a") == frozenset()
+    await settle(store, "a", relations=(("view", AssetId("b"), True),))
+    assert await store.next_relations(9, adds=False) == []
+    assert len(await store.next_relations(9)) == 1
+    assert await store.relations_waiting("a") == {("view", "b")}
+
+
 async def test_relations_that_were_written_lead_from_asset_to_asset(store: SqlStore) -> None:
     """Those that wait or were refused lead nowhere, nor do those of another kind."""
     ways = {"a": ("view", "b"), "b": ("view", "c"), "c": ("view", "a"), "d": ("detail", "a")}
     for owner, (kind, other) in ways.items():
         await store.put_link(LinkRow(owner, f"t-{owner}", relations=((kind, other),)))
-        await settle(store, owner, relations=((kind, AssetId(other)),))
+        await settle(store, owner, relations=((kind, AssetId(other), True),))
     assert not await store.leads("view", "a", "c")
     rows = {row.owner: row for row in await store.next_relations(9)}
     await store.relations_done([rows["a"], rows["b"], rows["d"]])
@@ -149,7 +218,7 @@ async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore
     await store.put_link(LinkRow("a", "t1"))
     await store.put_link(LinkRow("b", "t2"))
     both = (PRESS, AssetId("t1"), True), (PRESS, AssetId("t2"), True)
-    await settle(store, "a", placements=both, relations=(("view", AssetId("b")), ("view", AssetId("c"))))
+    await settle(store, "a", placements=both, relations=(("view", AssetId("b"), True), ("view", AssetId("c"), True)))
     await store.placement_refused(PRESS, "t1", "no room")
     first, _ = await store.next_relations(9)
     await store.relation_refused(first, "a circle")

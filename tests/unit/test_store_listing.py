@@ -12,7 +12,7 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.rows import LinkRow, Outcome, ShardRow
+from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, ShardRow
 from dam_sync.store.store import SqlStore
 
 LEASE = timedelta(minutes=5)
@@ -147,6 +147,31 @@ async def test_what_a_run_creates_is_not_gone_for_it(store: SqlStore) -> None:
     (work,) = await store.claim(run, 1, LEASE)
     await store.complete(work, Outcome("created", link=LinkRow("a", "t1")))
     assert await store.gone(run, 9) == (0, [])
+
+
+async def test_assets_are_read_again_once_in_a_run(store: SqlStore) -> None:
+    """Linked ones and those that were not selected; a listed one is no longer counted as unchanged."""
+    first = (await store.begin("museum", "run")).id
+    await store.record(first, ONE, Batch(entries("n", "p", "d"), None), ())
+    for work in await store.claim(first, 9, LEASE):
+        cause = {"n": "not selected", "p": "InvalidValue", "d": "deleted"}[work.asset]
+        await store.complete(work, Outcome("parked" if work.asset == "p" else "skipped", cause=cause))
+    await store.finish(first, None)
+    for name in "abd":
+        await store.put_link(LinkRow(name, f"t-{name}", source_revision="r1"))
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, ONE, Batch(entries("a"), None), {AssetId("a")})
+    asked = ["a", "b", "d", "n", "p", "x"]
+    assert await store.read_again(run, asked, unlisted=False) == 1
+    assert await store.read_again(run, asked) == 2
+    assert await store.read_again(run, asked, deleted=True) == 1
+    assert await store.read_again(run, asked, deleted=True) == 0
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["unchanged"], tally["open"]) == (4, 0, 4)
+    works = await store.claim(run, 9, LEASE)
+    found = sorted((work.asset, work.revision, work.deleted) for work in works)
+    assert found == [(name, READ_AGAIN, False) for name in "abdn"]
+    assert await store.linked_assets("a", 1) == ["b"]
 
 
 async def test_skipping_never_closes_a_row_that_asks_for_work(store: SqlStore) -> None:

@@ -14,7 +14,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import SafetyStop, StoreBusy
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.lock_holder import process_lives
+from dam_sync.store.lock_holder import process_exists
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock
@@ -99,8 +99,8 @@ async def test_a_silent_run_is_taken_over_and_its_first_process_can_write_no_mor
 
 async def test_the_dead_are_told_from_the_living(store: SqlStore, other: SqlStore) -> None:
     run = await store.begin("museum", "run")
-    assert process_lives(os.getpid())
-    assert not process_lives(0)
+    assert process_exists(os.getpid())
+    assert not process_exists(0)
     gone = await asyncio.create_subprocess_exec("true")
     await gone.wait()
     with sqlite3.connect(store.path) as raw:

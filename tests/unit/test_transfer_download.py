@@ -79,6 +79,19 @@ async def test_an_empty_file() -> None:
     assert source.offsets == [0]
 
 
+@pytest.mark.parametrize("total", [True, False])
+async def test_a_file_of_unknown_size_that_came_empty_is_requested_again(total: bool) -> None:
+    source = source_of(DATA, Opening(size=0, total=total))
+    assert await drain(source, None) == DATA
+    assert source.offsets == [0, 0]
+
+
+async def test_a_file_of_unknown_size_is_empty_if_two_responses_are() -> None:
+    source = source_of(b"")
+    assert await drain(source, None) == b""
+    assert source.offsets == [0, 0]
+
+
 async def test_an_empty_file_that_has_bytes_after_all() -> None:
     with pytest.raises(IntegrityError, match="has more than the 0 bytes expected"):
         await drain(source_of(b"x", Opening(total=False)), 0)

@@ -53,5 +53,5 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
     )  # fmt: skip
     app.storage = storage
     app.add_middleware(Gate, tenant=tenant, options=given)
-    app.state.tenant = tenant
+    app.state.tenant, app.state.collections, app.state.people = tenant, collections, people
     return app

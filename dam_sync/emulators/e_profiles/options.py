@@ -44,7 +44,7 @@ class Options:
     refresh_tokens: each good once, for the first client. consents: refresh tokens good any number of times, each time
     as if somebody had consented again; what comes of them rotates as it does anywhere.
     megabyte: bytes of one where chunks are measured. v1_most: bytes of a form of v1. deliveries: how webhooks travel,
-    one of MODES.
+    one of MODES. usage_late: the counter of API calls ends at the last midnight.
     """
 
     variant: str = ""
@@ -70,6 +70,7 @@ class Options:
     v1_most: int = 5_000_000_000
     megabyte: int = 0
     deliveries: str = "normal"
+    usage_late: bool = False
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

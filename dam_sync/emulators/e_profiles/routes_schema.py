@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from urllib.parse import quote, urlencode
 
 from dam_sync.emulators.e_profiles.accounts import Accounts, profile_of
@@ -126,14 +126,19 @@ class SchemaCalls:
         return Reply(200, profile_of(found))
 
     async def usage(self, call: Call) -> Reply:
-        """`GET /v2/usage/api`: itself not counted."""
-        calls = self._tenant.world.api_calls
+        """`GET /v2/usage/api`: the calls of the month, itself not counted; by the option, until the last midnight."""
         now = self._tenant.world.now().astimezone(UTC)
-        start = datetime(now.year, now.month, 1, tzinfo=UTC)
+        end = datetime.combine(now.date(), time(), UTC) if self._tenant.options.usage_late else now
+        start = (end - timedelta(microseconds=1)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         answer = {
-            "request_count": calls.total() - calls["GET /v2/usage/api"],
+            "request_count": sum(
+                number
+                for (day, template), number in self._tenant.world.api_days.items()
+                if start.date() <= day and datetime.combine(day, time(), UTC) < end
+                if template != "GET /v2/usage/api"
+            ),
             "report_start_timestamp": instant(int(start.timestamp())),
-            "report_end_timestamp": instant(int(now.timestamp())),
+            "report_end_timestamp": instant(int(end.timestamp())),
         }
         return Reply(200, answer)
 

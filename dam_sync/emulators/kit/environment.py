@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
@@ -61,7 +61,8 @@ class Environment:
     """Time = the clock's + an offset that `advance` moves; `rng` is seeded, so equal seeds make equal worlds.
 
     `lag_s` is how far search indexes trail, in seconds. `api_origin` and `storage_origin` (`http://127.0.0.1:8080`)
-    are set by whoever serves. `api_calls` counts by `METHOD /template`, `refused` answers of 4xx and 5xx by status.
+    are set by whoever serves. `api_calls` counts by `METHOD /template`, `api_days` also by day (UTC), `refused` answers
+    of 4xx and 5xx by status.
     """
 
     def __init__(self, seed: int = 0, clock: Clock | None = None, lag_s: float = 0.0) -> None:
@@ -72,6 +73,7 @@ class Environment:
         self.api_origin = "http://emulator.test"
         self.storage_origin = "http://storage.test"
         self.api_calls: Counter[str] = Counter()
+        self.api_days: Counter[tuple[date, str]] = Counter()
         self.storage_calls = 0
         self.refused: Counter[str] = Counter()
         self.events: list[dict[str, Json]] = []
@@ -108,6 +110,7 @@ class Environment:
     def entered(self, template: str) -> CallInFlight:
         """Count one API call and keep the peaks: calls in any one second of real time, calls at once until `leave`."""
         self.api_calls[template] += 1
+        self.api_days[self.now().astimezone(UTC).date(), template] += 1
         self.at_once += 1
         self.peak_at_once = max(self.peak_at_once, self.at_once)
         now = time.monotonic()
@@ -120,6 +123,7 @@ class Environment:
     def reset_calls(self) -> None:
         """All counters back to nothing."""
         self.api_calls.clear()
+        self.api_days.clear()
         self.refused.clear()
         self.storage_calls = self.peak_per_second = self.peak_at_once = 0
         self._recent.clear()

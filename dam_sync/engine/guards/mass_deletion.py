@@ -17,11 +17,11 @@ NOTHING_SEEN = "the source returns no assets to this credential"
 NOTHING_HINT = "check the URL and the credential's rights at the source; if the library really is empty"
 RIGHTS_HINT = (
     "check the credential's rights at the source; if that many really are gone, continue with --accept-changes: "
-    "nothing is removed at the target"
+    "nothing is removed at the target by that"
 )
 GONE_HINT = (
     "check the trash of the source; if the deletion is intended, continue with --accept-changes: nothing is removed at "
-    "the target"
+    "the target by that"
 )
 EMPTIED_HINT = (
     "check the URL and the credential of the target and look into its trash; to move the library again give "

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, TooLarge
-from dam_sync.model.service import Attachment, Calls, Change, Context
+from dam_sync.model.service import Attachment, Calls, Change, Context, PartRemoval, TrashMove
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
@@ -19,7 +19,15 @@ from dam_sync.services.a_hypermedia.codec.writes import Writes, writes_of
 from dam_sync.services.a_hypermedia.target.create import HIDDEN, is_hidden, planned
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from dam_sync.services.a_hypermedia.target.proofs import SINGLE, first_of_each
-from dam_sync.services.a_hypermedia.target.relate import ATTACHMENT, ATTACHMENTS, LINK, LINKED, LINKS
+from dam_sync.services.a_hypermedia.target.relate import (
+    ATTACHMENT,
+    ATTACHMENTS,
+    LINK,
+    LINKED,
+    LINKS,
+    ONE_LINKED,
+    UNLINK,
+)
 from dam_sync.services.a_hypermedia.target.update import (
     BULK_STATUS,
     BULKS,
@@ -32,11 +40,13 @@ from dam_sync.services.a_hypermedia.target.update import (
     SELECTED,
     SELECTIONS,
     STATUS,
+    TRASH,
     VERSIONS,
     WITHIN,
     bulk_forms,
     in_order,
     membership_form,
+    out_of_trash,
     status_to_write,
 )
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
@@ -58,7 +68,7 @@ class HypermediaEstimate(MediaFinder):
         What happens once per run (finding the staging folder, learning a link type) is counted once.
         """
         try:
-            return self._calls_of(change, size)
+            return self._trash_calls(change) if isinstance(change, TrashMove) else self._calls_of(change, size)
         except (InvalidValue, TooLarge):
             return {}
 
@@ -74,12 +84,17 @@ class HypermediaEstimate(MediaFinder):
                 return self._term_calls(change)
             case Placement():
                 return self._container_calls(change)
-            case Relation():
+            case Relation() | PartRemoval():
                 return self._link_calls(change)
             case Attachment():
                 return self._attachment_calls()
             case _:
                 return Counter()
+
+    def _trash_calls(self, move: TrashMove) -> Calls:
+        if move.restored is not None:
+            return one("GET", "medias", MEDIA) + self._field_calls(out_of_trash(move.restored))
+        return one("GET", "medias", MEDIA, 1 + len(self._proofs.new([TRASH]))) + one("DELETE", "medias", MEDIA)
 
     def _create_calls(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
@@ -116,11 +131,16 @@ class HypermediaEstimate(MediaFinder):
         looks = len(self._proofs.new([ATTACHMENT]))
         return one("POST", "medias", ATTACHMENTS) + one("GET", "medias", ATTACHMENTS, looks)
 
-    def _link_calls(self, relation: Relation) -> Calls:
-        first = relation.kind not in self._links_counted
+    def _link_calls(self, change: Relation | PartRemoval) -> Calls:
+        relation = change.part if isinstance(change, PartRemoval) else change
+        if not isinstance(relation, Relation):
+            return {}  # attachments cannot be removed
+        new = relation.kind not in self._links_counted
         self._links_counted.add(relation.kind)
-        calls = one("GET", "medias", LINKS, 1 if first else 0) + one("POST", "medias", LINKED)
-        return calls + one("GET", "medias", LINKED, len(self._proofs.new([LINK])))
+        form = LINK if relation is change else UNLINK
+        written = one("POST", "medias", LINKED) if relation is change else one("DELETE", "medias", ONE_LINKED)
+        looks = len(self._proofs.new([form]))
+        return one("GET", "medias", LINKS, int(new)) + written + one("GET", "medias", LINKED, looks)
 
     def _update_calls(self, patch: Patch) -> Calls:
         writes = self._writes(patch.fields, "" if patch.closed else patch.status or "", whole=True)

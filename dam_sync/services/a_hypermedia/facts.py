@@ -51,7 +51,7 @@ LIMITS = Limits(
     precision=timedelta(seconds=1),
     lag=LAG,
     member_batch=1,  # wire A 6.7: one media a call
-    undated=("folders", "labels"),  # observed on an independent stand-in: a move leaves the date as it is
+    undated=("folders", "labels", "relations", "names of terms"),  # wire A 2.6: only what is in the media moves it
 )
 
 # spec 000, Versioning; wire A 10

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Attachment, Calls, Change, Membership
+from dam_sync.model.service import Attachment, Calls, Change, Membership, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
@@ -29,6 +29,7 @@ CHECK_IN = f"{facts.OPERATION}Document.CreateVersion"
 MOVE = f"{facts.OPERATION}Document.Move"
 FILL = f"{facts.OPERATION}Collection.AddToCollection"
 LINKED = f"{facts.OPERATION}Document.GetLinkedDocuments"
+TRASH, UNTRASH = (f"{facts.OPERATION}Document.{name}" for name in ("Trash", "Untrash"))
 LINK = f"{facts.OPERATION}Document.AddRelation"
 
 
@@ -48,6 +49,8 @@ class DocumentsEstimate(DocumentsContainers):
 
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """Calls of one write, with those for folders that it is the first to need."""
+        if isinstance(change, TrashMove):
+            return {facts.GET_ID: 1, TRASH if change.restored is None else UNTRASH: 1}
         user = self.tenant.user.now
         server, keeps = self.tenant.server.now or ServerSchema(), user is None or user.administrator
         known = Known(server, self.api.options, keeps, self.api.limits)

@@ -107,6 +107,7 @@ LIMITS = Limits(
     lag=timedelta(0),  # wire B 2.1, 6.8: the repository is asked, never its index, and shows a write at once
     member_batch=100,  # wire B 6.5: `docs:` with at most 100 ids
     filename=FILENAME,
+    undated=("relations", "names of terms"),  # wire B 2.6: they are documents and entries of their own
     enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
 )
 

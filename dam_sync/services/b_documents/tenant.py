@@ -141,7 +141,7 @@ class DocumentsPart(HttpService):
         self.api = DocumentsApi.open(context)
         self.limits = self.api.limits
         if not self.api.options.relations:
-            self.remove_capabilities(Operation.RELATE, writes=[Feature.RELATIONS])
+            self.remove_capabilities(Operation.RELATE, writes=[Feature.RELATIONS], reads=[Feature.RELATIONS])
         self.search = DocumentsSearch(self.api)
         self.tenant = DocumentsTenant(self.api, self.search)
         self._principals: dict[str, bool] = {}  # users and groups that were looked up

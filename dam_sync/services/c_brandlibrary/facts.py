@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
-from dam_sync.model.errors import ContractBroken, NotFound, TooLarge, Unsupported
+from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Unsupported
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
 
@@ -67,6 +67,7 @@ TYPES: Mapping[str, str] = {  # wire C 3.1; spec 001, Resources, Service C: asse
     "presses": "Press",
     "texts": "Text",
 }
+EVENTS = ("asset.create", "asset.update", "asset.delete")  # spec 001, Events, Service C
 FILE_TYPE = "GenericFile"  # wire C 5.2: use it for sections loaded by the API
 ROLES = ("admin", "owner")  # wire C 1: others do not see pending, draft and expired assets
 
@@ -105,6 +106,10 @@ DELETE_ASSET = "DELETE /api/v4/assets/{id}"
 ATTACHMENT = "GET /api/v4/attachments/{id}"
 PUT_ATTACHMENT = "PUT /api/v4/attachments/{id}"
 UPLOAD_REQUEST = "GET /api/v4/upload_requests"
+SUBSCRIPTIONS = "GET /api/v1/webhooks"  # wire C 9: a service of its own
+SUBSCRIBE = "POST /api/v1/webhooks"
+UNSUBSCRIBE = "DELETE /api/v1/webhooks/{id}"
+SEND_TEST = "POST /api/v1/webhooks/send"
 DOWNLOAD = "GET download link"
 SEND_FILE = "PUT upload link"
 SEND_RANGES = "PUT upload session"
@@ -123,7 +128,8 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=1,
     dedup_window=SETTLES,
-    undated=("sections", "collections", "labels", "deletions"),  # wire C 2.2: only a listing of everything shows them
+    undated=("sections", "collections", "deletions"),  # wire C 2.2: only a listing of everything shows them
+    lists_whole=True,
     processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are checked meanwhile
 )
 
@@ -150,6 +156,7 @@ RULES = (
     # wire C 7: our own parameters were refused
     *(ErrorRule(400, ContractBroken, operation=operation) for operation in (LIBRARY_ASSETS, SECTION_ASSETS, KEYS)),
     ErrorRule(403, Unsupported, operation=ADD_LABEL, hint="the account has no labels: leave them out"),  # wire C 10
+    ErrorRule(403, Denied, operation="* /api/v1/webhooks*", hint="the user of the key may not subscribe to webhooks"),
     ErrorRule(413, TooLarge),
 )
 

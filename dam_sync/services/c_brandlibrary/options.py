@@ -80,6 +80,9 @@ class BrandLibraryOptions(Options):
     libraries_word: Annotated[str, AfterValidator(_trimmed)] = Field(
         "libraries", description="the word for libraries in the URLs of this deployment (default libraries)"
     )
+    library_word: str = Field(
+        "library", description="the word for a library in webhook subscriptions of this deployment (default library)"
+    )
 
 
 AUTH = {"token": TokenAuth}

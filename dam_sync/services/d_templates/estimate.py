@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
-from dam_sync.model.service import Calls, Change, Context, Membership
+from dam_sync.model.service import Calls, Change, Context, Membership, PartRemoval, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED
@@ -26,6 +26,14 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._planned_tags: set[str] = set()
 
     def estimate(self, change: Change, size: int = 0) -> Calls:
+        return self._trash_calls(change) if isinstance(change, TrashMove) else self._calls_of(change, size)
+
+    def _trash_calls(self, move: TrashMove) -> Calls:
+        """One for each version, and two looks."""
+        known = self.version_groups.ids.get(move.asset)
+        return {facts.VERSIONS: 2, facts.DELETE: len(known.files) if known is not None else 1}
+
+    def _calls_of(self, change: Change, size: int) -> Calls:
         match change:
             case Draft():
                 return +(self._tag_calls(change.tags) + self._upload_calls(size))
@@ -39,7 +47,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
                 return {facts.ADD_COLLECTION: 1}
             case Membership():
                 return +self._placing_calls(change)
-            case Relation():
+            case Relation() | PartRemoval():
                 return +self._relation_calls(change)
             case _:
                 return {}
@@ -107,8 +115,11 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._counted.add("fill")
         return Counter({facts.VERSIONS: lookups, operation: batches, facts.COLLECTION: seen})
 
-    def _relation_calls(self, relation: Relation) -> Counter[str]:
-        """The owner was just created or changed, so it is known, except when nothing was read in this session yet."""
+    def _relation_calls(self, relation: Relation | PartRemoval) -> Counter[str]:
+        """The owner was just created or changed, so it is known, except when nothing was read in this session yet. For
+        a removal both families are read, and the links of the current version, which usually has it."""
+        if isinstance(relation, PartRemoval):
+            return Counter({facts.VERSIONS: 2, facts.LINKS: 1, facts.UNRELATE: 1})
         first = int(not self.version_groups.ids and "relate" not in self._counted)
         self._counted.add("relate")
         return Counter({facts.VERSIONS: first + self._unknown(relation.target), facts.RELATE: 1})

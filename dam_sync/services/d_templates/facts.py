@@ -69,6 +69,7 @@ UPDATE = "PATCH /v1/asset/{id}"
 DELETE = "POST /v1/asset/{id}/delete"
 PROMOTE = "POST /v1/asset/{id}/version/promote"
 RELATE = "POST /v1/asset/{id}/link"
+UNRELATE = "PATCH /v1/asset/{id}/link"
 TEMPLATES = "GET /v1/metadata/template"
 TEMPLATE = "GET /v1/metadata/template/{id}"
 VOCABULARIES = "GET /v1/metadata/vocabulary"
@@ -81,6 +82,20 @@ COLLECTION = "GET /v1/collection/{id}"
 ADD_COLLECTION = "POST /v1/collection"
 FILL = "PATCH /v1/collections/{id}"
 FILL_WHOLE = "PATCH /v1/collection/{id}"
+EVENT_TYPES = "GET /v1/webhooks/event-type/list"
+ENDPOINTS = "GET /v1/webhooks/endpoint/list"
+ADD_ENDPOINT = "POST /v1/webhooks/endpoint"
+CHANGE_ENDPOINT = "PATCH /v1/webhooks/endpoint/{id}"
+DROP_ENDPOINT = "DELETE /v1/webhooks/endpoint/{id}"
+
+WEBHOOK_TOLERANCE = timedelta(minutes=5)  # wire D 9.2
+EVENTS = frozenset(  # wire D 9.3: those that name an asset that changed
+    {
+        *(f"asset.{verb}" for verb in ("created", "deleted", "purged", "restored", "renditions.created")),
+        *("asset.metadata.updated", "asset.security.updated", "version.created", "version.promoted"),
+        *(f"relationship.{verb}" for verb in ("created", "updated", "deleted")),
+    }
+)
 OF_ONE_COLLECTION = frozenset({COLLECTION, FILL, FILL_WHOLE})
 
 KINDS_OF_LINK = ("child", "derivative", "placed_graphic")  # wire D 3.4
@@ -96,7 +111,7 @@ LIMITS = Limits(
     precision=timedelta(milliseconds=1),
     lag=LAG,
     member_batch=500,  # wire D 2.6: no batch limit shown, the whole collection is 4,999
-    undated=("collections",),  # observed on an independent stand-in: members change, records do not
+    undated=("relations", "names of terms"),  # wire D 2.5: neither touches the record
     members_after_crawl=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )
 

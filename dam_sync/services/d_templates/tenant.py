@@ -145,6 +145,8 @@ class TemplatesPart(HttpService):
         self.limits = self.api.limits
         self.tenant = TemplatesTenant(self.api)
         self.version_groups = VersionGroups(self.api)
+        if not self.api.options.relations:
+            self.remove_capabilities(reads=[Feature.RELATIONS])
 
     @property
     def client(self) -> Client:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Calls, Change, Membership
+from dam_sync.model.service import Calls, Change, Membership, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content, security_of_patch
@@ -33,6 +33,8 @@ class ProfilesEstimate(ProfilesTarget):
                 return {facts.ADD_TERM: 1}
             case Placement():
                 return container_calls(change)
+            case TrashMove():
+                return {facts.TRASH: 1}
             case _:
                 return {}
 

@@ -10,6 +10,7 @@ from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
+    Denied,
     InvalidValue,
     NotFound,
     Rejected,
@@ -67,6 +68,7 @@ EXPAND = "asset_properties,file_properties,metadata,metadata_info,security,tags,
 EXPAND_LINKS = f"{EXPAND},embeds"  # wire E 3.1: 30 KB an asset, so only where asked for
 EXPAND_VERSIONS = "file_properties"  # wire E 3.3
 TOKEN_PATH = "/v2/oauth/access-token"  # spec 002, Authentication, Service E
+COUNTED = ("report_start_timestamp", "report_end_timestamp")  # the time that the counter of calls covers (wire E 1.4)
 TOGGLE_HEADER = "X-Vendor-Api-Toggle"  # spec 002, What the service does, Service E
 
 POLICIES = ("none", "file_only", "file_and_information")  # wire E 6.7
@@ -101,6 +103,21 @@ FILL_CATEGORY = "POST /api/rest/category/assets"
 ADD_COLLECTION = "POST /api/rest/collection"
 FILL_COLLECTION = "POST /api/rest/collection/assets"
 
+WEBHOOKS_PATH = "/v2/webhooks/configurations"
+WEBHOOKS = f"GET {WEBHOOKS_PATH}"
+ADD_WEBHOOK = f"POST {WEBHOOKS_PATH}"
+CHANGE_WEBHOOK = f"PUT {WEBHOOKS_PATH}/{{id}}"
+DROP_WEBHOOK = f"DELETE {WEBHOOKS_PATH}/{{id}}"
+PING_WEBHOOK = f"GET {WEBHOOKS_PATH}/{{id}}/ping"
+WEBHOOK_PAGE = 10  # wire E 8: at most
+SECRET_MOST = 256  # spec 002, Resources, Service E: characters of `secret_key`
+SIGNATURE_HEADER = "X-Svc-Signature"  # wire E 0: not shown, configurable
+EVENTS = (  # spec 002, Events, Service E
+    *(f"asset_{what}" for what in ("created", "deleted", "version_added")),
+    *(f"asset_{what}_updated" for what in ("categories", "tags", "asset_groups")),
+    *(f"asset_{what}_updated" for what in ("release_date", "expiration_date", "metadata_value")),
+)
+
 BOUNDS = PartBounds(
     preferred=CHUNK_BYTES, least=LEAST_CHUNK, most=MOST_CHUNK, count=MOST_CHUNKS, at_once=CHUNKS_AT_ONCE
 )
@@ -116,11 +133,13 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=100,  # wire E 5.4: maximum not shown, batches of 100
     filename=FILENAME,
+    undated=("names of terms",),  # wire E 2.5: not known to move the date
 )
 
 CHUNKS_NEEDED = "let chunks be used: drop `chunked: off` from the options"
 _CHUNKS = "set `options: {chunked: off}` in the job, or ask the service's support for chunked uploads"
 _LINK = "the download link was refused though it was fresh; give the integration user the right to order originals"
+_WEBHOOKS = "an administrator has to switch on webhooks and give the role of the user the right to manage them"
 _RIGHTS = "give the integration user the right on this asset's groups, then `errors JOB --retry`"
 
 RULES = (
@@ -157,6 +176,8 @@ RULES = (
         hint="the target has a file of this name and refuses another; rename one of them, or let the upload profile "
         "add versions",
     ),
+    # wire E 10: the feature is off, or the role lacks the right
+    *(ErrorRule(status, Denied, operation=WEBHOOKS, hint=_WEBHOOKS) for status in (403, 404)),
     ErrorRule(404, NotFound),
     ErrorRule(409, Conflict),
     ErrorRule(413, TooLarge, hint=CHUNKS_NEEDED),

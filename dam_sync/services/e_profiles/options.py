@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from dam_sync.config.options import AuthMethod, AutoSwitch, Options, Seconds, Switch, TokenAuth, Words, WordSet
+from dam_sync.config.options import AuthMethod, AutoSwitch, Count, Options, Seconds, Switch, TokenAuth, Words, WordSet
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -60,10 +60,23 @@ class ProfilesOptions(Options):
         False,
         description="off (default) or on: read the public links of assets, for redirects; responses become much larger",
     )
+    calls_per_month: Count | None = Field(
+        None,
+        description="API calls that the account may send in a month by its plan (default: no limit): the counter of "
+        "the service is read, and a run stops before it exceeds what is left",
+    )
     toggles: Words = Field((), description="opt-in behaviors to request, a name or a list")
     toggle_header: str = Field(
         facts.TOGGLE_HEADER, description=f"the header of the toggles (default {facts.TOGGLE_HEADER})"
     )
+    webhook_header: str = Field(
+        facts.SIGNATURE_HEADER,
+        description=f"the header with the signature of webhook deliveries (default {facts.SIGNATURE_HEADER})",
+    )
+    webhook_digest: Literal["sha256", "sha512", "sha1"] = Field(
+        "sha256", description="the hash function of that signature: sha256 (default), sha512 or sha1"
+    )
+    webhook_prefix: str = Field("", description="text before the hexadecimal digits of that signature (default none)")
     index_lag: Seconds = Field(
         facts.LAG.total_seconds(),
         description="seconds that the search index may run behind (default 120); a run waits that long before it says "

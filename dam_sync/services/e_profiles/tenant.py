@@ -10,8 +10,10 @@ from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
+from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import ContractBroken, Denied
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Context
 from dam_sync.model.values import Json
@@ -104,6 +106,8 @@ class ProfilesPart(HttpService):
         self.limits = self.api.limits
         if not self.api.options.versioning:
             self.remove_capabilities(Operation.REPLACE, writes=[Feature.VERSIONS])
+        if not self.api.options.attachments:
+            self.remove_capabilities(reads=[Feature.ATTACHMENTS])
         self.search = ProfilesSearch(self.api)
         self.tenant = ProfilesTenant(self.api, self.search)
 
@@ -113,7 +117,9 @@ class ProfilesPart(HttpService):
         return self.api.client
 
     async def probe(self) -> Account:
-        """Prove the credential on its own user, and count what it sees (wire E 1.4)."""
+        """Prove the credential on its own user, and count what it sees (wire E 1.4). The counter of calls is read
+        first: if the allowance is used up, nothing else is sent."""
+        allowance = await self._allowance()
         reply = await self.api.client.send(self.api.reading("GET /v2/user", "/v2/user"))
         user = reply.json()
         if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
@@ -127,7 +133,30 @@ class ProfilesPart(HttpService):
             total=hits.total,
             clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=self._notes(hits, archives),
+            allowance=allowance,
         )
+
+    async def _allowance(self) -> MonthlyAllowance | None:
+        """The allowance of the plan with what the service counted of it, up to a day late (wire E 1.4, 7)."""
+        calls = self.api.options.calls_per_month
+        if calls is None:
+            return None
+        try:
+            counter = await self.api.get("GET /v2/usage/api", "/v2/usage/api")
+            since, counted = (parse_timestamp(counter[key]) for key in facts.COUNTED)
+            used = int(counter["request_count"])
+        except (Denied, NotFound) as error:
+            raise ConfigError(
+                f"the option calls_per_month needs the counter of API calls, which cannot be read: {error}",
+                hint="leave out calls_per_month, or use a credential that may read the counter",
+            ) from error
+        except (KeyError, TypeError, ValueError):
+            since = counted = None
+        if since is None or counted is None:
+            raise ContractBroken("the counter of API calls has an unknown form", operation="GET /v2/usage/api")
+        allowance = MonthlyAllowance(calls, used, since, counted)
+        self.client.keep_to(allowance)
+        return allowance
 
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""

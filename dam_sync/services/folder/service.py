@@ -169,9 +169,21 @@ class FolderService(Service):
         """See `Service.relate`."""
         await self._writer.relate(asset, relation)
 
+    async def detach(self, asset: AssetId, file: FileRef, journal: Journal) -> None:
+        """See `Service.detach`."""
+        await self._writer.detach(asset, file, journal)
+
+    async def unrelate(self, asset: AssetId, relation: Relation) -> None:
+        """See `Service.unrelate`."""
+        await self._writer.unrelate(asset, relation)
+
     async def remove(self, asset: AssetId) -> None:
         """See `Service.remove`."""
         await self._writer.remove(asset)
+
+    async def restore(self, asset: AssetId, draft: Draft) -> None:
+        """See `Service.restore`."""
+        await self._writer.restore(asset, draft)
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """See `Service.ensure_term`."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Relation, digest_of
 from dam_sync.model.errors import ConfigError, NotFound
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import TRASH
+from dam_sync.model.values import Json
 from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import Uploader, home
 
 NUMBER = "note: number"
+FOUND = "note: detached"
+DETACHED = "detached"  # below the trash, beside the folders of removed assets
 IDENTITY = "note: id"
 
 
@@ -111,13 +115,13 @@ class Writer:
         which = digest_of([content.name, content.size])[:12]
 
         async def number() -> int:
-            return len((await run_sync(self._asset, identity)).attachments) + 1
+            return _free_slot((await run_sync(self._asset, identity)).attachments)
 
         place = int(await journal.run(f"{NUMBER}:{which}", number, idempotent=True))
 
         async def call() -> bool:
             file = await self._stored(identity, f"a{place}", content)
-            await self._append(lambda: _with_attachment(self._asset(identity), place, file))
+            await self._append(lambda: _with_attachment(self._asset(identity), file))
             return True
 
         await journal.run(f"attachment:{which}", call, idempotent=True)
@@ -133,18 +137,62 @@ class Writer:
 
         await self._append(related)
 
+    async def detach(self, identity: AssetId, file: FileRef, journal: Journal) -> None:
+        """See `Service.detach`: the file moves to the trash folder."""
+        await self.begin()
+        which = digest_of([file.name, file.size, dict(file.digests)])[:12]
+
+        async def found() -> Json:
+            attachments = (await run_sync(self._asset, identity)).attachments
+            same = next((each for each in attachments if each.name == file.name and each.agrees(file)), None)
+            return [same.id, _in_trash(identity, same, which)] if same else None
+
+        paths = await journal.run(f"{FOUND}:{which}", found, idempotent=True)
+
+        async def move() -> bool:
+            path, place = paths
+            await self._append(lambda: _without_attachment(self._asset(identity), path, self.tenant.clock.now()))
+            await run_sync(self._to_trash, path, place)
+            return True
+
+        if paths is not None:
+            await journal.run(f"detach:{which}", move, idempotent=True)
+
+    async def unrelate(self, identity: AssetId, relation: Relation) -> None:
+        """See `Service.unrelate`."""
+        await self.begin()
+
+        def unrelated() -> Asset:
+            asset = self._asset(identity)
+            return replace(asset, relations=asset.relations - {relation})
+
+        if relation in (await run_sync(self._asset, identity)).relations:
+            await self._append(unrelated)
+
     async def remove(self, identity: AssetId) -> None:
         """See `Service.remove`: the files move to the trash folder, the record stays and says so."""
         await self.begin()
         now = self.tenant.clock.now()
         with suppress(NotFound):
             await self._append(lambda: replace(self._asset(identity, trash=True), status=TRASH, changed_at=now))
-            await run_sync(self._to_trash, identity)
+            await run_sync(self._to_trash, home(identity), home(identity))
 
-    def _to_trash(self, identity: AssetId) -> None:
+    async def restore(self, identity: AssetId, draft: Draft) -> None:
+        """See `Service.restore`: the files move back, then the record has the status of the draft."""
+        await self.begin()
+        now = self.tenant.clock.now()
+        if (await run_sync(lambda: self._asset(identity, trash=True))).status == TRASH:
+            await run_sync(self._from_trash, identity)
+            await self._append(lambda: replace(self._asset(identity, trash=True), status=draft.status, changed_at=now))
+
+    def _from_trash(self, identity: AssetId) -> None:
         place = home(identity)
         with suppress(NotFound):
-            self.tenant.disk.rename(self.tenant.files(place), self.tenant.trash(place))
+            self.tenant.disk.rename(self.tenant.trash(place), self.tenant.files(place))
+
+    def _to_trash(self, path: str, place: str) -> None:
+        with suppress(NotFound):
+            self.tenant.disk.rename(self.tenant.files(path), self.tenant.trash(place))
 
     def sweep(self) -> int:
         """See `Service.sweep`."""
@@ -192,6 +240,23 @@ def _with_version(asset: Asset, place: int, file: FileRef) -> Asset:
     return replace(asset, versions=versions, changed_at=file.created_at)
 
 
-def _with_attachment(asset: Asset, place: int, file: FileRef) -> Asset:
-    attachments = (*asset.attachments[: place - 1], file, *asset.attachments[place:])
-    return replace(asset, attachments=attachments, changed_at=file.created_at)
+def _with_attachment(asset: Asset, file: FileRef) -> Asset:
+    kept = tuple(each for each in asset.attachments if each.id != file.id)
+    return replace(asset, attachments=(*kept, file), changed_at=file.created_at)
+
+
+def _without_attachment(asset: Asset, path: str, now: datetime) -> Asset:
+    kept = tuple(each for each in asset.attachments if each.id != path)
+    return asset if kept == asset.attachments else replace(asset, attachments=kept, changed_at=now)
+
+
+def _in_trash(identity: AssetId, file: FileRef, which: str) -> str:
+    """Where a removed attachment lies: only a file with the same content replaces another there."""
+    content = digest_of([which, sorted(file.digests.items())])[:12]
+    return f"{DETACHED}/{home(identity)}/{content}/{file.id.rpartition('/')[2]}"
+
+
+def _free_slot(attachments: Sequence[FileRef]) -> int:
+    """A slot behind all that are used: a removed attachment leaves its own empty."""
+    slots = [each.id.split("/")[-2:-1] for each in attachments]
+    return max((int(slot[0][1:]) for slot in slots if slot and slot[0][1:].isdecimal()), default=0) + 1

@@ -32,11 +32,14 @@ class Tried:
         return f"{self.crashes} crash points, seed {self.seed}"
 
 
-def tried(simulation: Simulation, number: int) -> Tried:
-    """About so many crashes, chosen by the simulation's seed among all there are; with `number` large, each of them."""
+def tried(simulation: Simulation, number: int, changing: float = LATER) -> Tried:
+    """About so many crashes, chosen by the simulation's seed among all there are; with `number` large, each of them.
+    changing: the part of them that happens while changes are brought over."""
     came = Tried(simulation.seed)
     rng = random.Random(f"{simulation.seed} {simulation.kinds}")
-    for later, share in ((False, 1 - LATER), (True, LATER)):
+    for later, share in ((False, 1 - changing), (True, changing)):
+        if not share:
+            continue
         want, fuse = simulation.reference(later=later)
         plans = list(chosen(fuse, max(1, round(number * share)), rng))
         with simulation.moving() as move:

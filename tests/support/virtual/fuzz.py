@@ -158,6 +158,11 @@ def tried_from(kind: str, to: str, start: int, answers: int) -> tuple[str, list[
     return str(came), came.wrong
 
 
+def tried_alone(case: Case) -> list[str]:
+    """What is wrong with one case."""
+    return tried(iter([case]), 1).wrong
+
+
 def tried(cases: Iterator[Case], answers: int) -> Tried:
     """Cases until so many answers were changed."""
     came = Tried()

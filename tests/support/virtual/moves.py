@@ -6,7 +6,7 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from dam_sync.api.bootstrap import connect
 from dam_sync.api.job_file import job_of
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
-from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Service
@@ -28,6 +28,7 @@ from tests.support.folders import InFolder, Side
 from tests.support.parts import small_parts
 from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.virtual.clock import EPOCH
+from tests.support.virtual.edits import DETACH, UNRELATE
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.lying import Lying, lying
@@ -50,7 +51,7 @@ FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked 
 TITLE = "title"
 LAGS = 900.0  # seconds after which every index has what was written
 BEHIND = 0.9  # of the lag that is waited out
-CHANGED = 3  # assets that get another title
+CHANGED = 3  # assets that get another title, and that lose parts
 
 
 @dataclass
@@ -101,10 +102,28 @@ class Move:
         raise AssertionError(f"not moved in {LIVES} runs: {self.told}")
 
     def change(self) -> None:
-        """At the source, some assets get other titles; from now on every asset is looked at."""
+        """At the source, some assets get other titles, some lose an attachment and their relations; from now on every
+        asset is looked at."""
         self.full = True
         self.universe.do(self._change())
         self.universe.do(self.universe.clock.sleep(LAGS))  # its index has them by then
+
+    def edit(self, change: Callable[[Service, Any, Asset], Awaitable[None]]) -> None:
+        """Somebody changes every asset of the source that has attachments and relations; from now on every asset is
+        looked at."""
+        self.full = True
+        self.universe.do(self._edit(change))
+        self.universe.do(self.universe.clock.sleep(LAGS))
+
+    async def _edit(self, change: Callable[[Service, Any, Asset], Awaitable[None]]) -> None:
+        service = self._connected("source", read_only=False)
+        try:
+            await service.probe()
+            await service.schema()
+            for row in [row for row in self.source.assets if row["attachments"] or row["relations"]]:
+                await change(service, self.source.app.state, await service.fetch(AssetId(row["id"])))
+        finally:
+            await service.close()
 
     def state(self) -> State:
         """Both sides as they are now; nothing more happens in this universe after it."""
@@ -132,11 +151,20 @@ class Move:
             schema = await service.schema()
             key = profile_of(self.source.kind).prefix + TITLE
             assert key in schema.fields
-            for name in sorted(row["id"] for row in self.source.assets if row["status"] != "trash")[:CHANGED]:
-                asset = await service.fetch(AssetId(name))
+            rows = sorted((row for row in self.source.assets if row["status"] != "trash"), key=lambda row: row["id"])
+            for row in rows[:CHANGED]:
+                asset = await service.fetch(AssetId(row["id"]))
                 await service.update(asset.id, Patch(fields={key: retitled(asset.fields[key])}))
+            for row in [row for row in rows if row["attachments"] or row["relations"]][:CHANGED]:
+                self._strip(await service.fetch(AssetId(row["id"])))
         finally:
             await service.close()
+
+    def _strip(self, asset: Asset) -> None:
+        kind, state = self.source.kind[0], self.source.app.state
+        for remove in (DETACH, UNRELATE):
+            if kind in remove:
+                remove[kind](state, asset)
 
     async def _taxonomy(self) -> tuple[Any, Any]:
         """Terms by vocabulary and containers by kind, as the target's own listings give them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,11 +48,11 @@ class Scene:
         self.universe.do(self._settle())
         return report
 
-    async def _settle(self) -> None:
+    async def _settle(self, role: str = "target") -> None:
         """Let every index catch up; emulators go on with what they process when they are called."""
         for _ in range(2):
             await self.universe.clock.sleep(LAGS)
-            service = self._connected()
+            service = self._connected(role)
             await service.probe()
             await service.close()
 
@@ -77,25 +77,43 @@ class Scene:
                 )
         return told
 
-    def edit(self) -> None:
+    def edit(self, role: str = "target") -> None:
         """Every edit, on an asset of its own."""
-        self.universe.do(self._edit())
+        self.universe.do(self._edit(role))
         self.universe.do(self._settle())
 
-    async def _edit(self) -> None:
-        service = self._connected()
+    async def _edit(self, role: str) -> None:
+        side, service = self.target if role == "target" else self.source, self._connected(role)
         try:
             await service.probe()
             await service.schema()
-            rows = sorted(self.target.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
+            rows = sorted(side.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
             ids = [row["id"] for row in rows]
             spare = tuple(AssetId(each) for each in reversed(ids[len(self.edits) :]))  # the last leads to no other
-            hand = Hand(service, self.target.kind, self.target.app.state, spare)
+            hand = Hand(service, side.kind, side.app.state, spare)
             for identity, edit in zip(ids, self.edits, strict=False):
-                self.edited[identity] = edit
+                self.edited[identity if role == "target" else self.target_of(identity)] = edit
                 await edit.change(hand, await service.fetch(AssetId(identity)))
         finally:
             await service.close()
+
+    def edit_originals(self) -> None:
+        """Every edit, on a source asset of its own."""
+        self.universe.do(self._edit_originals())
+
+    async def _edit_originals(self) -> None:
+        service = self._connected("source")
+        try:
+            await service.probe()
+            await service.schema()
+            hand = Hand(service, self.source.kind, self.source.app.state, ())
+            rows = sorted(self.source.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
+            ids = [row["id"] for row in rows]
+            for identity, edit in zip(ids, self.edits, strict=False):
+                await edit.change(hand, await service.fetch(AssetId(identity)))
+        finally:
+            await service.close()
+        await self.universe.clock.sleep(LAGS)
 
     def change_source(self, change: Change, *, every: bool = True) -> None:
         """Change assets of the source: all of them, or the one whose twin was edited first."""
@@ -115,10 +133,32 @@ class Scene:
             await service.close()
         await self.universe.clock.sleep(LAGS)
 
+    def edit_source(self, changes: Mapping[str, Change]) -> None:
+        """Change the twins of edited assets at the source, each by the name of its edit."""
+        self.universe.do(self._edit_source(changes))
+
+    async def _edit_source(self, changes: Mapping[str, Change]) -> None:
+        service = self._connected("source")
+        try:
+            await service.probe()
+            await service.schema()
+            hand = Hand(service, self.source.kind, self.source.app.state, ())
+            for target, edit in self.edited.items():
+                if edit.name in changes:
+                    await changes[edit.name](hand, await service.fetch(AssetId(self.source_of(target))))
+        finally:
+            await service.close()
+        await self._settle("source")
+
     def source_of(self, target: str) -> str:
         """The source asset that became this one."""
         with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
             return str(connection.execute("SELECT source FROM link WHERE target = ?", (target,)).fetchone()[0])
+
+    def target_of(self, source: str) -> str:
+        """What became of a source asset."""
+        with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
+            return str(connection.execute("SELECT target FROM link WHERE source = ?", (source,)).fetchone()[0])
 
     def policy(self, **policy: Any) -> None:
         """Another policy in the job file."""

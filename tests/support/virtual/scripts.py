@@ -64,10 +64,11 @@ class Script:
 
     def lies(self, kind: str) -> bool:
         """Whether nobody can know but by reading back: a write is said to be done that never reached its service of
-        this kind, in an answer that may be one of its own; or other bytes come of a file whose digest it does not tell.
+        this kind, in an answer that may be one of its own; or other bytes, or none, come of a file whose digest it does
+        not tell.
         """
         if self.call.startswith(("GET ", "HEAD ")):
-            return self.do == "garble" and " storage " in self.call and "digests" in profile_of(kind).quiet
+            return self.do in {"garble", "empty"} and " storage " in self.call and "digests" in profile_of(kind).quiet
         return self.do in LIES
 
     def trouble(self, move: Move, calls: Calls) -> Trouble:

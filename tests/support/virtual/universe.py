@@ -71,7 +71,7 @@ class Universe:
         self.clock = VirtualClock(self.loop, seed)
         self.network = network(self.clock, seed)
         self.limits: Mapping[str, Limits | None] = {}
-        self.storage = Storage(_engine, _writer, lives=lambda pid: False)
+        self.storage = Storage(_engine, _writer, process_exists=lambda pid: False)
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:

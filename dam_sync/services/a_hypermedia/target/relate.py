@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
@@ -19,7 +20,8 @@ from dam_sync.transfer.checked import CheckedContent
 ATTACHMENTS = "/{mediaId}/attachments"
 LINKS = "/{mediaId}/media-links"
 LINKED = "/{mediaId}/media-links/{linkId}/medias"
-LINK, ATTACHMENT = "link", "attachment"  # forms that are read back on first use
+ONE_LINKED = f"{LINKED}/{{linkedId}}"
+LINK, UNLINK, ATTACHMENT = "link", "unlink", "attachment"  # forms that are read back on first use
 _MISSING = frozenset({404, 405})
 
 
@@ -125,13 +127,7 @@ class MediaRelations(MediaReader):
         if reply.status in _MISSING:
             raise Unsupported(f"the link {relation.kind!r} to media {relation.target} was not accepted", asset=asset)
 
-        async def look() -> bool:
-            params = [("fields", "id"), *await self._api.arrays()]
-            request = HalRequest("GET", "medias", LINKED, (asset, kind), params, asset=asset)
-            linked = await self._api.listed(request, "media", counted=False)
-            return str(relation.target) in map(wanted_id, linked)
-
-        if not await self._proofs.holds(LINK, look):
+        if not await self._proofs.holds(LINK, lambda: self._is_linked(asset, kind, relation.target)):
             raise Rejected(
                 f"the link {relation.kind!r} to media {relation.target} was not written: the service accepted it but "
                 "does not return it",
@@ -139,6 +135,30 @@ class MediaRelations(MediaReader):
                 code="not-written",
                 hint="create this link by hand to see what prevents it, then run again",
             )
+
+    async def unrelate(self, asset: AssetId, relation: Relation) -> None:
+        """Remove a link between two media; 404 where there is none (wire A 6.7)."""
+        try:
+            kind = await self._link_type(asset, relation.kind)
+        except Unsupported:
+            return  # the media has no link of this type
+        request = HalRequest("DELETE", "medias", ONE_LINKED, (asset, kind, relation.target), asset=asset)
+        await self._api.call(replace(request, repeatable=True, accept=_MISSING))
+
+        async def look() -> bool:
+            return not await self._is_linked(asset, kind, relation.target)
+
+        if not await self._proofs.holds(UNLINK, look):
+            raise Unsupported(
+                f"the link {relation.kind!r} to media {relation.target} was not removed",
+                asset=asset,
+                hint="remove it by hand, or ignore it",
+            )
+
+    async def _is_linked(self, asset: str, kind: str, other: str) -> bool:
+        params = [("fields", "id"), *await self._api.arrays()]
+        request = HalRequest("GET", "medias", LINKED, (asset, kind), params, asset=asset)
+        return other in map(wanted_id, await self._api.listed(request, "media", counted=False))
 
     async def _link_type(self, asset: str, title: str) -> str:
         if title not in self._link_types:

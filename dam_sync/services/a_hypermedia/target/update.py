@@ -10,7 +10,7 @@ from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
-from dam_sync.model.asset import AssetId, Patch, Placement, digest_of
+from dam_sync.model.asset import AssetId, Draft, Patch, Placement, digest_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
     ContractBroken,
@@ -326,8 +326,7 @@ class MediaUpdater(HypermediaBase):
         gone, it is done."""
 
         async def gone() -> bool:
-            reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
-            return reply.status == GONE or str(reply.object().get("status", "")).upper() == "TRASH"
+            return await self._base_status(asset) in ("", "TRASH")
 
         if await gone():
             return
@@ -340,6 +339,20 @@ class MediaUpdater(HypermediaBase):
                 code="not-written",
                 hint="remove it by hand",
             )
+
+    async def restore(self, asset: AssetId, draft: Draft) -> None:
+        """Another status takes a media out of the trash (wire A 6.11): that of the draft, and one that hides it if the
+        draft has none."""
+        now = await self._base_status(asset)
+        if not now:
+            raise NotFound(f"{asset} is not in the trash any more", asset=asset)
+        if now == "TRASH":
+            await self._apply(asset, out_of_trash(draft))
+
+    async def _base_status(self, asset: str) -> str:
+        """In upper case; empty if there is no such media."""
+        reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
+        return "" if reply.status == GONE else str(reply.object().get("status", "")).upper() or "UNKNOWN"
 
     async def _select(self, asset: str) -> str:
         """A new selection of one media. A reused one could write to the wrong media if a removal was lost."""
@@ -382,6 +395,11 @@ def bulk_forms(writes: Writes, rides: bool) -> set[str]:
 def membership_form(kind: str, *, inside: bool) -> str:
     """The form in which a media is added to or removed from a container of this kind."""
     return f"{kind} {'in' if inside else 'out'}"
+
+
+def out_of_trash(draft: Draft) -> Writes:
+    """The status to write for a media that leaves the trash."""
+    return Writes(status=draft.status, closed=draft.closed or not draft.status)
 
 
 def status_to_write(writes: Writes, statuses: Mapping[str, Status]) -> Status:

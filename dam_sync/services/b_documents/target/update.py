@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import AssetId, Patch, Relation, digest_of
-from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone, Unsupported
+from dam_sync.model.asset import AssetId, Draft, Patch, Relation, digest_of
+from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context
@@ -285,13 +285,25 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
     async def remove(self, asset: AssetId) -> None:
         """Move to the trash. Read first, so that nothing is renamed twice; if it is gone, it is done."""
+        if await self._is_trashed(asset) is False:
+            await self.api.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
+
+    async def restore(self, asset: AssetId, draft: Draft) -> None:
+        """Out of the trash, where the service remembers name and state (wire B 2.5). Read first."""
+        trashed = await self._is_trashed(asset)
+        if trashed is None:
+            raise NotFound(f"{asset} is not in the trash any more", asset=asset)
+        if trashed:
+            await self.api.operate("Document.Untrash", f"doc:{asset}", {}, repeatable=False, asset=asset)
+
+    async def _is_trashed(self, asset: AssetId) -> bool | None:
+        """None if there is no such document."""
         try:
             request = Request(facts.GET_ID, "GET", document_path(asset), asset=asset, accept=frozenset({404}))
         except Rejected:
-            return
+            return None
         reply = await self.api.client.send(request)
-        if reply.status != 404 and not wire.is_trashed(reply.object()):
-            await self.api.operate("Document.Trash", f"doc:{asset}", {}, repeatable=False, asset=asset)
+        return None if reply.status == 404 else wire.is_trashed(reply.object())
 
 
 @interprets_response

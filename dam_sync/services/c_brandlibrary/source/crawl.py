@@ -201,8 +201,10 @@ class BrandLibraryReader(BrandLibraryOpener):
     ) -> tuple[Entry, ...]:
         """Entries of rows; what disappeared or was refused, or is still being processed, has only an id: it will be
         fetched."""
+        if not rows:
+            return ()
         context = await self._tenant.decode_context()
-        dated = await self._dated.get() if rows and self._listing.dates is False else frozenset[str]()
+        dated = await self._dated.get() if self._listing.dates is False else frozenset[str]()
         lacking = [self._lacks(row, dated, given) for row in rows]
         return tuple(
             await gather_or_raise([self._entry(*each, context, counts) for each in zip(rows, lacking, strict=True)])

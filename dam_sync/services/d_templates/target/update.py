@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.asset import AssetId, Patch, Rights
+from dam_sync.model.asset import AssetId, Draft, Patch, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term, Value
@@ -144,6 +144,15 @@ class TemplatesUpdate(TemplatesTerms):
             await self._bin(asset, record.object, "delete")
         if living and not (await self.version_groups.load(asset)).deleted:
             raise Rejected("the service did not delete all versions", asset=asset, operation=facts.DELETE)
+
+    async def restore(self, asset: AssetId, draft: Draft) -> None:
+        """Take every version out of the recycle bin, the newest first, then read back (wire D 6.9)."""
+        family = await self.version_groups.load(asset)
+        binned = [record for record in reversed(family.records) if record.deleted]
+        for record in binned:
+            await self._bin(asset, record.object, "undelete")
+        if binned and any(record.deleted for record in (await self.version_groups.load(asset)).records):
+            raise Rejected("the service did not restore all versions", asset=asset, operation=facts.DELETE)
 
     async def _bin(self, asset: str, record: str, action: str) -> None:
         """Move one record into the recycle bin or out of it; a refusal is checked by reading back."""

@@ -1,0 +1,148 @@
+"""`conflicts`: both sides of each open conflict, and decisions about them. Needs only the state."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import AsyncIterator, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.csv_rows import read_rows
+from dam_sync.api.stored_job import existing_store, stored_job_of
+from dam_sync.config.job import JobConfig
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.conflict import Take, shown
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.safe_text import csv_cell, guarded, unguarded
+from dam_sync.store.base import Storage
+from dam_sync.store.rows import ConflictRow
+from dam_sync.store.store import SqlStore
+
+COLUMNS = ("asset", "filename", "value", "written", "source", "target", "why", "decision", "state")
+NEEDED = ("asset", "value", "decision", "state")
+DECISIONS = frozenset({Take.SOURCE.value, Take.TARGET.value})
+FILL_IN = "write the list with `conflicts JOB -o FILE` and fill in its column `decision`"
+AGAIN = "write the list again with `conflicts JOB -o FILE`"
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictRequest:
+    """What to do with open conflicts. take: `source` or `target`, for those of the assets `only`, or for all; export: a
+    CSV to write; decisions: the same CSV, with its column `decision` filled in."""
+
+    take: str = ""
+    only: frozenset[str] = field(default_factory=frozenset)
+    export: Path | None = None
+    decisions: Path | None = None
+
+
+async def job_conflicts(
+    path: Path | JobConfig,
+    asked: ConflictRequest | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+    storage: Storage | None = None,
+) -> dict[str, Any]:
+    """The open conflicts, after decisions were taken; the next run applies them. Safe to repeat.
+
+    Raises ConfigError for an asset without a conflict, and for a list that does not fit the open conflicts; nothing is
+    decided then.
+    """
+    asked = asked or ConflictRequest()
+    _refuse_request(asked)
+    job, decides = stored_job_of(path), bool(asked.take or asked.decisions)
+    async with existing_store(job, clock, read_only=not decides, storage=storage) as store:
+        await _refuse_unknown(store, asked.only)
+        taken = 0
+        if asked.take:
+            taken = await store.decide_conflicts({key: asked.take async for key in _keys(store, asked.only)})
+        elif asked.decisions is not None:
+            taken = await store.decide_conflicts(await _decisions(store, asked.decisions))
+        if asked.export is not None:
+            await _export(store, asked.export, asked.only)
+        rows = [_as_json(row) async for row in _conflicts(store, asked.only)]
+    decided = sum(1 for row in rows if row["decision"])
+    assets = len({row["asset"] for row in rows})
+    return {"count": len(rows), "assets": assets, "decided": decided, "taken": taken, "conflicts": rows}
+
+
+def _refuse_request(asked: ConflictRequest) -> None:
+    if asked.take and asked.take not in DECISIONS:
+        raise ConfigError(f"--take expects source or target, not {asked.take}")
+    if asked.take and asked.decisions:
+        raise ConfigError("--take and --import exclude each other", hint="use one of them")
+
+
+async def _refuse_unknown(store: SqlStore, only: frozenset[str]) -> None:
+    known = {row.asset for row in await store.conflicts_of(sorted(only))}
+    for asset in sorted(only - known):
+        raise ConfigError(f"the asset {asset} has no open conflict", hint="`conflicts JOB` lists them")
+
+
+async def _conflicts(store: SqlStore, only: frozenset[str]) -> AsyncIterator[ConflictRow]:
+    after = ("", "")
+    while rows := await store.conflicts(after):
+        after = rows[-1].asset, rows[-1].path
+        for row in rows:
+            if not only or row.asset in only:
+                yield row
+
+
+async def _keys(store: SqlStore, only: frozenset[str]) -> AsyncIterator[tuple[str, str, str]]:
+    async for row in _conflicts(store, only):
+        yield row.asset, row.path, row.state
+
+
+async def _decisions(store: SqlStore, path: Path) -> dict[tuple[str, str, str], str]:
+    """Decisions of a list, by asset, value and state. Raises ConfigError with file and line."""
+    known = {(row.asset, row.path): row.state async for row in _conflicts(store, frozenset())}
+    found: dict[tuple[str, str, str], str] = {}
+    with closing(_filled(path)) as rows:
+        for line, row in rows:
+            key = row["asset"], row["value"]
+            if key not in known:
+                raise ConfigError(f"{path}:{line}: {key[1]} of {key[0]} is not in conflict", hint=AGAIN)
+            if row["state"] != known[key]:
+                message = f"{path}:{line}: {key[1]} of {key[0]} changed since the list was written"
+                raise ConfigError(message, hint=AGAIN)
+            if found.setdefault((*key, row["state"]), row["decision"]) != row["decision"]:
+                raise ConfigError(f"{path}:{line}: {key[1]} of {key[0]} is in two rows", hint="remove one of them")
+    return found
+
+
+def _filled(path: Path) -> Generator[tuple[int, Mapping[str, str]], None, None]:
+    """The rows with a decision, and their lines."""
+    with read_rows(path, NEEDED, FILL_IN) as rows:
+        for line, row in rows:
+            values = {name: unguarded(row[name] or "") for name in NEEDED}
+            values["decision"] = values["decision"].strip().casefold()
+            if values["decision"] not in ("", *DECISIONS):
+                hint = "write source or target, or leave it empty"
+                raise ConfigError(f"{path}:{line}: the decision is {values['decision']!r}", hint=hint)
+            if values["decision"]:
+                yield line, values
+
+
+async def _export(store: SqlStore, path: Path, only: frozenset[str]) -> None:
+    with atomic_write(path, "the list") as out:
+        writer = csv.writer(out)
+        writer.writerow(COLUMNS)
+        async for row in _conflicts(store, only):
+            sides = (shown(row.path, side) for side in (row.written, row.source, row.target))
+            told = (csv_cell(text) for text in (*sides, row.why, row.decision))
+            writer.writerow([guarded(row.asset), csv_cell(row.filename), guarded(row.path), *told, row.state])
+
+
+def _as_json(row: ConflictRow) -> dict[str, Any]:
+    return {
+        "asset": row.asset,
+        "filename": row.filename,
+        "value": row.path,
+        "written": row.written,
+        "source": row.source,
+        "target": row.target,
+        "why": row.why,
+        "decision": row.decision,
+    }

@@ -1,0 +1,28 @@
+"""CSV files that people fill in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dam_sync.model.errors import ConfigError
+
+LARGEST_CSV = 50_000_000
+
+
+@contextmanager
+def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterator[tuple[int, dict[str, str]]]]:
+    """The rows of a CSV that has these columns, and their line numbers. Raises ConfigError."""
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST_CSV:
+            raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            reader = csv.DictReader(text)
+            missing = [name for name in columns if name not in (reader.fieldnames or ())]
+            if missing:
+                raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
+            yield ((reader.line_num, row) for row in reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error

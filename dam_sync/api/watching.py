@@ -1,0 +1,127 @@
+"""What `watch` needs besides `Job.run`: its record of a job in the state, shared rates, notifications."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from dam_sync.api.run_record import CALLS
+from dam_sync.api.stored_job import existing_store
+from dam_sync.config.job import JobConfig
+from dam_sync.http.client import Client, ClientConfig, Request
+from dam_sync.http.redaction import redact
+from dam_sync.http.shared_rates import JobRates, SharedRates
+from dam_sync.model.errors import ConfigError, Transient
+from dam_sync.model.limits import Pace
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.service import Context
+from dam_sync.model.values import Json
+from dam_sync.store.store import SqlStore
+
+__all__ = ["JobRates", "SharedRates", "deliver", "finished_since", "load_record", "save_record", "signature"]
+
+RECORD = "watch"  # note in the state
+RECENT = 20  # runs among which a run of somebody else is looked for
+COMMAND_SECONDS = 60.0
+ATTEMPTS = 5
+PREFIX = "whsec_"
+
+
+async def load_record(job: JobConfig, options: RunOptions) -> Json:
+    """What `save_record` stored, None if nothing was."""
+    if not job.state_path.exists():
+        return None
+    async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
+        return await store.get_meta(RECORD)
+
+
+async def save_record(job: JobConfig, record: Json, rates: JobRates, options: RunOptions) -> None:
+    """Store the record of a job and its calls in its state, also during a run; safe to repeat. Raises what the state
+    raises."""
+    store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
+    try:
+        await store.set_meta(RECORD, record)
+        if sent := rates.sent():
+            await store.set_meta(CALLS, sent)
+    finally:
+        await store.close()
+
+
+async def finished_since(job: JobConfig, moment: datetime, options: RunOptions) -> datetime | None:
+    """When a complete run began that ended after this time, whoever ran it; None if there is none."""
+    async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
+        for run in await store.runs(at_most=RECENT):
+            if run.command == "run" and run.state == "done" and run.ended_at is not None and run.ended_at > moment:
+                return run.started_at
+    return None
+
+
+async def deliver(job: JobConfig, event: Json, options: RunOptions) -> None:
+    """Send one event to the URL or the command of the job, a few times if need be.
+
+    Raises DamSyncError if it does not arrive. The event may arrive twice, with the same id.
+    """
+    notify = job.notify
+    if notify is None:
+        return
+    body = redact(json.dumps(event, ensure_ascii=False)).encode()
+    if notify.command:
+        await _piped(notify.command, body)
+    else:
+        await _posted(job.notify_secret("url"), job.notify_secret("secret"), event["id"], body, options)
+
+
+async def _posted(url: str, secret: str, identity: str, body: bytes, options: RunOptions) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise ConfigError("notify.url is not a URL", hint="write https://…")
+    timestamp = str(int(options.clock.now().timestamp()))
+    headers = {"content-type": "application/json", "webhook-id": identity, "webhook-timestamp": timestamp}
+    if secret:
+        headers["webhook-signature"] = signature(secret, identity, timestamp, body)
+    context = Context(
+        f"{parts.scheme}://{parts.netloc}", clock=options.clock, transport=options.transport, attempts=ATTEMPTS
+    )
+    config = ClientConfig.of(context, "notification", None, (), Pace(None, 1, 1))
+    request = Request("POST notification", "POST", url, body=body, headers=headers, repeatable=True, bare=True)
+    client = Client(config)
+    try:
+        await client.send(request)
+    finally:
+        await client.close()
+
+
+def signature(secret: str, identity: str, timestamp: str, body: bytes) -> str:
+    """The header `webhook-signature` of the Standard Webhooks specification. Raises ConfigError for a secret that is
+    not base64."""
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except ValueError:
+        raise ConfigError("notify.secret is not base64", hint="create one with `openssl rand -base64 32`") from None
+    digest = hmac.new(key, f"{identity}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+async def _piped(command: tuple[str, ...], body: bytes) -> None:
+    """Run the command with the event on its standard input."""
+    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=null, stderr=null)
+    except OSError as error:
+        raise ConfigError(f"the command of notify cannot be run: {error.strerror}") from None
+    try:
+        async with asyncio.timeout(COMMAND_SECONDS):
+            await process.communicate(body)
+    except TimeoutError:
+        raise Transient(f"the command of notify did not end within {COMMAND_SECONDS:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise Transient(f"the command of notify ended with exit code {process.returncode}")

@@ -1,0 +1,268 @@
+"""Conflicts of one asset: which value stands, by a decision of a person or by the policy, and what follows for the
+update."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TypeAlias
+
+from dam_sync.engine.compare import defaults_of
+from dam_sync.engine.guards.finding import EXAMPLES
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, Draft, Loss, Patch
+from dam_sync.model.conflict import CONFLICT, RIGHTS, ConflictPolicy, ConflictRules, Take
+from dam_sync.model.exposure import is_wider
+from dam_sync.model.ports import Journal
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.rows import ConflictRow, LinkRow, Outcome
+
+DECISION, EXPOSURE_RULE = "decision", "exposure"
+WIDER = "the value of the target would show it to more people than the source does"
+UNDATED = "{} gives no modification date"
+SAME_TIME = "both were modified at about the same time"
+EXCLUSIVE = "the two changes exclude each other"
+HINT = "`conflicts JOB` shows both sides and takes a decision"
+SettledKey: TypeAlias = tuple[str, str, str]
+"""Path, result and policy of a settled conflict."""
+TAKES = {ConflictPolicy.SOURCE: Take.SOURCE, ConflictPolicy.TARGET: Take.TARGET}
+ZERO, SECOND = timedelta(0), timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """Which asset was modified later; `take` is NONE if that is unknown, because of `why`."""
+
+    take: Take
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettledConflict:
+    """A conflict and the value that stands. by: `decision`, a policy, or `exposure`; why: for one that is parked."""
+
+    conflict: ValueConflict
+    take: Take
+    by: str
+    why: str = ""
+
+    @property
+    def loss(self) -> Loss:
+        """For the report."""
+        return _loss(self.conflict.path, self.take.value, self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a run does about the conflicts of an asset. patch: the update that remains; values: what stands instead of
+    the source's, by path, merged or kept at the target. before: what an attempt that was killed did."""
+
+    patch: Patch
+    settled: tuple[SettledConflict, ...] = ()
+    values: Mapping[str, Json] = field(default_factory=dict)
+    before: tuple[Loss, ...] = ()
+
+    @property
+    def open(self) -> tuple[SettledConflict, ...]:
+        """Those that nobody decided: the asset is set aside."""
+        return tuple(one for one in self.settled if one.take is Take.NONE)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """For the report."""
+        return tuple(dict.fromkeys((*self.before, *(one.loss for one in self.settled))))
+
+    def parked(self, link: LinkRow) -> Outcome:
+        """The outcome of an asset with open conflicts."""
+        paths = ", ".join(sorted(one.conflict.path for one in self.open))
+        reasons = sorted({one.why for one in self.open if one.why})
+        return Outcome(
+            action="parked",
+            cause=CONFLICT,
+            message=f"changed at the target by somebody else: {paths}" + "".join(f"; {why}" for why in reasons),
+            hint=HINT,
+            losses=[{"path": CONFLICT, "rule": one.loss.rule, "detail": ""} for one in self.open],
+            conflicts=tuple(_row(link, one) for one in self.settled if one.take is Take.NONE or one.by == DECISION),
+        )
+
+
+def _loss(path: str, take: str, by: str) -> Loss:
+    return Loss(CONFLICT, f"{path} {take} {by}")
+
+
+def _losses_of(known: Sequence[Json]) -> tuple[Loss, ...]:
+    latest = {path: row for entry in known for path, row in entry.items()}
+    return tuple(_loss(path, row["take"], row["by"]) for path, row in latest.items())
+
+
+def _is_about(entry: Json, conflicts: Sequence[ValueConflict]) -> bool:
+    """Whether these conflicts were recorded, with the same values."""
+    return bool(conflicts) and all(entry.get(one.path, {}).get("state") == one.state for one in conflicts)
+
+
+def _as_recorded(one: SettledConflict, entry: Json) -> SettledConflict:
+    row = entry[one.conflict.path]
+    return replace(one, take=Take(row["take"]), by=row["by"], why="")
+
+
+async def recorded_conflicts(journal: Journal) -> list[Json]:
+    """How earlier attempts settled the conflicts of an asset, oldest first."""
+    found: list[Json] = []
+    while (entry := await journal.get(journal_names.conflict(len(found) + 1))) is not None:
+        found.append(entry)
+    return found
+
+
+def _row(link: LinkRow, one: SettledConflict) -> ConflictRow:
+    conflict = one.conflict
+    decision = one.take.value if one.by == DECISION else ""
+    sides = conflict.written, conflict.source, conflict.target
+    return ConflictRow(link.source, conflict.path, *sides, conflict.state, one.why, decision, link.filename)
+
+
+def settle(
+    conflicts: Sequence[ValueConflict], rules: ConflictRules, newer: Newer, decided: Mapping[tuple[str, str], str]
+) -> list[SettledConflict]:
+    """Which value stands, for each conflict. decided: `source` or `target` by path and state."""
+    return [_settled(one, rules.of(one.path), newer, decided.get((one.path, one.state), "")) for one in conflicts]
+
+
+def _settled(conflict: ValueConflict, policy: ConflictPolicy, newer: Newer, decided: str) -> SettledConflict:
+    if decided:
+        return SettledConflict(conflict, Take(decided), DECISION)
+    if policy is ConflictPolicy.NEWEST:
+        return SettledConflict(conflict, newer.take, policy.value, newer.why)
+    if policy is ConflictPolicy.MERGE and conflict.merged is not None:
+        return SettledConflict(conflict, Take.MERGED, policy.value)
+    why = EXCLUSIVE if policy is ConflictPolicy.MERGE else ""
+    return SettledConflict(conflict, TAKES.get(policy, Take.NONE), policy.value, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Where decisions about one asset are recorded; begun: whether an earlier attempt may have recorded some."""
+
+    journal: Journal
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settler:
+    """Settles the conflicts of assets of one context; writes nothing to the target."""
+
+    context: RunContext
+
+    async def settlement(self, three: ThreeWay, asset: Asset, attempt: Attempt) -> Settlement:
+        """What to write of an update whose asset may have been changed at the target. The decision is recorded before
+        anything is written: after a crash it is the same, though our own writes moved the date of the target."""
+        known = await recorded_conflicts(attempt.journal) if attempt.begun else []
+        conflicts, settled = three.conflicts(), list[SettledConflict]()
+        if conflicts:
+            rows = await self.context.store.conflicts_of([asset.id])
+            decided = {(row.path, row.state): row.decision for row in rows if row.decision}
+            settled = settle(conflicts, self.context.policy.conflicts, self._newer(asset, three.actual), decided)
+        recorded = next((entry for entry in reversed(known) if _is_about(entry, conflicts)), None)
+        if recorded is not None:
+            settled = [_as_recorded(one, recorded) for one in settled]
+        made = replace(self._admitted(three, settled), before=_losses_of(known))
+        if made.settled and not made.open and recorded is None:
+            await self._record(three, made, attempt.journal, len(known) + 1)
+        return made
+
+    async def _record(self, three: ThreeWay, made: Settlement, journal: Journal, number: int) -> None:
+        async def give() -> Json:
+            return {
+                one.conflict.path: {"take": one.take.value, "by": one.by, "state": one.conflict.state}
+                for one in made.settled
+            }
+
+        sides = {one.conflict.path: [one.conflict.target, one.conflict.source] for one in made.settled}
+        changes = sides if self.context.policy.ledger == "values" else dict.fromkeys(sides)
+        with recording(WriteRecord(three.files.link.target, changes)):
+            await journal.run(journal_names.conflict(number), give, idempotent=True)
+
+    def _admitted(self, three: ThreeWay, settled: list[SettledConflict]) -> Settlement:
+        """The update that follows; a value of the target that would show the asset to more people is not kept."""
+        made = _applied(three, settled)
+        if three.guarded or not self._widens(three, made):
+            return made
+        narrowed = [
+            replace(one, take=Take.NONE, why=WIDER)
+            if one.take is Take.TARGET and one.conflict.path in (*RIGHTS, "status")
+            else one
+            for one in settled
+        ]
+        if narrowed != settled:
+            return _applied(three, narrowed)
+        undone = [SettledConflict(one, Take.SOURCE, EXPOSURE_RULE) for one in three.undone()]
+        patch = replace(made.patch, rights=three.patch.rights, cleared=three.patch.cleared)
+        return replace(made, patch=patch, settled=(*made.settled, *undone))
+
+    def _widens(self, three: ThreeWay, made: Settlement) -> bool:
+        """Whether the update leaves the asset visible to more people than the draft says. Groups that others added
+        stay: these people see it already."""
+        if made.patch.rights is None and not made.values.keys() & {*RIGHTS, "status"}:
+            return False
+        draft, audience = three.draft, self.context.target.audience
+        rights = three.rights(made.values) if three.writes_rights else draft.rights
+        if "groups" not in made.values:
+            rights = replace(rights, groups=draft.rights.groups)
+        then = replace(draft, status=str(made.values.get("status", draft.status)), rights=rights)
+        precision = self.context.target.limits.precision
+        return is_wider(audience(draft), audience(then), self.context.clock.now(), precision)
+
+    def _newer(self, asset: Asset, actual: Asset) -> Newer:
+        """By the modification dates of both assets, each on the clock of its service."""
+        context = self.context
+        ours, theirs = asset.changed_at, actual.changed_at
+        if ours is None or theirs is None:
+            return Newer(Take.NONE, UNDATED.format("the source" if ours is None else "the target"))
+        later = (ours - context.source_account.clock_skew) - (theirs - context.target_account.clock_skew)
+        precision = max(context.source.limits.precision, context.target.limits.precision, SECOND)
+        if abs(later) <= precision:
+            return Newer(Take.NONE, SAME_TIME)
+        return Newer(Take.SOURCE if later > ZERO else Take.TARGET)
+
+
+def _applied(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
+    values = {one.conflict.path: one.conflict.target for one in settled if one.take is Take.TARGET}
+    values |= {one.conflict.path: one.conflict.merged for one in settled if one.take is Take.MERGED}
+    return Settlement(three.settled(values), tuple(settled), values)
+
+
+def settled_of(operation: str, detail: Json) -> list[SettledKey]:
+    """The conflicts that a ledger row says were settled; none for other writes."""
+    if journal_names.kind_of(operation) != CONFLICT:
+        return []
+    return [(path, row["take"], row["by"]) for path, row in detail.items()]
+
+
+async def report_conflicts(context: RunContext, settled: Mapping[SettledKey, Sequence[str]]) -> list[dict[str, Json]]:
+    """For the report: by value, result and policy, the conflicts that this run `settled`, and those of assets that are
+    parked."""
+    found = [(*key, len(set(assets)), sorted(set(assets))[:EXAMPLES]) for key, assets in sorted(settled.items())]
+    for rule, parked, assets, examples in await context.store.losses_of(CONFLICT, context.run.id, EXAMPLES):
+        if parked:
+            path, take, by = rule.rsplit(" ", 2)
+            found.append((path, take, by, assets, examples))
+    return [dict(zip(("path", "take", "by", "assets", "examples"), row, strict=True)) for row in found]
+
+
+def three_way_of(
+    context: RunContext, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
+) -> ThreeWay:
+    """The comparison of one asset."""
+    return ThreeWay(
+        before=before,
+        draft=draft,
+        patch=patch,
+        actual=actual,
+        files=files,
+        schema=context.target_schema,
+        limits=context.target.limits,
+        defaults=defaults_of(context, replace(draft, rights=replace(draft.rights, groups=frozenset()))),
+    )

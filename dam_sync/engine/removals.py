@@ -1,0 +1,156 @@
+"""Parts that left the source: which of what we wrote is to be removed at the target, and what has to stay. Pure.
+
+What somebody else added at the target is never among them: only what the link says that we wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation, digest_of
+from dam_sync.model.capabilities import Capabilities, Feature, Operation
+from dam_sync.model.codec import file_to_json
+from dam_sync.model.values import Json
+from dam_sync.store.rows import LEFT, LinkRow
+
+STAYS = "left the source, stays at the target"
+ATTACHMENTS, RELATIONS, VERSIONS = "attachments", "relations", "versions"
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What we wrote and the source no longer has: keys of files, and relations as in the link."""
+
+    attachments: frozenset[str] = frozenset()
+    versions: frozenset[str] = frozenset()
+    relations: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the source has everything that we wrote."""
+        return self == Gone()
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """What to remove: attachments by key, as they were sent, and relations. losses: what the target keeps, reported
+    once, because the link knows all that is `gone`."""
+
+    gone: Gone = Gone()
+    attachments: Mapping[str, Json] = field(default_factory=dict)
+    relations: frozenset[Relation] = frozenset()
+    losses: tuple[Loss, ...] = ()
+
+    def applied(self, link: LinkRow) -> LinkRow:
+        """The link without what is removed. Files that the target keeps are marked: one that comes back to the source
+        is not sent again."""
+        link, gone = without_attachments(link, self.attachments), self.gone
+        return replace(
+            link,
+            attachments=tuple(_marked(key, gone.attachments) for key in link.attachments),
+            attached={_marked(key, gone.attachments): sent for key, sent in link.attached.items()},
+            versions=tuple(_marked(key, gone.versions) for key in link.versions),
+            relations=tuple(pair for pair in link.relations if pair not in gone.relations),
+        )
+
+
+def removals(asset: Asset, link: LinkRow, source: Capabilities, target: Capabilities) -> Removals:
+    """What of the link the asset no longer has. A part that the source does not read, or did not return completely, is
+    not gone."""
+    gone = Gone(
+        _missing(link.attachments, asset.attachments) if _is_whole(asset, source, ATTACHMENTS) else frozenset(),
+        _missing(link.versions, asset.versions) if _is_whole(asset, source, VERSIONS) else frozenset(),
+        _unrelated(asset, link) if _is_whole(asset, source, RELATIONS) else frozenset(),
+    )
+    detaches, unrelates = Operation.DETACH in target, Operation.UNRELATE in target
+    known = {key: link.attached[key] for key in link.attachments if key in gone.attachments and key in link.attached}
+    return Removals(
+        gone,
+        known if detaches else {},
+        frozenset(Relation(kind, AssetId(other)) for kind, other in gone.relations) if unrelates else frozenset(),
+        tuple(_losses(gone, known, detaches=detaches, unrelates=unrelates)),
+    )
+
+
+def _is_whole(asset: Asset, source: Capabilities, part: str) -> bool:
+    return source.reads(Feature[part.upper()]) and not any(loss.path == part for loss in asset.losses)
+
+
+def _missing(keys: Sequence[str], files: Sequence[FileRef]) -> frozenset[str]:
+    here = {version_key(file) for file in files}
+    return frozenset(key for key in keys if key not in here and not key.startswith(LEFT))
+
+
+def _marked(key: str, gone: frozenset[str]) -> str:
+    return LEFT + key if key in gone else key
+
+
+def _unrelated(asset: Asset, link: LinkRow) -> frozenset[tuple[str, str]]:
+    return frozenset(link.relations) - {(relation.kind, str(relation.target)) for relation in asset.relations}
+
+
+def _losses(gone: Gone, known: Mapping[str, Json], *, detaches: bool, unrelates: bool) -> Iterator[Loss]:
+    if gone.relations and not unrelates:
+        told = ", ".join(f"{kind} to {other}" for kind, other in sorted(gone.relations))
+        yield Loss(RELATIONS, STAYS, f"{told}: the target cannot remove relations")
+    if known and not detaches:
+        told = ", ".join(sorted(sent["name"] for sent in known.values()))
+        yield Loss(ATTACHMENTS, STAYS, f"{told}: the target has no trash for attachments")
+    if unknown := len(gone.attachments) - len(known):
+        yield Loss(ATTACHMENTS, STAYS, f"{unknown}: not added by a run that recorded what it sent")
+    if gone.versions:
+        yield Loss(VERSIONS, STAYS, f"{len(gone.versions)}: the target has no trash for versions")
+
+
+def without_attachments(link: LinkRow, keys: Iterable[str]) -> LinkRow:
+    """The link without these attachments."""
+    gone = frozenset(keys)
+    return replace(
+        link,
+        attachments=tuple(key for key in link.attachments if key not in gone),
+        attached={key: sent for key, sent in link.attached.items() if key not in gone},
+    )
+
+
+def with_current_keys(asset: Asset, link: LinkRow) -> LinkRow:
+    """The link with the present keys of its attachments: a source that numbers them gives those behind a removed one
+    other ids, and one that had left the source may be there again."""
+    here = {version_key(file): file for file in asset.attachments}
+    fresh = {key: file for key, file in here.items() if key not in link.attachments}
+    renamed: dict[str, str] = {}
+    for key in sorted(link.attachments, key=lambda key: key.startswith(LEFT)):
+        same = _found_again(key, fresh, link) if key not in here else ""
+        if same:
+            renamed[key] = same
+            del fresh[same]
+    if not renamed:
+        return link
+    return replace(
+        link,
+        attachments=tuple(renamed.get(key, key) for key in link.attachments),
+        attached={renamed.get(key, key): sent for key, sent in link.attached.items()},
+    )
+
+
+def _found_again(key: str, fresh: Mapping[str, FileRef], link: LinkRow) -> str:
+    """The key that this file has now; empty if it is not there."""
+    known = key.removeprefix(LEFT)
+    if known in fresh or key not in link.attached:
+        return known if known in fresh else ""
+    return next((now for now, file in fresh.items() if _is_same(file, sent_file(link.attached[key]))), "")
+
+
+def _is_same(file: FileRef, sent: FileRef) -> bool:
+    """Whether it is the file that was sent; a source may not know its size."""
+    return file.name == sent.name and replace(file, size=sent.size if file.size is None else file.size).agrees(sent)
+
+
+def sent_file(sent: Json) -> FileRef:
+    """The file of an entry of `LinkRow.attached`."""
+    return FileRef("", sent["name"], sent["size"], digests=sent["digests"])
+
+
+def version_key(file: FileRef) -> str:
+    """What tells one stored file of an asset from another, as long as the source keeps it."""
+    return digest_of([file.id, file.size, file.digests.get("md5") or file_to_json(file)["created_at"]])

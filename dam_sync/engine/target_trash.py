@@ -1,0 +1,149 @@
+"""Moves one asset to the trash of the target, or out of it: each once, and only if nobody changed the asset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of
+from dam_sync.engine.files import alike
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.stages import Concluded, ReadAsset
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.codec import draft_from_json
+from dam_sync.model.errors import NotFound
+from dam_sync.model.ports import Call
+from dam_sync.model.service import TRASH
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.rows import CHANGED_AT_TARGET, REMOVED, STILL_IN_TRASH, LinkRow, Outcome, TrashedLink, Work
+
+CHANGED_HINT = (
+    "remove it at the target by hand, or keep it there; to remove it after all, undo the change and "
+    f'`errors JOB --cause "{CHANGED_AT_TARGET}" --retry`'
+)
+STILL_HINT = (
+    f'take it out of the trash by hand, then `errors JOB --cause "{STILL_IN_TRASH}" --retry`; a retry while it is '
+    "still there creates it again as another asset"
+)
+CREATED_AGAIN = "created again, because it could not be taken out of the trash of the target"
+ALREADY = "it was gone from the target already"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTrash:
+    """The trash of one target."""
+
+    context: RunContext
+
+    async def remove(self, work: Work, link: LinkRow) -> Outcome:
+        """Remove the asset, or park it because somebody changed it. Raises the errors of the target; safe to repeat."""
+        context, asset = self.context, AssetId(link.target)
+        journal = context.store.journal(work, context.run.id)
+        actual = await self.living(asset)
+        if not await journal.is_begun(journal_names.REMOVE):
+            if actual is None:
+                return Outcome(action=REMOVED, message=ALREADY)
+            if changed := changed_parts(context, link, actual):
+                message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
+                return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
+
+        async def call() -> Json:
+            await context.target.remove(asset)
+            return link.target
+
+        async def found() -> Json:
+            return link.target if actual is None else None
+
+        with recording(WriteRecord(link.target, {"trash": [False, True]})):
+            await journal.run(journal_names.REMOVE, call, reconcile=found)
+        return Outcome(action=REMOVED, message="gone from the source")
+
+    async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:
+        """What happens to an asset that was removed and is at the source again: its target asset comes out of the
+        trash, or the asset is parked until somebody takes it out. What is not there any more is created again."""
+        context, link = self.context, found.link
+        begun = await context.store.journal(work, context.run.id).is_begun(journal_names.RESTORE)
+        status = await self._status(AssetId(link.target))
+        if not begun and status not in ("", TRASH):  # somebody took it out
+            await context.store.put_back(asset.id)
+            return ReadAsset(work, asset, link)
+        purged = not status and context.target.capabilities.reads(Feature.TRASH)
+        if Operation.RESTORE in context.target.capabilities and not purged:
+            return ReadAsset(work, asset, link, restores=True)
+        if purged or found.retried:
+            loss = Loss("asset", CREATED_AGAIN, f"it was {link.target}")
+            return ReadAsset(work, replace(asset, losses=(*asset.losses, loss)), None)
+        message = f"it was removed, is at the source again, and is {link.target} in the trash of the target"
+        return Concluded(work, Outcome("parked", STILL_IN_TRASH, message, STILL_HINT), asset)
+
+    async def _status(self, asset: AssetId) -> str:
+        """The status at the target; empty for one that is gone."""
+        try:
+            return (await self.context.target.fetch(asset)).status or "unknown"
+        except NotFound:
+            return ""
+
+    async def restore(self, work: Work, link: LinkRow) -> None:
+        """Take the asset out of the trash. Raises the errors of the target; safe to repeat."""
+        context, asset = self.context, AssetId(link.target)
+        journal = context.store.journal(work, context.run.id)
+
+        async def call() -> Json:
+            await context.target.restore(asset, draft_from_json(link.draft))
+            return link.target
+
+        with recording(WriteRecord(link.target, {"trash": [True, False]})):
+            await journal.run(journal_names.RESTORE, call, reconcile=self._restored(asset))
+
+    def _restored(self, asset: AssetId) -> Call:
+        async def found() -> Json:
+            return asset if await self.living(asset) is not None else None
+
+        return found
+
+    async def living(self, asset: AssetId) -> Asset | None:
+        """The target asset; None if it is gone or in the trash."""
+        try:
+            actual = await self.context.target.fetch(asset)
+        except NotFound:
+            return None
+        return None if actual.status == TRASH else actual
+
+
+def changed_parts(context: RunContext, link: LinkRow, actual: Asset) -> list[str]:
+    """Where an asset of the target is not as we last wrote it, as far as the target returns it."""
+    draft, target = draft_from_json(link.draft), context.target
+    draft = draft if actual.file is not None else replace(draft, filename="")
+    if not target.capabilities.writes(Feature.FILENAME):
+        actual = replace(actual, filename=draft.filename)
+    draft, actual = _readable(context, draft, actual)
+    schema, scope = context.target_schema, scope_of(context.crosswalk)
+    found: list[Difference] = differences(draft, actual, schema, target.limits)
+    found += extras(draft, actual, schema, scope, defaults_of(context, draft))
+    return sorted({difference.path for difference in found} | set(_changed_files(link, actual)))
+
+
+def _readable(context: RunContext, draft: Draft, actual: Asset) -> tuple[Draft, Asset]:
+    """Without the containers that the asset does not name, or that it cannot leave."""
+    able = context.target.capabilities
+    hidden = (MembershipWrite.AT_CREATION, *((MembershipWrite.IN_BULK,) if Operation.MEMBERS in able else ()))
+
+    def seen(asset: Draft | Asset) -> frozenset[Placement]:
+        return frozenset(place for place in asset.placements if able.membership(place.kind) not in hidden)
+
+    return replace(draft, placements=seen(draft)), replace(actual, placements=seen(actual))
+
+
+def _changed_files(link: LinkRow, actual: Asset) -> Iterator[str]:
+    """Files that are not ours. What the target hides cannot be compared."""
+    hidden = {loss.path for loss in actual.losses}
+    ours = FileRef("", link.filename, link.size, digests=link.digests)
+    if bool(link.versions) != (actual.file is not None) or (actual.file and not alike(ours, actual.file)):
+        yield "file"
+    if "versions" not in hidden and len(actual.versions) > len(link.versions):
+        yield "versions"
+    if "attachments" not in hidden and len(actual.attachments) > len(link.attachments):
+        yield "attachments"

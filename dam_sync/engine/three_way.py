@@ -1,0 +1,393 @@
+"""The three-way comparison of an asset: what was last written, what the source wants now, what the target has. Pure.
+
+A value is in conflict if an update is about to change it, and the target has neither a value that we wrote nor the one
+that is about to be written. Tags, containers and groups are sets: what either side added is added, what either side
+removed is removed, so that they conflict only where one value excludes another (the only folder of an asset), or where
+the result would be an asset without groups, which everybody could see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from dam_sync.engine.compare import Defaults, as_held, date_differs, date_is_extra, foreign_edits
+from dam_sync.engine.files import alike, file_facts
+from dam_sync.engine.removals import version_key
+from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
+from dam_sync.model.canonical import canonical
+from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
+from dam_sync.model.conflict import DATES, FIELDS, FILE, PLACEMENTS, RIGHTS
+from dam_sync.model.limits import Limits
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import (
+    Json,
+    Localized,
+    Row,
+    Scalar,
+    Value,
+    instant_text,
+    parse_instant,
+    value_from_json,
+    value_to_json,
+)
+from dam_sync.store.rows import LinkRow
+
+
+@dataclass(frozen=True, slots=True)
+class ValueConflict:
+    """One value that changed at both services. written, source, target: in the form of a draft as JSON, None for no
+    value; merged: both changes together, None if they exclude each other. state: a digest of both sides, by which a
+    decision is recognized as one about these values."""
+
+    path: str
+    written: Json
+    source: Json
+    target: Json
+    merged: Json = None
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The current file in a comparison. link: with what was uploaded; current: at the source; fresh: whether a version
+    is about to be added; ours: every version that the source has."""
+
+    link: LinkRow
+    current: FileRef | None = None
+    fresh: bool = False
+    ours: Sequence[FileRef] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeWay:
+    """One asset. before: drafts of which the target may hold any, as JSON; the first is what was last written.
+    patch: the update from them to `draft`. actual: the asset at the target."""
+
+    before: Sequence[Json]
+    draft: Draft
+    patch: Patch
+    actual: Asset
+    files: Files
+    schema: Schema
+    limits: Limits
+    defaults: Defaults = field(default_factory=Defaults)
+
+    def conflicts(self) -> list[ValueConflict]:
+        """Every value in conflict. Status and rights of an asset that is or becomes hidden are not compared: hiding
+        does not depend on what others did."""
+        found = [*self._fields(), *self._filename(), *self._folders(), *self._file()]
+        if not self.guarded:
+            found += [*self._status(), *self._dates(), *self._groups()]
+        return [replace(one, state=digest_of([_plain(one.source), _plain(one.target)])) for one in found]
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the asset is hidden, becomes hidden, or is opened again by this update."""
+        return self.patch.closed is not None or self.draft.closed
+
+    # -- fields ---------------------------------------------------------------------------------------------------
+
+    def _fields(self) -> Iterator[ValueConflict]:
+        before = [state["fields"] for state in self.before]
+        for key in foreign_edits(before, self.patch.fields, self.actual, self.schema):
+            ours, theirs = self.patch.fields[key], self.actual.fields.get(key)
+            merged = self._merged(key, theirs, [_value(state.get(key)) for state in before])
+            yield ValueConflict(f"{FIELDS}{key}", before[0].get(key), _json(ours), _json(theirs), _json(merged))
+
+    def _merged(self, key: str, theirs: Value | None, before: Sequence[Value | None]) -> Value | None:
+        """Both changes of one field, None if they exclude each other or leave nothing."""
+        known = self.schema.fields[key]
+        ours, *before = (as_held(each, known, self.schema) for each in (self.patch.fields[key], *before))
+        sides = (ours, theirs, *before)
+        if all(each is None or isinstance(each, Localized) for each in sides):
+            texts = [dict(each.texts) if isinstance(each, Localized) else {} for each in sides]
+            return merged_texts(texts[2:], texts[0], texts[1])
+        if all(each is None or _is_list(each) for each in sides):
+            rows = [each if isinstance(each, tuple) else () for each in sides]
+            return merged_rows(rows[2:], rows[0], rows[1]) or None
+        return None
+
+    # -- name, status, containers, file ---------------------------------------------------------------------------
+
+    def _filename(self) -> Iterator[ValueConflict]:
+        ours, theirs = self.patch.filename, self.actual.filename
+        wrote = [state["filename"] for state in self.before]
+        if ours is not None and theirs not in (*wrote, ours, ""):
+            yield ValueConflict("filename", wrote[0], ours, theirs)
+
+    def _status(self) -> Iterator[ValueConflict]:
+        ours, actual = self.patch.status, self.actual
+        known = {state["status"].casefold() for state in self.before} | {(ours or "").casefold()}
+        now = {actual.status.casefold(), actual.substatus.casefold()}
+        if ours is not None and "" not in known and not now & known:
+            yield ValueConflict("status", self.before[0]["status"], ours, actual.substatus or actual.status)
+
+    def _folders(self) -> Iterator[ValueConflict]:
+        """Kinds of which an asset has one container: it was moved to two different ones."""
+        before = [placements_from_json(state["placements"]) for state in self.before]
+        for kind in sorted(kind for kind, most in self.schema.container_most.items() if most == 1):
+            ours = {place for place in self.patch.placements_add if place.kind == kind}
+            theirs = {place for place in self._placements() if place.kind == kind}
+            known = ours.union(*before, self.schema.container_default)
+            if ours and theirs - known:
+                wrote = placements_to_json(place for place in before[0] if place.kind == kind)
+                yield ValueConflict(f"{PLACEMENTS}{kind}", wrote, placements_to_json(ours), placements_to_json(theirs))
+
+    def _placements(self) -> frozenset[Placement]:
+        naming = self.schema.naming
+        return self.actual.placements if naming is None else frozenset(map(naming.place, self.actual.placements))
+
+    def _file(self) -> Iterator[ValueConflict]:
+        """The current file of the target is none that the source has or had."""
+        files, theirs = self.files, self.actual.file
+        if not files.fresh or theirs is None or files.current is None:
+            return
+        if _uploaded(files.link, self.actual) or any(_is_same(each, theirs) for each in files.ours):
+            return
+        wrote = FileRef("", files.link.filename, files.link.size, digests=files.link.digests)
+        yield ValueConflict(FILE, file_facts(wrote), file_facts(files.current), file_facts(theirs))
+
+    # -- rights ---------------------------------------------------------------------------------------------------
+
+    def _dates(self) -> Iterator[ValueConflict]:
+        for path in DATES:
+            ours, theirs, before = self._date(path)
+            if self.writes_rights and any(self._moved(ours, each) for each in before) and self._is_foreign(path):
+                yield ValueConflict(path, _when(before[0]), _when(ours), _when(theirs))
+
+    def _groups(self) -> Iterator[ValueConflict]:
+        ours, theirs = self.draft.rights.groups, self.actual.rights.groups
+        before = [rights_from_json(state["rights"]).groups for state in self.before]
+        if not self.writes_rights or not ours or all(ours == each for each in before) or theirs in (ours, *before):
+            return
+        given = not theirs - self.defaults.groups and not all(before)
+        if not given and not (theirs and all(before) and merged_set(before, ours, theirs)):
+            yield ValueConflict("groups", sorted(before[0]), sorted(ours), sorted(theirs))
+
+    @property
+    def writes_rights(self) -> bool:
+        """Whether the update writes rights."""
+        return self.patch.rights is not None or bool(self.patch.cleared)
+
+    def _date(self, path: str) -> tuple[datetime | None, datetime | None, list[datetime | None]]:
+        """A date of the draft, at the target, and as written before. A release date that the service gave the asset
+        when it arrived is none."""
+        name = DATES[path]
+        before = [getattr(rights_from_json(state["rights"]), name) for state in self.before]
+        theirs = getattr(self.actual.rights, name)
+        if theirs is not None and not any(before) and not date_is_extra(path, None, self.actual):
+            theirs = None
+        return getattr(self.draft.rights, name), theirs, before
+
+    def _is_foreign(self, path: str) -> bool:
+        ours, theirs, before = self._date(path)
+        return all(self._moved(theirs, each) for each in (ours, *before))
+
+    def _moved(self, one: datetime | None, other: datetime | None) -> bool:
+        if one is None or other is None:
+            return one is not other
+        return date_differs(one, other, self.limits.precision)
+
+    def undone(self) -> list[ValueConflict]:
+        """Dates that changed only at the target and that writing the source's rights as a whole sets back."""
+        found = []
+        for path in DATES:
+            ours, theirs, before = self._date(path)
+            if self._is_foreign(path) and not any(self._moved(ours, each) for each in before):
+                found.append(ValueConflict(path, _when(before[0]), _when(ours), _when(theirs)))
+        return found
+
+    # -- the update -----------------------------------------------------------------------------------------------
+
+    def settled(self, values: Mapping[str, Json]) -> Patch:
+        """The update with these values instead of the source's, by path: None of them is changed if it is what the
+        target has. What changed only at the target stays as it is there."""
+        patch = self.patch
+        fields = {key: value for key, value in patch.fields.items() if f"{FIELDS}{key}" not in values}
+        for path, value in values.items():
+            key = path.removeprefix(FIELDS)
+            if path != key and value != _json(self.actual.fields.get(key)):
+                fields[key] = _value(value)
+        kinds = {path.removeprefix(PLACEMENTS) for path in values if path.startswith(PLACEMENTS)}
+        patch = replace(
+            patch,
+            fields=fields,
+            filename=None if "filename" in values else patch.filename,
+            status=None if "status" in values else patch.status,
+            placements_add=frozenset(place for place in patch.placements_add if place.kind not in kinds),
+            placements_remove=frozenset(place for place in patch.placements_remove if place.kind not in kinds),
+        )
+        return patch if self.guarded or not self.writes_rights else self._with_rights(patch, values)
+
+    def _with_rights(self, patch: Patch, values: Mapping[str, Json]) -> Patch:
+        """Rights are written as a whole: with what others changed at the target and the source did not."""
+        rights = self.rights(values)
+        cleared = frozenset(path for path in patch.cleared if getattr(rights, DATES[path]) is None)
+        same = all(not self._moved(getattr(rights, name), self._date(path)[1]) for path, name in DATES.items())
+        held = same and rights.groups in (frozenset(), self.actual.rights.groups)
+        unrestricted = rights.restrictions == rights_from_json(self.before[0]["rights"]).restrictions
+        if held and unrestricted and values.keys() & RIGHTS:
+            return replace(patch, rights=None, cleared=frozenset())
+        return replace(patch, rights=rights, cleared=cleared)
+
+    def rights(self, values: Mapping[str, Json]) -> Rights:
+        """The rights that the asset will have, with these values instead of the source's."""
+        release, expiry = (self._date_with(path, path in values) for path in ("release", "expiry"))
+        wanted, theirs = self.draft.rights, self.actual.rights.groups
+        before = [rights_from_json(state["rights"]).groups for state in self.before]
+        groups = wanted.groups
+        if "groups" in values:
+            groups = theirs
+        elif groups and theirs and all(before):
+            groups = merged_set(before, groups, theirs) or groups
+        return Rights(release, expiry, groups, wanted.restrictions)
+
+    def _date_with(self, path: str, kept: bool) -> datetime | None:
+        ours, theirs, before = self._date(path)
+        same = not any(self._moved(ours, each) for each in before)
+        return theirs if kept or (same and self._is_foreign(path)) else ours
+
+
+def may_overwrite(patch: Patch, fresh: bool, schema: Schema) -> bool:
+    """Whether an update replaces a whole value, or the current file. Adding to sets and removing from them overwrites
+    nothing."""
+    single = {kind for kind, most in schema.container_most.items() if most == 1}
+    named = patch.filename is not None or patch.status is not None
+    rights = patch.rights is not None or bool(patch.cleared)
+    return bool(patch.fields) or named or rights or fresh or any(place.kind in single for place in patch.placements_add)
+
+
+def merged_set(before: Sequence[frozenset[str]], ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+    """What either side added, without what either side removed."""
+    added, removed = theirs.difference(*before), before[0].intersection(*before) - theirs
+    return (ours - removed) | added
+
+
+def merged_rows(
+    before: Sequence[tuple[Scalar, ...]], ours: tuple[Scalar, ...], theirs: tuple[Scalar, ...]
+) -> tuple[Scalar, ...]:
+    """The values of a list, in the order of the source, then what others added."""
+    named = [{_name(row) for row in rows} for rows in before]
+    removed = named[0].intersection(*named) - {_name(row) for row in theirs}
+    known = {_name(row) for row in ours}.union(*named)
+    kept = tuple(row for row in ours if _name(row) not in removed)
+    return (*kept, *(row for row in theirs if _name(row) not in known))
+
+
+def merged_texts(
+    before: Sequence[Mapping[str, str]], ours: Mapping[str, str], theirs: Mapping[str, str]
+) -> Localized | None:
+    """A text in several languages; None if one of them changed at both sides, or nothing is left."""
+    merged: dict[str, str] = {}
+    for locale in dict.fromkeys(locale for texts in (ours, theirs, *before) for locale in texts):
+        our, their, wrote = ours.get(locale, ""), theirs.get(locale, ""), [texts.get(locale, "") for texts in before]
+        if their in (our, *wrote):
+            merged[locale] = our
+        elif all(our == each for each in wrote):
+            merged[locale] = their
+        else:
+            return None
+    merged = {locale: text for locale, text in merged.items() if text}
+    return Localized(merged) if merged else None
+
+
+def kept_values(link: LinkRow, draft: Draft, file: FileRef | None) -> dict[str, Json]:
+    """What the target keeps instead of values of this draft: as long as the source does not change them again."""
+    now = draft_to_json(draft)
+    same = (path for path in link.kept if path != FILE and _part(now, path) == _part(link.draft, path))
+    kept = {path: link.kept[path] for path in same}
+    if FILE in link.kept and file is not None and link.versions[-1:] == (version_key(file),):
+        kept[FILE] = link.kept[FILE]
+    return kept
+
+
+def _part(draft: Json, path: str) -> Json:
+    """A value of a draft, without what may change though the value does not."""
+    if path.startswith(FIELDS):
+        return _plain(draft["fields"].get(path.removeprefix(FIELDS)))
+    if path.startswith(PLACEMENTS):
+        return _plain([place for place in draft["placements"] if place["kind"] == path.removeprefix(PLACEMENTS)])
+    return draft["rights"].get(DATES.get(path, path)) if path in RIGHTS else draft.get(path)
+
+
+def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
+    """The draft with values that stand instead of the source's, by path; None for no value."""
+    fields = dict(draft.fields)
+    kinds = {path.removeprefix(PLACEMENTS): value for path, value in values.items() if path.startswith(PLACEMENTS)}
+    for path, value in values.items():
+        key = path.removeprefix(FIELDS)
+        if path == key:
+            continue
+        fields.pop(key, None)
+        if value is not None:
+            fields[key] = value_from_json(value)
+    places = {place for place in draft.placements if place.kind not in kinds}
+    rights = draft.rights
+    rights = replace(
+        rights,
+        release_at=_instant(values["release"]) if "release" in values else rights.release_at,
+        expires_at=_instant(values["expiry"]) if "expiry" in values else rights.expires_at,
+        groups=frozenset(values["groups"] or ()) if "groups" in values else rights.groups,
+    )
+    return replace(
+        draft,
+        fields=fields,
+        filename=values.get("filename") or draft.filename,
+        status=values.get("status") or draft.status,
+        placements=frozenset(places).union(*(placements_from_json(value or ()) for value in kinds.values())),
+        rights=rights,
+    )
+
+
+def _uploaded(link: LinkRow, actual: Asset) -> bool:
+    """Whether the target has the file that we uploaded last, as far as it can be told: no difference in size or
+    digest, no file of the same size that a verification found to be another, and no version of somebody else."""
+    theirs = actual.file
+    if theirs is None or not alike(FileRef("", "", link.size, digests=link.digests), theirs):
+        return False
+    if set(link.digests) & set(theirs.digests):
+        return True
+    counted = not any(loss.path == "versions" for loss in actual.losses)
+    return not (counted and link.versions and len(actual.versions) > len(link.versions))
+
+
+def _is_same(ours: FileRef, theirs: FileRef) -> bool:
+    """Whether two files look alike, by more than nothing."""
+    compared = bool(set(ours.digests) & set(theirs.digests)) or None not in (ours.size, theirs.size)
+    return compared and alike(ours, theirs)
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, tuple) and not any(isinstance(row, Row) for row in value)
+
+
+def _name(row: Scalar) -> str:
+    return "".join(canonical(row))
+
+
+def _plain(value: Json) -> Json:
+    """A side without what may change though the value does not, such as ids of terms and containers."""
+    if isinstance(value, dict) and "digests" in value:
+        return value
+    rows = value if isinstance(value, list) else [value]
+    if any(isinstance(row, dict) and "kind" in row for row in rows):
+        return sorted([row["kind"], *row["path"]] for row in rows)
+    return [] if value in (None, []) else canonical(value_from_json(value))
+
+
+def _value(data: Json) -> Value | None:
+    return None if data is None else value_from_json(data)
+
+
+def _json(value: Value | None) -> Json:
+    return None if value is None or value == () else value_to_json(value)
+
+
+def _when(moment: datetime | None) -> str | None:
+    return instant_text(moment) if moment else None
+
+
+def _instant(text: str | None) -> datetime | None:
+    return parse_instant(text) if text else None

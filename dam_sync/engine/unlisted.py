@@ -1,0 +1,71 @@
+"""Changes that a listing by date does not show: assets whose memberships changed, and those that the rotation compares,
+are read again by their ids."""
+
+from __future__ import annotations
+
+from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.mass_deletion import FEW, SHRUNK
+from dam_sync.engine.repair import TARGET
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.second_pass import listed_all
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.rotation import Rotation
+from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
+
+PAGE = 500
+RUN = "run"  # the command that reads everything that changed
+LOST_HINT = (
+    "check the rights of the credential at the source; --accept-changes removes the assets from the containers of the "
+    "target, too"
+)
+
+
+async def read_unlisted(context: RunContext) -> None:
+    """Called after the listing and after the memberships were read: make work of what neither shows by a date. Safe to
+    repeat."""
+    window = await context.store.get_meta(f"window:{context.run.id}") or {}
+    if context.run.command != RUN or window.get("full") or not await context.store.link_count():
+        return
+    unlisted = not await listed_all(context)  # otherwise what was not listed is gone
+    await _changed_members(context, unlisted=unlisted)
+    if context.rotation is not None:
+        await _linked(context, context.rotation, unlisted=unlisted)
+        await _left_out(context, context.rotation, unlisted=unlisted)
+
+
+async def _changed_members(context: RunContext, *, unlisted: bool) -> None:
+    if Operation.MEMBERS not in context.source.capabilities:
+        return
+    store, after = context.store, ""
+    while page := await store.changed_members(after, PAGE):
+        after = page[-1]
+        found = await store.read_again(context.run.id, page, unlisted=unlisted)
+        context.read_again[MEMBERSHIPS] += found
+
+
+async def refuse_lost_memberships(context: RunContext) -> None:
+    """Raises SafetyStop if most memberships are gone since the last run: every asset would leave its containers."""
+    before, now = await context.store.member_counts(without=TARGET)
+    if context.run.command == RUN and before - now > max(FEW, before * (1 - SHRUNK)):
+        found = f"the source returns {now:,} memberships of containers, and returned {before:,} in the last run"
+        context.accept(refuse([GuardFinding(found, LOST_HINT)], context.options))
+
+
+async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
+    store, after = context.store, ""
+    while page := await store.linked_assets(after, PAGE):
+        after = page[-1]
+        due = [asset for asset in page if rotation.is_due(asset)]
+        context.read_again[ROTATION] += await store.read_again(context.run.id, due, unlisted=unlisted)
+
+
+async def _left_out(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
+    """Assets that were not selected, and those that were gone and exist again."""
+    store, after = context.store, ""
+    while unlisted and (page := await store.left_out_assets(after, PAGE)):
+        after, _ = page[-1]
+        due = {asset: deleted for asset, deleted in page if rotation.is_due(asset)}
+        gone = [asset for asset, deleted in due.items() if deleted]
+        still = await context.source.missing(gone, context.clock.now()) if gone else frozenset()
+        back = [asset for asset in due if asset not in still]
+        context.read_again[ROTATION] += await store.read_again(context.run.id, back, deleted=True)

@@ -1,0 +1,136 @@
+"""Rate limits and call counts of credentials, which several jobs of one process may share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, time, timedelta
+
+from dam_sync.http.limiters import AdaptiveRateLimiter
+from dam_sync.model.clock import Clock
+from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
+from dam_sync.model.limits import MonthlyAllowance
+from dam_sync.model.values import Json
+
+SLICE = 900  # seconds in which calls are counted together
+KEPT = timedelta(days=2)  # stored: what the counter of a service may not contain yet
+
+
+class CredentialRate:
+    """One credential of one service: its rate limiter, and how many calls were sent with it and when."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._limiter: AdaptiveRateLimiter | None = None
+        self._calls: Counter[int] = Counter()  # by slice of time
+
+    def limiter(self, per_second: float | None) -> AdaptiveRateLimiter:
+        """The limiter of the credential, which keeps to the lowest rate that was asked for."""
+        if self._limiter is None:
+            self._limiter = AdaptiveRateLimiter(per_second, self._clock)
+        self._limiter.lower_to(per_second)
+        return self._limiter
+
+    def count(self, budget: int | None, allowance: MonthlyAllowance | None = None) -> None:
+        """Count a call that is about to be sent. Raises StopRequested if the budget of the day (UTC) or the allowance
+        of the month is used up."""
+        now = self._clock.now()
+        if budget is not None and self.today >= budget:
+            raise StopRequested(
+                f"the budget of {budget} calls per day is used up", code=DAILY_BUDGET, hint="it is renewed at 00:00 UTC"
+            )
+        if allowance is not None and self.left(allowance) <= 0:
+            raise StopRequested(
+                f"the monthly allowance of {allowance.calls:,} calls is used up: nothing more is sent",
+                code=MONTHLY_ALLOWANCE,
+                hint=f"it is renewed on {month_after(now):%Y-%m-%d}; the same command then resumes the run",
+            )
+        self._calls[_slice(now)] += 1
+
+    def left(self, allowance: MonthlyAllowance) -> int:
+        """What is left of it this month: by the counter of the service, less what was sent here after it. Calls of the
+        same 15 minutes as the end of the counter may be counted twice."""
+        used, since = allowance.used_in(month_of(self._clock.now()))
+        return allowance.calls - used - self.sent_since(since)
+
+    def sent_since(self, moment: datetime) -> int:
+        """Calls sent since then."""
+        first = _slice(moment)
+        return sum(number for at, number in self._calls.items() if at >= first)
+
+    @property
+    def today(self) -> int:
+        """Calls of the day (UTC)."""
+        now = self._clock.now()
+        return self.sent_since(datetime.combine(now.date(), time(), now.tzinfo))
+
+    @property
+    def sent(self) -> dict[str, Json]:
+        """The calls of the last two days by the time they were sent, to be stored."""
+        first = _slice(self._clock.now() - KEPT)
+        return {str(at): number for at, number in self._calls.items() if at >= first}
+
+    def restore(self, sent: Mapping[str, Json]) -> None:
+        """Take over what another process counted; safe to repeat."""
+        self._calls |= Counter({int(at): int(number) for at, number in sent.items()})
+
+
+def month_of(moment: datetime) -> datetime:
+    """When its month began."""
+    return moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def month_after(moment: datetime) -> datetime:
+    """When the next month begins."""
+    return month_of(month_of(moment) + timedelta(days=32))
+
+
+def _slice(moment: datetime) -> int:
+    return int(moment.timestamp()) // SLICE
+
+
+class SharedRates:
+    """The credentials of a process, by service, URL and secret. Secrets are kept as digests, in memory only."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._credentials: dict[str, CredentialRate] = {}
+
+    def credential(self, identity: str) -> CredentialRate:
+        """That of an identity, which may contain secrets."""
+        key = hashlib.sha256(identity.encode()).hexdigest()
+        return self._credentials.setdefault(key, CredentialRate(self._clock))
+
+
+class JobRates:
+    """The two credentials of one job."""
+
+    def __init__(self, shared: SharedRates) -> None:
+        self._shared = shared
+        self._stored: dict[str, Json] = {}
+        self._used: dict[str, CredentialRate] = {}
+
+    def credential(self, role: str, identity: str) -> CredentialRate:
+        """That of the source or of the target."""
+        rate = self._used[role] = self._shared.credential(identity)
+        rate.restore(self._stored.get(role, {}))
+        return rate
+
+    def today(self, role: str) -> int:
+        """Calls of the day of a side that is connected."""
+        return self._used[role].today
+
+    def left(self, role: str, allowance: MonthlyAllowance) -> int:
+        """What is left of the allowance of a side that is connected."""
+        return self._used[role].left(allowance)
+
+    def restore(self, stored: Mapping[str, Json]) -> None:
+        """Take over what earlier processes stored: the calls by role."""
+        self._stored = dict(stored)
+        for role, rate in self._used.items():
+            rate.restore(self._stored.get(role, {}))
+
+    def sent(self) -> dict[str, Json]:
+        """The calls by role, to be stored."""
+        return {**self._stored, **{role: rate.sent for role, rate in self._used.items()}}

@@ -1,0 +1,1 @@
+"""Runs jobs on their schedules, unattended: the scheduler, the loop around it, its server and its notifications."""

@@ -1,0 +1,136 @@
+"""The webhooks of a job that is watched: kept subscribed, received, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import structlog
+
+from dam_sync.api.logs import reported
+from dam_sync.api.webhooks import JobWebhooks, Receipt, webhooks_of
+from dam_sync.config.job import JobConfig
+from dam_sync.model.errors import DamSyncError, StoreBusy
+from dam_sync.model.run_options import RunOptions
+from dam_sync.watch.scheduler import BUSY_PAUSE, FIRST_PAUSE, LONGEST_PAUSE, PERSON
+
+RENEW_SECONDS = 900.0  # services end subscriptions by themselves after failures
+MOST_OPEN = 256  # deliveries that are being read or stored, together if they can be
+MOST_TAKEN = 500  # assets of one run
+
+_log = structlog.get_logger()
+
+
+class WatchedWebhooks:
+    """The webhooks of one job, which may have none. changed: called when a delivery names an asset."""
+
+    def __init__(self, config: Callable[[], JobConfig], surroundings: RunOptions, changed: Callable[[], None]) -> None:
+        self.counts: dict[Receipt, int] = dict.fromkeys(Receipt, 0)
+        self.problem: DamSyncError | None = None  # why the source may not deliver
+        self._config = config
+        self._surroundings = surroundings
+        self._changed = changed
+        self._webhooks: JobWebhooks | None = None
+        self._renew = asyncio.Event()
+        self._waiting = True  # as far as known: an earlier process may have left some
+        self._failures = 0
+        self._not_before: datetime | None = None  # the next run for named assets, after failures
+        self._open = 0
+
+    async def keep(self) -> None:
+        """Keep the source delivering as the job file says, until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._subscribe()
+                    self.problem = None
+                except Exception as problem:  # noqa: BLE001 -- a bug of ours is reported; the schedule goes on
+                    self.problem = reported(problem)
+                    _log.error("webhooks.not_subscribed", job=self._config().name, problem=str(self.problem))
+                await self._pause()
+        finally:
+            await self._close()
+
+    def renew(self) -> None:
+        """Subscribe again now: the job file may have changed."""
+        self._renew.set()
+
+    def is_ours(self, path: str) -> bool:
+        """Whether deliveries with this path are for this job."""
+        return self._webhooks is not None and self._webhooks.is_ours(path)
+
+    async def receive(self, headers: Mapping[str, str], read: Callable[[], Awaitable[bytes]]) -> Receipt:
+        """Judge and store one delivery. Raises what the state raises."""
+        webhooks = self._webhooks
+        if webhooks is None or self._open >= MOST_OPEN:
+            return self._counted(Receipt.FULL)
+        self._open += 1
+        try:
+            receipt = await webhooks.receive(headers, await read())
+        finally:
+            self._open -= 1
+        if receipt is Receipt.QUEUED:
+            self._waiting = True
+            self._changed()
+        return self._counted(receipt)
+
+    def forged(self) -> None:
+        """Count a request to a path that is not ours."""
+        self._counted(Receipt.FORGED)
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether a run for named assets may begin, as far as webhooks are concerned."""
+        return self._webhooks is not None and self._waiting and (self._not_before is None or self._not_before <= now)
+
+    async def take(self) -> Sequence[str]:
+        """Ids of the assets to be read now; none if nothing waits."""
+        self._waiting = False  # what arrives from here on sets it again
+        found = await self._webhooks.take(MOST_TAKEN) if self._webhooks is not None else ()
+        self._waiting |= len(found) == MOST_TAKEN
+        return found
+
+    async def read(self, names: Sequence[str]) -> None:
+        """A run has read these."""
+        self._failures, self._not_before = 0, None
+        if self._webhooks is not None:
+            await self._webhooks.done(names)
+
+    def failed(self, error: DamSyncError, now: datetime) -> None:
+        """A run for named assets has failed: they wait, and the next run on schedule finds them as well."""
+        self._waiting = True
+        if isinstance(error, StoreBusy):
+            self._not_before = now + BUSY_PAUSE
+            return
+        self._failures += 1
+        pause: timedelta = min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(self._failures - 1, 16)))
+        self._not_before = now + (LONGEST_PAUSE if error.exit_code in PERSON else pause)
+
+    async def _subscribe(self) -> None:
+        config = self._config()
+        if self._webhooks is None or self._webhooks.job is not config:
+            await self._close()
+            self._webhooks = webhooks_of(config, self._surroundings)
+        if self._webhooks is not None:
+            changed = await self._webhooks.subscribe()
+            if changed:
+                _log.info("webhooks.subscribed", job=config.name, subscriptions=changed)
+
+    async def _pause(self) -> None:
+        sleeping = asyncio.ensure_future(self._surroundings.clock.sleep(RENEW_SECONDS))
+        woken = asyncio.ensure_future(self._renew.wait())
+        try:
+            await asyncio.wait((sleeping, woken), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            woken.cancel()
+        self._renew.clear()
+
+    async def _close(self) -> None:
+        webhooks, self._webhooks = self._webhooks, None
+        if webhooks is not None:
+            await webhooks.close()
+
+    def _counted(self, receipt: Receipt) -> Receipt:
+        self.counts[receipt] += 1
+        return receipt

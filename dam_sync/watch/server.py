@@ -1,0 +1,151 @@
+"""The HTTP server of `watch`: `/health`, `/live`, `/metrics` and deliveries of webhooks, on loopback only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from dam_sync.api.webhooks import Receipt
+from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.watch.metrics import CONTENT_TYPE, JobMetrics, health_of
+from dam_sync.watch.watched_job import WatchedJob
+from dam_sync.watch.watcher import Watcher
+
+if TYPE_CHECKING:
+    from dam_sync.watch.page import LivePage
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+CLOSING_SECONDS = 2.0
+LARGEST_REQUEST = 64 * 1024  # bytes; deliveries of webhooks have a few hundred, or some thousand
+ANSWER_SECONDS = 20.0  # until a delivery is read and stored; services wait for 30
+WEBHOOKS = "/webhooks/"
+STATUSES = {Receipt.FORGED: 401, Receipt.FULL: 429}
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """Where to listen: an address of loopback, and a port (0: any free one)."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, text: str) -> ListenAddress:
+        """`127.0.0.1:8088`. Raises ConfigError for anything else, and for an address that others can reach."""
+        host, _, port = text.rpartition(":")
+        if not port.isdigit() or int(port) > 65535 or not host:
+            raise ConfigError(f"--listen expects an address and a port, not {text!r}", hint="write 127.0.0.1:8088")
+        if not is_loopback(host):
+            raise ConfigError(
+                f"--listen {text} can be reached from other hosts",
+                hint="listen on 127.0.0.1, and put a proxy with authentication in front of it",
+            )
+        return cls(host.strip("[]"), int(port))
+
+
+def addresses_of(jobs: Sequence[WatchedJob], listen: str) -> list[ListenAddress]:
+    """Where to listen: the given address, or those that the webhooks of the jobs name. Raises ConfigError for webhooks
+    without one."""
+    asked = [job.job.config.webhooks for job in jobs if job.job.config.webhooks is not None]
+    texts = [listen] if listen else [each.listen for each in asked]
+    if "" in texts:
+        raise ConfigError(
+            "webhooks need an address of this host where they arrive",
+            hint="write `webhooks: {listen: 127.0.0.1:8088}` in the job file, or add --listen 127.0.0.1:8088",
+        )
+    return [ListenAddress.of(text) for text in dict.fromkeys(texts)]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this host is reached by that name."""
+    name = host.strip("[]")
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def loopback_application() -> web.Application:
+    """An application without pages, which answers only requests to its own address."""
+    return web.Application(middlewares=[_only_loopback], client_max_size=LARGEST_REQUEST)
+
+
+def application(watcher: Watcher, page: LivePage | None = None) -> web.Application:
+    """The pages about the jobs of this watcher."""
+    metrics = JobMetrics(watcher.jobs, watcher.notifier)
+
+    async def health(_: web.Request) -> web.Response:
+        found = health_of(watcher.jobs)
+        return web.json_response(found, status=200 if found["ok"] else 503)
+
+    async def live(_: web.Request) -> web.Response:
+        return web.json_response({"ok": True})
+
+    async def numbers(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def hook(request: web.Request) -> web.Response:
+        return await _received(request, watcher.jobs)
+
+    made = loopback_application()
+    made.add_routes([web.get("/health", health), web.get("/live", live), web.get("/metrics", numbers)])
+    made.add_routes([web.get(f"{WEBHOOKS}{{job}}/{{rest:.*}}", hook), web.post(f"{WEBHOOKS}{{job}}/{{rest:.*}}", hook)])
+    if page is not None:
+        page.add_to(made)
+    return made
+
+
+async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Response:
+    """The response to a delivery, once it is stored; to a GET, whether the URL is right."""
+    job = next((job for job in jobs if job.name == request.match_info["job"] and job.job.config.webhooks), None)
+    if job is None:
+        raise web.HTTPNotFound(text="there is no such job here\n")
+    if not job.webhooks.is_ours(request.path):
+        job.webhooks.forged()
+        raise web.HTTPUnauthorized(text="this is not the URL of a subscription\n")
+    if request.method != "POST":
+        return web.json_response({"ok": True})
+    if (request.content_length or 0) > LARGEST_REQUEST:
+        raise web.HTTPRequestEntityTooLarge(LARGEST_REQUEST, request.content_length or 0)
+    headers = {name.lower(): text for name, text in request.headers.items()}
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            receipt = await job.webhooks.receive(headers, request.read)
+    except TimeoutError:
+        raise web.HTTPRequestTimeout from None
+    except DamSyncError:  # the state cannot be written now: the service sends it again
+        raise web.HTTPServiceUnavailable from None
+    return web.json_response({"result": receipt.value}, status=STATUSES.get(receipt, 200))
+
+
+@web.middleware
+async def _only_loopback(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse requests that a web page of somebody else sends through a browser: their host is not this one. Deliveries
+    come through a proxy, under its name."""
+    if not is_loopback(request.url.host or "") and not request.path.startswith(WEBHOOKS):
+        raise web.HTTPForbidden(text="this server answers only requests to its own address\n")
+    return await handler(request)
+
+
+@asynccontextmanager
+async def serving(app: web.Application, address: ListenAddress) -> AsyncIterator[str]:
+    """Serve the application; its URL. Raises ConfigError if the address is taken."""
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=CLOSING_SECONDS)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, address.host, address.port).start()
+        except OSError as error:
+            raise ConfigError(
+                f"--listen {address.host}:{address.port}: {error.strerror}", hint="choose another port"
+            ) from None
+        port = runner.addresses[0][1]
+        yield f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{port}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,70 @@
+"""The systemd unit that keeps `watch` running."""
+
+from __future__ import annotations
+
+import getpass
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dam_sync.model.errors import ConfigError
+
+STOP_SECONDS = 300  # for writes in progress
+UNIT = """\
+[Unit]
+Description=dam-sync: keeps {names} in step
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=exec
+User={user}
+WorkingDirectory={folder}
+ExecStart={command}
+ExecReload=/bin/kill -HUP $MAINPID
+KillSignal=SIGTERM
+KillMode=mixed
+TimeoutStopSec={stop}
+Restart=on-failure
+RestartSec=30
+# secrets that job files take from the environment, one NAME=value per line:
+EnvironmentFile=-/etc/dam-sync/environment
+UMask=0077
+NoNewPrivileges=yes
+PrivateTmp=yes
+ProtectSystem=full
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def unit_of(jobs: Sequence[Path], names: Sequence[str], listen: str, *, page: bool = False) -> str:
+    """The unit for these job files, run by the current user from the current folder. Raises ConfigError for a path
+    that a unit cannot contain."""
+    words = [sys.executable, "-m", "dam_sync", "watch", *(str(job.absolute()) for job in jobs)]
+    words += ["--listen", listen] if listen else []
+    words += ["--page"] if page else []
+    words += ["--no-progress", "--log-format", "json"]
+    if any("\n" in word for word in words):
+        raise ConfigError("a systemd unit cannot name a file with a line break in its name")
+    return UNIT.format(
+        names=", ".join(names),
+        user=getpass.getuser(),
+        folder=_escaped(str(Path.cwd())),
+        command=" ".join(_quoted(word) for word in words),
+        stop=STOP_SECONDS,
+    )
+
+
+def _escaped(word: str) -> str:
+    return word.replace("%", "%%")
+
+
+def _quoted(word: str) -> str:
+    """A word of ExecStart: specifiers and variables escaped, quoted if need be."""
+    plain = _escaped(word).replace("$", "$$")
+    if shlex.quote(word) == word:
+        return plain
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,140 @@
+"""Watches several jobs in one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dam_sync.api.watching import SharedRates, deliver
+from dam_sync.api.webhooks import webhooks_of
+from dam_sync.config.job import JobConfig
+from dam_sync.model.diagnostic import Diagnostic
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.values import Json
+from dam_sync.watch.notifier import Notifier, event_of, events_of
+from dam_sync.watch.scheduler import WatchRecord
+from dam_sync.watch.watched_job import WatchedJob
+
+AT_ONCE = 4  # runs
+
+
+class Watcher:
+    """Jobs with schedules, their shared rate limits, and the notifications about them.
+
+    surroundings: `RunOptions` whose clock, transport, connectors and storage every run gets, and whose stop token ends
+    `run`. show: called with a line about each run that has ended. Raises ConfigError with the diagnostics of all job
+    files.
+    """
+
+    def __init__(self, paths: Sequence[Path], surroundings: RunOptions, show: Callable[[str], None]) -> None:
+        self._surroundings = surroundings
+        self._show = show
+        self.notifier = Notifier(self._deliver, surroundings.clock)
+        shared, slots = SharedRates(surroundings.clock), asyncio.Semaphore(AT_ONCE)
+        self.jobs: list[WatchedJob] = []
+        problems: list[ConfigError] = []
+        for path in paths:
+            try:
+                self.jobs.append(WatchedJob(path, surroundings, shared, slots, self._told))
+            except ConfigError as error:
+                problems.append(error)
+        _raise_all(problems)
+        _refuse_shared_states(self.jobs)
+
+    async def remember(self) -> None:
+        """Take over what earlier processes stored, so that everything that is shown of the jobs is true."""
+        for job in self.jobs:
+            await job.remember()
+
+    async def run(self) -> None:
+        """Watch until the stop token is stopped; runs under way are stopped cleanly."""
+        self._surroundings.stop_token.on_stop = self._stop
+        helpers = [asyncio.ensure_future(self.notifier.run())]
+        helpers += [asyncio.ensure_future(job.webhooks.keep()) for job in self.jobs]
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in self.jobs:
+                    group.create_task(job.watch())
+                if self._surroundings.stop_token.reason:
+                    self._stop()
+            await self.notifier.drain()
+        finally:
+            for helper in helpers:
+                helper.cancel()
+            await asyncio.gather(*helpers, return_exceptions=True)
+
+    async def unsubscribe(self) -> list[str]:
+        """End the webhook subscriptions of all jobs; a line about each. Safe to repeat. Raises what a source raises."""
+        lines = []
+        for job in self.jobs:
+            webhooks = webhooks_of(job.job.config, self._surroundings)
+            number = 0
+            if webhooks is not None:
+                try:
+                    number = await webhooks.unsubscribe()
+                finally:
+                    await webhooks.close()
+            lines.append(f"{job.name}: {number} webhook subscriptions ended")
+        return lines
+
+    def reload(self) -> None:
+        """Read all job files again; a run under way continues as it began."""
+        for job in self.jobs:
+            job.reload()
+
+    def _stop(self) -> None:
+        for job in self.jobs:
+            job.stop()
+
+    async def _deliver(self, job: JobConfig, event: Json) -> None:
+        await deliver(job, event, self._surroundings)
+
+    def _told(self, job: WatchedJob, before: WatchRecord, report: Json) -> None:
+        """A run has ended: show it, and notify whoever wants to know."""
+        decision = job.decision
+        self._show(line_of(job, report))
+        for kind in events_of(job.record, before):
+            identity = self._surroundings.clock.token()
+            self.notifier.put(job.job.config, event_of(kind, job.name, job.record, report, decision.at, identity))
+
+
+def line_of(job: WatchedJob, report: Json) -> str:
+    """What happened to a job and what happens next, in one line."""
+    record, decision = job.record, job.decision
+    what = record.result.value
+    if report is not None:
+        moved = ", ".join(f"{number:,} {kind}" for kind, number in report["counts"].items() if number)
+        what = f"run {report['run']} is done: {moved or 'nothing to do'}"
+    elif record.error:
+        what = f"{record.result.value}: {record.error.get('message', '')}"
+    following = "waits for you" if decision.at is None else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{job.name}: {what}; {following}"
+
+
+def _raise_all(problems: Sequence[ConfigError]) -> None:
+    """One error with the diagnostics of all job files."""
+    found: list[Diagnostic] = [each for problem in problems for each in problem.diagnostics]
+    plain = next((problem for problem in problems if not problem.diagnostics), None)
+    if plain is not None:
+        raise plain
+    if found:
+        raise ConfigError.of(found)
+
+
+def _refuse_shared_states(jobs: Sequence[WatchedJob]) -> None:
+    states: dict[Path, WatchedJob] = {}
+    names: dict[str, WatchedJob] = {}
+    for job in jobs:
+        if job.job.config.webhooks is not None:
+            named = names.setdefault(job.name, job)
+            if named is not job:
+                raise ConfigError(
+                    f"{job.path} and {named.path} have webhooks and the same name", hint="give each job its own name"
+                )
+        other = states.setdefault(job.job.config.state_path, job)
+        if other is not job:
+            raise ConfigError(
+                f"{job.path} and {other.path} have the same state", hint="give each job a state file of its own"
+            )

@@ -1,0 +1,202 @@
+"""The live page in a browser without a screen: at two widths, light and dark, and readable by everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.run_options import Progress
+from dam_sync.store.rows import Outcome
+from tests.support.live_page import MadeUp, config_of, moving, parked_state, served
+from tests.support.sampled import only_in_full
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+api = pytest.importorskip("playwright.async_api", reason="playwright is not installed: the page is not tried")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page is not tried in a browser")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+SIZES = {"desktop": (1280, 900), "phone": (360, 800)}
+PATIENCE = 120_000.0  # milliseconds; the machine may be busy
+SHOTS = os.environ.get("DAM_SYNC_SCREENSHOTS")  # a folder for pictures of the page
+"""The smallest contrast of a text with its background, what is wrong with headings and landmarks, and how far the page
+reaches beyond its width."""
+LOOK = """() => {
+  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (color) => {
+    const [r, g, b] = color.slice(0, 3).map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (node) => {
+    for (; node; node = node.parentElement) {
+      const color = parts(getComputedStyle(node).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), faint = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement, box = node.getBoundingClientRect();
+    if (!walker.currentNode.textContent.trim() || !box.width || node.closest("template, noscript, .skip")) continue;
+    const [one, two] = [light(parts(getComputedStyle(node).color)), light(ground(node))].sort((a, b) => b - a);
+    if ((one + 0.05) / (two + 0.05) < 4.5) faint.push(walker.currentNode.textContent.trim());
+  }
+  const levels = [...document.querySelectorAll("h1,h2,h3,h4")].filter((h) => h.offsetParent).map((h) => +h.tagName[1]);
+  const bars = [...document.querySelectorAll("progress, [role=meter]")].filter((b) => b.offsetParent);
+  return {
+    faint,
+    levels,
+    unnamed: bars.filter((bar) => !bar.getAttribute("aria-label")).length,
+    mains: document.querySelectorAll("main").length,
+    headers: document.querySelectorAll("body > header").length,
+    live: document.querySelectorAll("[aria-live=polite]").length,
+    beyond: document.documentElement.scrollWidth - innerWidth,
+  };
+}"""
+
+
+@asynccontextmanager
+async def browser() -> AsyncIterator[Any]:
+    async with api.async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
+        try:
+            yield opened
+        finally:
+            await opened.close()
+
+
+async def tab(opened: Any, url: str, size: str, scheme: str) -> tuple[Any, list[str]]:
+    """The page, once it shows what it received, and its complaints."""
+    width, height = SIZES[size]
+    context = await opened.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page, complaints = await context.new_page(), []
+    page.set_default_timeout(PATIENCE)
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url) if not ours(request.url, url) else 0)
+    await page.goto(f"{url}/", wait_until="commit")
+    await page.wait_for_selector("[data-list=runs] tr")
+    await page.wait_for_selector("[data-list=sides] tr")
+    return page, complaints
+
+
+def ours(requested: str, url: str) -> bool:
+    return requested.startswith((url, "data:"))
+
+
+async def jobs(folder: Path) -> list[MadeUp]:
+    outcome = Outcome(
+        "parked",
+        cause="InvalidValue",
+        message="the value of copyright_owner is longer than the 255 characters of the target",
+        hint="shorten it with `| truncate 255` in the mapping",
+    )
+    config = config_of(folder, schedule={"every": "15m"}, limits={"calls_per_day": 200_000})
+    await parked_state(config, outcome, 3)
+    waiting = {
+        "result": "blocked",
+        "error": {"message": "the mapping changed since the last run", "hint": "run the job with --accept-changes"},
+        "next_runs": [],
+    }
+    planned = {"next_runs": ["2031-03-01T03:00:00+00:00", "2031-03-02T03:00:00+00:00"], "reason": "on schedule"}
+    second = config_of(folder, name="archive", schedule={"every": "15m"})
+    return [MadeUp(config, moving(), planned), MadeUp(second, None, waiting)]
+
+
+@asynccontextmanager
+async def under_way(progress: Progress) -> AsyncIterator[None]:
+    """Assets are moved meanwhile."""
+
+    async def move() -> None:
+        while True:
+            progress.created += 3
+            progress.bytes += 700_000
+            await asyncio.sleep(0.1)
+
+    progress.source_calls, progress.target_calls = lambda: progress.created // 3, lambda: progress.created
+    moved = asyncio.ensure_future(move())
+    yield
+    moved.cancel()
+
+
+async def test_the_page_is_readable_by_everybody_at_every_size(tmp_path: Path) -> None:
+    made = await jobs(tmp_path)
+    async with served(made) as (url, _), under_way(made[0].progress or Progress()), browser() as opened:
+        for size in SIZES:
+            for scheme in ("light", "dark"):
+                page, complaints = await tab(opened, url, size, scheme)
+                found = await page.evaluate(LOOK)
+                if SHOTS:
+                    await page.screenshot(path=f"{SHOTS}/{size}-{scheme}.png", full_page=True)
+                assert complaints == []
+                assert found["faint"] == []
+                assert found["beyond"] <= 0, (size, found)
+                assert found["levels"][0] == 1
+                assert all(
+                    after - before <= 1 for before, after in zip(found["levels"], found["levels"][1:], strict=False)
+                )
+                assert (found["mains"], found["headers"], found["live"], found["unnamed"]) == (1, 1, 1, 0)
+                await page.context.close()
+
+
+@only_in_full
+async def test_the_page_follows_the_run_and_says_when_it_is_over(tmp_path: Path) -> None:
+    made = await jobs(tmp_path)
+    async with browser() as opened:
+        async with served(made) as (url, _):
+            page, complaints = await tab(opened, url, "desktop", "light")
+            text = await page.inner_text("main")
+            for words in (
+                "1,646 of at most 52,000 assets",
+                "slowed down to 4.2",
+                "180,000 of 200,000 today",
+                "12",
+                "48.3 GB",
+                "InvalidValue",
+                "truncate 255",
+                "on schedule",
+                "Waits for you",
+                "--accept-changes",
+                "stopped by a test",
+            ):
+                assert words in text, words
+            assert await page.inner_text("#connection") == "Live"
+            await page.keyboard.press("Tab")
+            assert await page.evaluate("document.activeElement.textContent") == "Skip to the jobs"
+            await page.keyboard.press("Enter")
+            assert await page.evaluate("document.activeElement.id") == "jobs"
+            progress = made[0].progress
+            assert progress is not None
+            progress.created, progress.total, progress.phase = 4988, 5200, "closing"
+            await page.wait_for_selector("text=5,400 of 5,400 assets")
+            await page.wait_for_selector("#news:text-is('museum: closing')", state="attached")
+            assert await page.get_attribute("ol.phases li:last-child", "aria-current") == "step"
+            evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+            made[1].said["error"] = {"message": evil, "hint": ""}
+            await page.wait_for_selector("p:has-text('<img src=x onerror=alert(1)><script>')")
+            assert complaints == []
+            for each in made:
+                each.progress, each.said = None, {"result": "done", "ended_run": True}
+        await page.wait_for_selector("#connection:text-is('The run has ended')")
+        assert await page.inner_text(".job >> nth=0 >> .chip") == "Complete"
+        assert complaints == []
+
+
+@only_in_full
+async def test_a_lost_connection_is_said_and_found_again(tmp_path: Path) -> None:
+    made = await jobs(tmp_path)
+    async with browser() as opened:
+        async with served(made) as (url, _):
+            page, _ = await tab(opened, url, "phone", "dark")
+        port = int(url.rpartition(":")[2])
+        await page.wait_for_selector("#connection:has-text('Connection lost')")
+        async with served(made, port=port):
+            await page.wait_for_selector("#connection:text-is('Live')")

@@ -1,0 +1,130 @@
+"""Crashes at commits, calls and changes of a folder while assets are removed, and while they come back: the next runs
+finish it, once. `make sim N=10000 SEED=7` tries more of them, by another choice."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.errors import DamSyncError
+from dam_sync.services import discover
+from tests.simulation.conftest import TRIED
+from tests.support.pairs import EVERY, EVERYTHING
+from tests.support.virtual.branching import Branch, Plan, branches
+from tests.support.virtual.crashes import POINTS, SEED
+from tests.support.virtual.moves import LEFT
+from tests.support.virtual.removing import Removing, removing
+
+EACH_CASE = max(4, POINTS // 40)  # crash points
+RUNS = 4  # in which a crash must be made good
+DAY = 86400.0
+EACH = [(source, EVERY[(place + 1) % len(EVERY)]) for place, source in enumerate(EVERY)]
+PAIRS = EACH if EVERYTHING else EACH[:1]
+
+
+def restores(kind: str) -> bool:
+    return Operation.RESTORE in discover()[kind].capabilities
+
+
+RETURNING = [(EVERY[0], kind) for kind in EVERY if restores(kind) and (EVERYTHING or kind == EVERY[0])]
+
+
+def gone(job: Removing) -> dict[str, str]:
+    return dict(list(job.links().items())[:2])
+
+
+def leave(job: Removing) -> None:
+    """Two assets leave the source, and their grace period passes."""
+    job.remove(gone(job))
+    job.live()
+    job.wait(2 * DAY)
+
+
+def come_back(job: Removing) -> None:
+    """The same were removed, and are at the source again."""
+    sources = gone(job)
+    leave(job)
+    job.live()
+    job.wait(DAY)
+    job.restore(sources)
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=[f"{source[0]}-{target[0]}" for source, target in PAIRS])
+def test_no_crash_removes_anything_else_or_anything_twice(
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+) -> None:
+    came = tried(tmp_path, kinds, leave, removed=True)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+@pytest.mark.parametrize("kinds", RETURNING, ids=[target[0] for _, target in RETURNING])
+def test_no_crash_brings_back_another_asset(
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+) -> None:
+    came = tried(tmp_path, kinds, come_back, removed=False)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def tried(folder: Path, kinds: tuple[str, str], before: Callable[[Removing], None], *, removed: bool) -> list[Branch]:
+    """Crashes in the run after `before`, each followed by runs until nothing is left to do."""
+    for name in ("reference", "crashed"):
+        (folder / name).mkdir()
+    with removing(folder / "reference", kinds, grace="1d") as job:
+        before(job)
+        every = job.live().points()
+    plans = [(point,) for point in random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))]
+    with removing(folder / "crashed", kinds, grace="1d") as job:
+        links, living, number = job.links(), job.living(), len(job.target.assets)
+        before(job)
+        if removed:
+            living -= set(gone(job).values())
+            links = {source: target for source, target in links.items() if target in living}
+        made = list(branches(job, plans, partial(survived, job, links, living, number, len(job.ledger()))))
+        assert len(made) == len(plans)
+        return made
+
+
+def survived(job: Removing, links: dict[str, str], living: set[str], number: int, written: int, plan: Plan) -> Branch:
+    """What a crash left, once the next runs are done."""
+    faults: list[str] = []
+    for _ in range(RUNS):
+        job.wait(DAY)
+        faults = [*stopped_by(job), *left_by(job, links, living, number, written)]
+        if not faults:
+            break
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
+
+
+def stopped_by(job: Removing) -> Iterator[str]:
+    """What stops the next run."""
+    try:
+        job.live()
+    except DamSyncError as error:
+        yield f"{error.cause}: {error.message}"
+
+
+def left_by(job: Removing, links: dict[str, str], living: set[str], number: int, written: int) -> Iterator[str]:
+    """What is not as if nothing had happened."""
+    if job.living() != living:
+        yield f"living: {sorted(job.living())} instead of {sorted(living)}"
+    if job.links() != links:
+        yield f"links: {job.links()} instead of {links}"
+    if len(job.target.assets) != number:
+        yield f"{len(job.target.assets)} assets instead of {number}"
+    twice = {each: times for each, times in Counter(job.ledger()[written:]).items() if times > 1}
+    if twice:
+        yield f"written twice: {twice}"
+    with closing(sqlite3.connect(job.state)) as connection:
+        for table, rows in (*LEFT, ("deletion", "true")):
+            if connection.execute(f"SELECT count(*) FROM {table} WHERE {rows}").fetchone()[0]:
+                yield f"rows are left in {table}"

@@ -1,0 +1,252 @@
+"""What left the source goes to the trash of the target: after its grace period, confirmed, capped, and back again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dam_sync.emulators import emulated_kinds, profile_of
+from dam_sync.model.errors import Denied, SafetyStop, TruncatedListing
+from dam_sync.report.report import Report
+from tests.support.pairs import EVERYTHING
+from tests.support.virtual.planted import LIES, Lie, planted
+from tests.support.virtual.removing import ASSETS, Removing, removing
+from tests.support.virtual.universe import Tenant
+
+KINDS = {kind[0]: kind for kind in emulated_kinds()}
+WEEK = 8 * 86400.0
+PLANTED = 500 if EVERYTHING else 12
+READ_ONLY = {"baskets", "whoami", "assets", "search"}  # calls that only a plan makes, to prove a credential
+
+
+def pair(letters: str) -> tuple[str, str]:
+    return KINDS[letters[0]], KINDS[letters[1]]
+
+
+def sampled(*cases: str) -> Sequence[str]:
+    """The first of these cases in `make test`."""
+    return cases if EVERYTHING else cases[:1]
+
+
+def first(job: Removing, number: int = 2) -> dict[str, str]:
+    return dict(list(job.links().items())[:number])
+
+
+def note_of(side: Tenant) -> str:
+    """The key of a text field."""
+    return f"{profile_of(side.kind).prefix}note"
+
+
+def called(report: Report) -> dict[str, int]:
+    """The calls to the target, without those of a read-only connection."""
+    return {
+        call: number
+        for call, number in report.target.calls.items()
+        if not (call.startswith("GET ") and call.rpartition("/")[2] in READ_ONLY)
+    }
+
+
+@pytest.mark.parametrize("letters", sampled("ab", "bd", "de", "ea", "dc"))
+def test_what_is_in_the_trash_of_the_source_goes_to_that_of_the_target_after_its_grace(
+    tmp_path: Path, letters: str
+) -> None:
+    with removing(tmp_path, pair(letters)) as job:
+        gone = first(job)
+        job.remove(gone)
+        report = job.run()
+        assert [row["asset"] for row in report.gone] == sorted(gone)
+        assert {row["reason"] for row in report.gone} == {"in the trash"}
+        assert report.counts.get("removed", 0) == 0
+        assert [row["until"] for row in job.status()["gone"]] == [row["until"] for row in report.gone]
+        assert len(job.living()) == ASSETS
+        job.wait(WEEK)
+        planned, before = job.plan(), len(job.ledger())
+        report = job.run()
+        assert (report.counts["removed"], report.operations) == (2, {"remove": 2})
+        assert (planned.counts, planned.operations, planned.digest) == (report.counts, report.operations, report.digest)
+        assert called(planned) == called(report)
+        assert planned.source.calls == report.source.calls
+        assert sorted(job.ledger()[before:]) == sorted(("remove", source) for source in gone)
+        assert not set(gone.values()) & job.living()
+        assert len(job.living()) == ASSETS - 2
+        report = job.run()
+        assert (report.gone, report.operations) == ([], {})
+        verdict = job.verify()
+        assert (verdict["clean"], verdict["checked"]) == (True, ASSETS - 2), verdict["differences"]
+
+
+def test_more_than_the_job_allows_stops_the_run_and_what_was_changed_at_the_target_is_parked(tmp_path: Path) -> None:
+    with removing(tmp_path, pair("ad"), max_deletes=1, grace="0d") as job:
+        gone = first(job)
+        edited = next(iter(gone.values()))
+        job.edit([edited], note_of(job.target), "changed by hand")
+        job.remove(gone)
+        for act in (job.plan, job.run):
+            with pytest.raises(SafetyStop, match=r"2 of 8 assets would be removed .* `max_deletes: 1`"):
+                act(accept_changes=True)
+        assert len(job.living()) == ASSETS
+        job.policy(deletes="trash", max_deletes="25%", grace="0d")
+        planned = job.plan()
+        report = job.run()
+        assert (report.counts["removed"], report.counts["parked"]) == (1, 1)
+        assert planned.counts == report.counts
+        assert [row["cause"] for row in report.parked] == ["changed at the target"]
+        assert edited in job.living()
+        again = job.run()
+        assert (again.counts["parked"], again.operations, len(again.parked)) == (0, {}, 1)
+
+
+def test_what_becomes_due_during_a_run_waits_for_the_next_and_counts_against_its_limit(tmp_path: Path) -> None:
+    lie = Lie()
+    with removing(tmp_path, pair("ba"), max_deletes=1, grace="31m") as job:
+        job.connectors = planted(dict(job.universe.options().connectors or {}), job.source.kind, lie)
+        clock, gone = job.universe.clock, first(job)
+        job.remove(gone)
+        until = max(datetime.fromisoformat(row["until"]) for row in job.run().gone) + timedelta(seconds=1)
+        job.retitle([next(source for source in job.links() if source not in gone)])
+        assert clock.now() < until
+        lie.slow = lambda: clock.sleep((until - clock.now()).total_seconds())  # the one asset that the run reads
+        report = job.run()
+        assert (report.counts["updated"], report.operations.get("remove")) == (1, None)
+        with pytest.raises(SafetyStop, match=r"2 of 8 assets would be removed"):
+            job.run()
+        assert len(job.living()) == ASSETS
+
+
+@pytest.mark.parametrize("stands", sampled("park", "target"))
+def test_what_was_in_conflict_is_not_removed(tmp_path: Path, stands: str) -> None:
+    """Whether the conflict is open, or was settled so that the target keeps what somebody wrote there."""
+    with removing(tmp_path, pair("ad"), grace="0d", conflicts=stands) as job:
+        ((gone, there),) = first(job, 1).items()
+        job.edit([there], note_of(job.target), "changed by hand")
+        job.edit([gone], note_of(job.source), "changed at the source", "source")
+        (row,) = job.run().conflicts
+        assert row["take"] == {"park": "parked"}.get(stands, stands)
+        assert job.conflicts()["count"] == (stands == "park")
+        job.remove([gone])
+        planned, report = job.plan(), job.run()
+        assert (planned.counts, planned.operations) == (report.counts, report.operations)
+        assert [row["cause"] for row in report.parked] == ["changed at the target"]
+        assert (report.conflicts, job.conflicts()["count"]) == ([], 0)
+        assert there in job.living()
+
+
+def test_what_was_edited_before_it_was_restored_is_in_conflict(tmp_path: Path) -> None:
+    """Somebody changed the asset at the target, and removed it there before the run did."""
+    with removing(tmp_path, pair("ad"), grace="0d") as job:
+        ((gone, there),) = first(job, 1).items()
+        job.edit([there], note_of(job.target), "changed by hand")
+        job.remove([there], "target")
+        job.remove([gone])
+        assert job.run().counts["removed"] == 1
+        job.restore([gone])
+        job.edit([gone], note_of(job.source), "changed at the source", "source")
+        planned, report = job.plan(full=True), job.run(full=True)
+        assert [row["path"] for row in report.conflicts] == [f"fields.{note_of(job.target)}"]
+        assert (planned.conflicts, planned.operations) == (report.conflicts, report.operations)
+        job.policy(conflicts="target", deletes="trash")
+        assert [row["take"] for row in job.run().conflicts] == ["target"]
+        assert job.links()[gone] == there
+
+
+@pytest.mark.parametrize("letters", sampled("ba", "bd", "da", "ab"))
+def test_a_restored_asset_comes_back_as_the_same_asset(tmp_path: Path, letters: str) -> None:
+    with removing(tmp_path, pair(letters), grace="0d") as job:
+        links = job.links()
+        gone = first(job)
+        job.remove(gone)
+        assert job.run().counts["removed"] == 2
+        job.restore(gone)
+        planned, report = job.plan(full=True), job.run(full=True)
+        assert report.operations.get("restore") == 2, (report.operations, report.parked)
+        assert "create" not in report.operations
+        assert (planned.operations, called(planned)) == (report.operations, called(report))
+        assert job.links() == links
+        assert job.living() == set(links.values())
+        verdict = job.verify()
+        assert (verdict["clean"], verdict["checked"]) == (True, ASSETS), verdict["differences"]
+
+
+@pytest.mark.parametrize("letters", sampled("ab", "bc"))
+def test_nothing_is_removed_by_default_and_what_is_restored_within_its_grace_leaves_the_list(
+    tmp_path: Path, letters: str
+) -> None:
+    with removing(tmp_path, pair(letters), deletes="none") as job:
+        gone = first(job)
+        job.remove(gone)
+        for _ in range(2):
+            job.wait(WEEK)
+            report = job.run()
+            assert (report.gone, report.operations) == ([], {})
+        assert "gone" not in job.status()
+        job.policy(deletes="trash", max_deletes="50%")
+        assert len(job.run().gone) == 2
+        job.run(only=frozenset(gone))  # as somebody or a webhook asks for
+        assert len(job.run().gone) == 2
+        job.restore(gone)
+        assert job.run(full=True).gone == []
+        job.wait(WEEK)
+        assert job.run(full=True).operations == {}
+        assert len(job.living()) == ASSETS
+
+
+@pytest.mark.parametrize("letters", sampled("ae", "ac"))
+def test_what_cannot_be_taken_out_of_the_trash_is_parked_and_created_again_on_request(
+    tmp_path: Path, letters: str
+) -> None:
+    with removing(tmp_path, pair(letters), grace="0d") as job:
+        ((source, old),) = first(job, 1).items()
+        job.remove([source])
+        job.run()
+        job.restore([source])
+        report = job.run(full=True)
+        assert [row["cause"] for row in report.parked] == ["in the trash of the target"]
+        assert len(job.living()) == ASSETS - 1
+        assert job.retry() == 1
+        report = job.run(full=True)
+        assert (report.counts["created"], len(job.living())) == (1, ASSETS)
+        assert job.links()[source] != old
+        assert "created again, because it could not be taken out of the trash of the target" in {
+            loss["rule"] for loss in report.losses
+        }
+
+
+def test_an_asset_that_a_service_without_trash_no_longer_lists_needs_two_complete_listings(tmp_path: Path) -> None:
+    with removing(tmp_path, pair("ca"), grace="0d") as job:
+        gone = first(job)
+        job.remove(gone)
+        report = job.run(full=True)
+        assert {row["reason"] for row in report.gone} == {"not listed"}
+        assert report.operations == {}
+        assert job.run(full=True).operations == {"remove": 2}
+        assert len(job.living()) == ASSETS - 2
+
+
+# -- listings that lie -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("letters", sampled("cb", "bd"))
+def test_no_planted_listing_removes_anything(tmp_path: Path, letters: str) -> None:
+    """Each after the other, and twice in a row, accepted by the operator and without any grace or limit."""
+    lie, tried, rng = Lie(), 0, random.Random(letters)
+    with removing(tmp_path, pair(letters), grace="0d", max_deletes="100%") as job:
+        usual = dict(job.universe.options().connectors or {})
+        job.connectors = planted(usual, job.source.kind, lie)
+        links, there = job.links(), job.living()
+        while tried < PLANTED // 2:
+            kind = LIES[tried % len(LIES)]
+            for seed in rng.sample(range(1_000_000), rng.choice((1, 2, 3))):
+                lie.kind, lie.seed, tried = kind, seed, tried + 1
+                with suppress(SafetyStop, Denied, TruncatedListing):
+                    job.run(full=True, accept_changes=rng.random() < 0.7)
+                assert job.living() == there, (kind, seed, tried)
+            if rng.random() < 0.5:
+                lie.kind = ""
+                assert "remove" not in job.run(full=True, accept_changes=True).operations
+        assert job.links() == links
+        assert lie.told > PLANTED

@@ -1,0 +1,129 @@
+"""What people change at a source: the next run brings it to the target, or, where no listing shows it, one of as many
+runs as the rotation has parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.emulators import profile_of
+from dam_sync.engine.apply import DRIFT
+from dam_sync.model.capabilities import Operation
+from dam_sync.report.report import Report
+from dam_sync.services import discover
+from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.sampled import only_in_full
+from tests.support.virtual.edits import EDITS, Edit
+from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Fuse, Point
+from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.source_edits import OCEAN, PURGES, RENAMED, RENAMES, UNSEEN, edits_of
+
+PARTS = 3
+KILLED_AT = (4, 9, 15, 22, 30, 40)  # commits of a run
+PART_OF = {"release": "rights", "expiry": "rights", "groups": "rights", "file.size": "file"}
+
+
+def missed(made: Scene) -> set[str]:
+    """Names of the edits that did not arrive, but for those that the target cannot take."""
+    found = made.found(made.verify())
+    able = discover()[made.target.kind].capabilities
+    stays = {"attachments"} if Operation.DETACH not in able else set()
+    stays |= {"relations"} if Operation.UNRELATE not in able else set()
+    return set(found) - {edit.name for edit in made.edits if edit.lost or (edit.path in stays and not edit.extra)}
+
+
+def sample(kinds: Iterable[str], one: str) -> Any:
+    """All services, or only one for `make test`."""
+    chosen = [kind for kind in kinds if EVERYTHING or kind[0] == one]
+    return pytest.mark.parametrize("kind", chosen, ids=[kind[0] for kind in chosen])
+
+
+def drifted(edit: Edit, kind: str) -> str:
+    """The part that the rotation reports as changed."""
+    return PART_OF.get(edit.path, edit.path.format(profile_of(kind).prefix))
+
+
+def fixed(report: Report) -> set[str]:
+    """Kinds of containers of which a run reported that its target cannot change their members."""
+    return {loss["path"].partition(".")[2] for loss in report.losses if loss["rule"] == "fixed"}
+
+
+@sample(KINDS, "d")
+def test_a_change_arrives_with_the_next_run_or_with_the_rotation(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, edits_of(kind), exposure=ACCEPTED) as made:
+        made.edit("source")
+        made.run()
+        assert missed(made) == UNSEEN.get(kind, set())
+        made.policy(exposure=ACCEPTED, rotation=PARTS)
+        told = set()
+        for _ in range(PARTS):
+            report = made.run()
+            told |= fixed(report)
+            assert report.parked == []
+        assert missed(made) == set()
+        assert kind[0] != "c" or told == {"collection"}
+
+
+@sample(RENAMES, "e")
+def test_a_container_and_a_term_with_other_names_arrive_with_the_rotation(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED, rotation=2) as made:
+        for rename in RENAMES[kind]:
+            rename(made.source.app.state)
+        made.run()
+        made.run()
+        assert missed(made) == set()
+        shown = str(made.target.assets)
+        assert (RENAMED in shown, OCEAN in shown) == (True, True)
+
+
+@sample(PURGES, "c")
+def test_an_asset_that_was_deleted_for_good_is_gone_after_the_rotation(tmp_path: Path, kind: str) -> None:
+    """Its memberships may tell of it earlier. The policy of deletions then removes it."""
+    deletions = {"deletes": "trash", "max_deletes": 1, "grace": "0s"}
+    with scene(tmp_path, kind, (), exposure=ACCEPTED, rotation=2, **deletions) as made:
+        one = made.source.assets[1]["id"]
+        twin = made.target_of(one)
+        PURGES[kind](made.source.app.state, one)
+        reports = [made.run() for _ in range(PARTS)]
+        notes = [note for report in reports for note in report.notes]
+        assert len([note for note in notes if f"({one}), 1 of them since the last run" in note]) == 1, notes
+        assert all(report.parked == [] for report in reports)
+        assert sum(report.counts.get("removed", 0) for report in reports) == 1
+        assert {row["id"] for row in made.target.assets if row["status"] != "trash"}.isdisjoint({twin})
+
+
+@sample(KINDS, "b")
+def test_what_was_changed_at_the_target_is_reported_or_restored_by_the_rotation(tmp_path: Path, kind: str) -> None:
+    edits = [edit for edit in EDITS[kind][:: len(EDITS[kind]) // 6] if not edit.lost]
+    with scene(tmp_path, kind, edits, exposure=REOPENS, rotation=2) as made:
+        made.edit()
+        reports = [made.run(), made.run()]
+        assert [report.operations for report in reports] == [{}, {}]
+        told = {loss["path"] for report in reports for loss in report.losses if loss["rule"] == DRIFT}
+        assert told == {drifted(edit, kind) for edit in edits if not edit.extra}
+        made.policy(exposure=REOPENS, rotation=2, drift="repair")
+        plan = made.plan()
+        report = made.run()
+        assert (report.operations, report.repaired) == (plan.operations, plan.repaired)
+        made.run()
+        found = made.found(made.verify())
+        assert {name for name, paths in found.items() if any(one.startswith("differences") for one in paths)} == set()
+        assert [made.run().operations, made.run().operations] == [{}, {}]
+
+
+@only_in_full
+@sample(KINDS, "e")
+def test_a_run_that_was_killed_again_and_again_compares_as_much(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, edits_of(kind), exposure=ACCEPTED, rotation=1) as made:
+        made.edit("source")
+        for when in (BEFORE, AFTER):
+            for moment in KILLED_AT:
+                made.universe.live(made.job, Fuse(Point(COMMIT, when, moment)))
+        report = made.run()
+        assert report.parked == []
+        assert missed(made) == set()
+        made.run()
+        assert made.run().operations == {}

@@ -1,0 +1,174 @@
+"""A library that was moved between two services, whose assets then leave the source and come back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from dam_sync.api.bootstrap import connect
+from dam_sync.api.conflicts import job_conflicts
+from dam_sync.api.job_file import job_of
+from dam_sync.api.jobs import plan_job, run_job, verify_job
+from dam_sync.api.sandbox import write_job, write_suggested_mapping
+from dam_sync.api.state_commands import job_errors, job_status
+from dam_sync.model.asset import AssetId, Draft, Patch
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.service import Connector, Service
+from dam_sync.report.report import Report
+from dam_sync.transfer.budget import MemoryBudget
+from tests.conformance.catalogue import SCHEMA, asset
+from tests.support.everything import OWN_MARKS
+from tests.support.exposure import ACCEPTED
+from tests.support.profiles import FOLDER, marker_in, profile_of
+from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.library import receiving
+from tests.support.virtual.moves import LAGS, TITLE, options_of, retitled, side_of
+from tests.support.virtual.universe import Tenant, Universe
+
+ASSETS = 8
+
+
+@dataclass
+class Removing:
+    """A library that was moved, and people who remove assets. connectors: instead of the usual ones."""
+
+    universe: Universe
+    source: Tenant
+    target: Tenant
+    job: Path
+    connectors: Mapping[str, Connector] | None = None
+
+    @property
+    def state(self) -> Path:
+        return self.job.parent / "state" / "job.db"
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """All that is written to in this world."""
+        return [self.state.parent, self.source.folder, self.target.folder]
+
+    def live(self, fuse: Fuse | None = None) -> Fuse:
+        """One run that lists everything, behind `fuse`, or one that never blows; that fuse."""
+        return self.universe.live(self.job, fuse, full=True)
+
+    def options(self, **options: Any) -> RunOptions:
+        made = self.universe.options(**options)
+        return made if self.connectors is None else replace(made, connectors=self.connectors)
+
+    def run(self, **options: Any) -> Report:
+        """One run, and time for every index to catch up."""
+        report = self.universe.do(run_job(self.job, self.options(**options)))
+        self.wait(LAGS)
+        return report
+
+    def plan(self, **options: Any) -> Report:
+        return self.universe.do(plan_job(self.job, self.options(**options)))
+
+    def verify(self) -> Any:
+        return self.universe.do(verify_job(self.job, self.options(), "digest", "100%")).verdict
+
+    def status(self) -> Any:
+        return self.universe.do(job_status(self.job, self.universe.clock))
+
+    def retry(self) -> int:
+        """How many parked assets are put back into the queue."""
+        done = job_errors(self.job, (), True, self.universe.clock, self.universe.storage)
+        return int(self.universe.do(done)["retried"])
+
+    def conflicts(self) -> Any:
+        return self.universe.do(job_conflicts(self.job, None, self.universe.clock, self.universe.storage))
+
+    def wait(self, seconds: float) -> None:
+        self.universe.do(self.universe.clock.sleep(seconds))
+
+    def policy(self, **policy: Any) -> None:
+        """Another policy in the job file."""
+        yaml = YAML()
+        data = yaml.load(self.job.read_text(encoding="utf-8"))
+        data["policy"] = {**ACCEPTED, **policy}
+        with self.job.open("w", encoding="utf-8") as out:
+            yaml.dump(data, out)
+
+    def links(self) -> dict[str, str]:
+        """Target ids by source id."""
+        with closing(sqlite3.connect(self.state)) as connection:
+            return dict(connection.execute("SELECT source, target FROM link ORDER BY source").fetchall())
+
+    def ledger(self) -> list[tuple[str, str]]:
+        """Every write: the operation and the asset."""
+        with closing(sqlite3.connect(self.state)) as connection:
+            return connection.execute("SELECT operation, asset FROM ledger ORDER BY seq").fetchall()
+
+    def living(self) -> set[str]:
+        """Ids of the target that are not in its trash."""
+        return {row["id"] for row in self.target.assets if row["status"] != "trash"}
+
+    def remove(self, sources: Iterable[str], role: str = "source") -> None:
+        """People move these to the trash of their service."""
+        self._each(role, sources, lambda service, each: service.remove(each))
+
+    def restore(self, sources: Iterable[str], role: str = "source") -> None:
+        """People take these out of the trash."""
+        draft = Draft(None, "", status="published")
+        self._each(role, sources, lambda service, each: service.restore(each, draft))
+
+    def edit(self, targets: Iterable[str], key: str, text: str, role: str = "target") -> None:
+        """People change these at the target."""
+        self._each(role, targets, lambda service, each: service.update(each, Patch(fields={key: text})))
+
+    def retitle(self, sources: Iterable[str]) -> None:
+        """People give these another title."""
+        key = profile_of(self.source.kind).prefix + TITLE
+
+        async def changed(service: Service, each: AssetId) -> None:
+            title = retitled((await service.fetch(each)).fields[key])
+            await service.update(each, Patch(fields={key: title}))
+
+        self._each("source", sources, changed)
+
+    def _each(self, role: str, ids: Iterable[str], act: Any) -> None:
+        async def acted() -> None:
+            service = self.connected(role)
+            try:
+                await service.probe()
+                await service.schema()
+                for each in ids:
+                    await act(service, AssetId(each))
+            finally:
+                await service.close()
+            await self.universe.clock.sleep(LAGS)
+
+        self.universe.do(acted())
+
+    def connected(self, role: str) -> Service:
+        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
+
+
+@contextmanager
+def removing(folder: Path, kinds: tuple[str, str], **policy: Any) -> Iterator[Removing]:
+    """Moved, with a policy that removes what is gone."""
+    rows = [*SCHEMA, *(asset(number) for number in range(1, ASSETS + 1))]
+    with Universe(1) as universe:
+        source, target = (
+            universe.folder(folder / role, given)
+            if kind == FOLDER
+            else universe.tenant(kind, given, **options_of(kind))
+            for role, kind, given in (
+                ("from", kinds[0], rows),
+                ("to", kinds[1], [] if kinds[1] == FOLDER else receiving()),
+            )
+        )
+        mapping = folder / "mapping.yaml"
+        job = write_job(folder / "job.yaml", "move", side_of(source), side_of(target), mapping)
+        universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
+        made = Removing(universe, source, target, job)
+        made.policy(**{"deletes": "trash", "max_deletes": "50%", "grace": "7d", **policy})
+        report = made.run()
+        assert report.counts["created"] == ASSETS, report.parked
+        yield made

@@ -1,0 +1,148 @@
+"""Notifications: which events, what they contain, how they are signed, and that no run waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.api.watching import deliver, signature
+from dam_sync.config.job import JobConfig, job_of_code
+from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop, Transient
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.values import Json
+from dam_sync.services import discover
+from dam_sync.watch.notifier import MOST, Notifier, event_of, events_of
+from dam_sync.watch.scheduler import RunResult, WatchRecord
+from tests.support.raw_server import RawServer, in_turn, said
+from tests.support.stepped_clock import SteppedClock
+
+AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+EVENT = {"id": "msg_1", "type": "run.stopped", "timestamp": AT.isoformat(), "data": {"job": "museum"}}
+
+
+def job_with(**notify: Any) -> JobConfig:
+    side = {"kind": "a_hypermedia", "base_url": "https://a.example"}
+    side["auth"] = {"flow": "basic", "login": "x", "password": "${env:A}"}  # type: ignore[assignment]
+    data = {"version": 1, "name": "museum", "source": side, "target": side, "mapping": "m.yaml", "notify": notify}
+    return job_of_code(data, Path("/jobs"), discover())
+
+
+def ended(result: RunResult, error: DamSyncError | None = None, *, failures: int = 0, **parked: int) -> WatchRecord:
+    record = WatchRecord(AT, failures=failures, parked=parked).begun(AT)
+    return record.ended_with(result, AT, 0.5, error)
+
+
+def test_the_signature_is_that_of_the_specification() -> None:
+    made = signature(SECRET, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}')
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    with pytest.raises(ConfigError, match="not base64"):
+        signature("not base64!", "1", "2", b"")
+
+
+def test_a_state_of_affairs_is_told_once() -> None:
+    clean = ended(RunResult.DONE)
+    parked = ended(RunResult.DONE, InvalidValue=2, conflict=1)
+    assert events_of(clean, clean) == ["finished"]
+    assert events_of(parked, clean) == ["finished", "conflicts", "parked"]
+    assert events_of(parked, parked) == ["finished"]
+    assert events_of(ended(RunResult.DONE, InvalidValue=3, conflict=1), parked) == ["finished", "parked"]
+    assert events_of(ended(RunResult.FAILED, Transient("x")), clean) == ["stopped"]
+    assert events_of(ended(RunResult.FAILED, Transient("x"), failures=1), clean) == []
+    assert events_of(ended(RunResult.BLOCKED, SafetyStop("x")), clean) == ["stopped"]
+    used_up = ended(RunResult.ALLOWANCE)
+    assert (events_of(used_up, clean), events_of(used_up, used_up)) == (["stopped"], [])
+    for quiet in (RunResult.BUSY, RunResult.INTERRUPTED, RunResult.LIMIT, RunResult.BUDGET):
+        assert events_of(ended(quiet), clean) == []
+
+
+def test_an_event_says_what_happened_and_what_to_do() -> None:
+    record = ended(RunResult.BLOCKED, SafetyStop("the mapping changed", hint="run it by hand", asset="7"))
+    event = event_of("stopped", "museum", record, None, None, "1")
+    assert (event["id"], event["type"], event["timestamp"]) == ("msg_1", "run.stopped", AT.isoformat())
+    assert event["data"]["error"] == {
+        "error": "SafetyStop",
+        "message": "the mapping changed",
+        "hint": "run it by hand",
+    }
+    assert event["data"]["next"] is None
+
+
+async def test_a_url_gets_a_signed_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with RawServer(in_turn(said({}, 503), said({}))) as server:
+        monkeypatch.setenv("NOTIFY_URL", f"{server.url}/hooks/secret-path?token=abc")
+        monkeypatch.setenv("NOTIFY_SECRET", SECRET)
+        job = job_with(url="${env:NOTIFY_URL}", secret="${env:NOTIFY_SECRET}")
+        await deliver(job, EVENT, RunOptions(clock=SteppedClock(auto=True)))
+    first, second = server.seen
+    assert first.target == second.target == "/hooks/secret-path?token=abc"
+    assert json.loads(second.body) == EVENT
+    headers = second.headers
+    expected = signature(SECRET, "msg_1", headers["webhook-timestamp"], second.body)
+    assert (headers["webhook-id"], headers["webhook-signature"]) == ("msg_1", expected)
+
+
+async def test_what_does_not_arrive_is_an_error_without_the_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with RawServer(lambda _: said({}, 404)) as server:
+        job = job_with(url=f"{server.url}/hooks/secret-path")
+        with pytest.raises(DamSyncError) as caught:
+            await deliver(job, EVENT, RunOptions(clock=SteppedClock(auto=True)))
+    assert "secret-path" not in str(caught.value)
+
+
+async def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
+    code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
+    file = tmp_path / "event.json"
+    await deliver(job_with(command=[sys.executable, "-c", code, str(file)]), EVENT, RunOptions())
+    assert json.loads(file.read_text(encoding="utf-8")) == EVENT
+    with pytest.raises(Transient, match="exit code 3"):
+        await deliver(job_with(command=[sys.executable, "-c", "raise SystemExit(3)"]), EVENT, RunOptions())
+    with pytest.raises(ConfigError, match="cannot be run"):
+        await deliver(job_with(command=str(tmp_path / "missing")), EVENT, RunOptions())
+
+
+async def notified(errors: list[DamSyncError | None], events: int = 1) -> tuple[Notifier, SteppedClock, list[Json]]:
+    """A notifier whose first deliveries end so, and what arrived."""
+    clock, arrived, ends = SteppedClock(auto=True), list[Json](), iter(errors)
+
+    async def delivered(job: JobConfig, event: Json) -> None:
+        error = next(ends, None)
+        if error is not None:
+            raise error
+        arrived.append(event)
+
+    notifier = Notifier(delivered, clock)
+    for _ in range(events):
+        notifier.put(job_with(command="true", on=["stopped"]), EVENT)
+    sender = asyncio.ensure_future(notifier.run())
+    await notifier.drain()
+    sender.cancel()
+    return notifier, clock, arrived
+
+
+async def test_a_failed_notification_is_tried_again_and_given_up_in_the_end() -> None:
+    notifier, clock, arrived = await notified([Transient("x"), Transient("x"), None])
+    assert (notifier.sent, notifier.failed, arrived, clock.slept) == (1, 0, [EVENT], [30.0, 60.0])
+    notifier, clock, _ = await notified([Transient("x")] * 9)
+    assert (notifier.sent, notifier.failed, clock.slept) == (0, 1, [30.0, 60.0, 120.0])
+    notifier, clock, _ = await notified([ConfigError("the secret is not set")])
+    assert (notifier.failed, clock.slept) == (1, [])
+
+
+async def test_nobody_waits_for_notifications() -> None:
+    async def never(job: JobConfig, event: Json) -> None:
+        await asyncio.Event().wait()
+
+    notifier = Notifier(never, SteppedClock())
+    for _ in range(MOST + 5):
+        notifier.put(job_with(command="true", on=["stopped"]), EVENT)
+    assert notifier.failed == 5
+    notifier.put(job_with(command="true", on=["parked"]), EVENT)
+    notifier.put(job_with(command="true"), {**EVENT, "type": "run.finished"})
+    assert notifier.failed == 5, "an event that nobody asked for is not even queued"

@@ -1,0 +1,161 @@
+"""Deliveries to `watch`: bounded, counted, stored before they are answered; failures leave names waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from standardwebhooks import Webhook
+
+from dam_sync.api.webhooks import Receipt, webhooks_of
+from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Transient, Unsupported
+from dam_sync.model.run_options import RunOptions
+from dam_sync.watch.hooks import MOST_OPEN
+from dam_sync.watch.server import ListenAddress, addresses_of, application, serving
+from dam_sync.watch.watcher import Watcher
+from tests.support.stepped_clock import SteppedClock
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+JOB = """\
+version: 1
+name: {name}
+source:
+  kind: {kind}
+  base_url: https://d.example
+  auth: {auth}
+target: {{kind: b_documents, base_url: https://b.example, auth: {{flow: basic, login: x, password: "${{env:B}}"}}}}
+mapping: mapping.yaml
+state: {name}.db
+schedule: {{every: 1h}}
+webhooks: {hooks}
+"""
+SESSION = '{flow: session, api_key: "${env:HOOK_KEY}", username: u, password: "${env:HOOK_KEY}"}'
+BASIC = '{flow: basic, login: u, password: "${env:HOOK_KEY}"}'
+HOOKS = '{public_url: https://h.example, secret: "${env:HOOK_SECRET}"}'
+
+
+def write(
+    folder: Path, hooks: str = HOOKS, name: str = "museum", kind: str = "d_templates", auth: str = SESSION
+) -> Path:
+    path = folder / f"{name}-{kind}.yaml"
+    path.write_text(JOB.format(name=name, kind=kind, auth=auth, hooks=hooks), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK_KEY", "0123456789")
+    monkeypatch.setenv("HOOK_SECRET", SECRET)
+
+
+@pytest.fixture
+async def watcher(tmp_path: Path) -> AsyncIterator[Watcher]:
+    made = Watcher([write(tmp_path)], RunOptions(clock=SteppedClock()), print)
+    webhooks = made.jobs[0].webhooks
+    webhooks._webhooks = webhooks_of(made.jobs[0].job.config, made._surroundings)
+    yield made
+    await webhooks._close()
+
+
+def delivery(watcher: Watcher, number: int) -> tuple[dict[str, str], bytes]:
+    body = json.dumps({"eventType": "asset.metadata.updated", "event": {"id": "e"}, "asset": {"id": f"a{number % 7}"}})
+    now = watcher._surroundings.clock.now()
+    signature = Webhook(SECRET).sign(f"msg_{number}", now, body)
+    headers = {"webhook-id": f"msg_{number}", "webhook-timestamp": str(int(now.timestamp()))}
+    return {**headers, "webhook-signature": signature}, body.encode()
+
+
+async def test_a_burst_is_bounded_and_everything_taken_is_stored_once(watcher: Watcher) -> None:
+    webhooks = watcher.jobs[0].webhooks
+
+    async def one(number: int) -> Receipt:
+        headers, body = delivery(watcher, number)
+
+        async def read() -> bytes:
+            await asyncio.sleep(0)
+            return body
+
+        return await webhooks.receive(headers, read)
+
+    found = Counter(await asyncio.gather(*(one(number) for number in range(MOST_OPEN + 40))))
+    assert found == {Receipt.QUEUED: MOST_OPEN, Receipt.FULL: 40}
+    assert webhooks.counts[Receipt.FULL] == 40
+    assert sorted(await webhooks.take()) == [f"a{number}" for number in range(7)]
+    await webhooks.read([f"a{number}" for number in range(7)])
+    assert await webhooks.take() == []
+    assert not webhooks.is_due(watcher._surroundings.clock.now())
+
+
+async def test_names_wait_after_failures_and_longer_for_a_person(watcher: Watcher) -> None:
+    webhooks, now = watcher.jobs[0].webhooks, watcher._surroundings.clock.now()
+    for error, seconds in (
+        (StoreBusy("busy"), 30), (Transient("broken"), 60), (Transient("broken"), 120), (SafetyStop("look"), 3600)
+    ):  # fmt: skip
+        webhooks.failed(error, now)
+        assert webhooks.is_due(now + timedelta(seconds=seconds))
+        assert not webhooks.is_due(now + timedelta(seconds=seconds - 1))
+    await webhooks.read([])
+    assert webhooks.is_due(now)
+
+
+async def test_statuses_and_metrics(watcher: Watcher) -> None:
+    headers, body = delivery(watcher, 1)
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0)) as url, aiohttp.ClientSession() as session:
+
+        async def sent(path: str = "/webhooks/museum/d_templates", data: Any = body, **more: str) -> int:
+            async with session.post(url + path, data=data, headers={**headers, **more}) as response:
+                return response.status
+
+        assert [await sent(), await sent(Host="h.example")] == [200, 200]
+        assert await sent(data=body + b" ") == 401
+        assert await sent(path="/webhooks/museum/other") == 401
+        assert await sent(path="/webhooks/archive/d_templates") == 404
+        assert await sent(data=b"x" * 70_000) == 413
+
+        async def chunked() -> AsyncIterator[bytes]:
+            for _ in range(70):
+                yield b"x" * 1024
+
+        assert await sent(data=chunked()) == 413
+        async with session.get(f"{url}/webhooks/museum/d_templates") as response:
+            assert response.status == 200
+        async with session.get(f"{url}/metrics") as response:
+            text = await response.text()
+        for result, number in (("queued", 1), ("duplicate", 1), ("forged", 2), ("ignored", 0), ("full", 0)):
+            assert f'dam_sync_webhooks_total{{job="museum",result="{result}"}} {number}.0' in text
+        assert SECRET not in text
+
+
+def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(tmp_path: Path) -> None:
+    def opened(path: Path) -> object:
+        watcher = Watcher([path], RunOptions(clock=SteppedClock()), print)
+        return webhooks_of(watcher.jobs[0].job.config, watcher._surroundings)
+
+    with pytest.raises(Unsupported, match="a_hypermedia has no webhooks"):
+        opened(write(tmp_path, kind="a_hypermedia", auth=BASIC))
+    bare = "{public_url: https://h.example}"
+    token = '{flow: token, token: "${env:HOOK_KEY}"}'
+    with pytest.raises(ConfigError, match="needs a `secret`"):
+        opened(write(tmp_path, bare, kind="c_brandlibrary", auth=token))
+    assert opened(write(tmp_path, bare)) is not None  # the service gives it, once the endpoint exists
+
+
+def test_an_address_is_needed_and_names_are_unique(tmp_path: Path) -> None:
+    options = RunOptions(clock=SteppedClock())
+    jobs = Watcher([write(tmp_path)], options, print).jobs
+    with pytest.raises(ConfigError, match="webhooks need an address"):
+        addresses_of(jobs, "")
+    assert addresses_of(jobs, "127.0.0.1:8088") == [ListenAddress("127.0.0.1", 8088)]
+    hooks = HOOKS.replace("{", '{listen: "127.0.0.1:8089", ', 1)
+    assert addresses_of(Watcher([write(tmp_path, hooks)], options, print).jobs, "")[0].port == 8089
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(ConfigError, match="have webhooks and the same name"):
+        Watcher([write(tmp_path), write(other)], options, print)
