@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.files import FilePair, same_size
+from dam_sync.engine.files import FilePair
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import IntegrityError
 
@@ -22,7 +22,7 @@ class FileCheck:
         """The differences, and the evidence: V0 if there are any. Media types are not compared: some services correct
         them."""
         ours, theirs = pair.ours, pair.theirs
-        if not same_size(ours, theirs):
+        if not ours.has_size_of(theirs):
             return [Difference(f"{pair.path}.size", str(ours.size), str(theirs.size))], "V0"
         if self.level == "fields":
             return [], "V1" if None in (ours.size, theirs.size) else "V2"

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
+from dam_sync.engine.part_removals import RELATIONS
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.store.rows import LinkRow
-
-RELATIONS = "relations"
 
 
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:

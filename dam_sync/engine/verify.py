@@ -17,12 +17,12 @@ from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.files import ATTACHMENTS, VERSIONS, pair_files
+from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
+from dam_sync.engine.part_removals import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.probation import until_text, watch_probation
-from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
