@@ -150,6 +150,18 @@ class Job:
 
         return await job_conflicts(self._config, request)
 
+    async def reports(self) -> dict[str, Any]:
+        """Every run and verification, newest first, and whether its report is kept."""
+        from dam_sync.api.kept_reports import job_reports
+
+        return await job_reports(self._config)
+
+    async def report(self, run: int | None = None, kind: str = "") -> dict[str, Any]:
+        """A report that the state keeps, as JSON: of a run, or the last one. Raises ConfigError if there is none."""
+        from dam_sync.api.kept_reports import job_report
+
+        return await job_report(self._config, run, kind)
+
     async def _watched(
         self,
         work: Callable[[JobConfig, RunOptions], Coroutine[Any, Any, T]],

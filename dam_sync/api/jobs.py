@@ -16,6 +16,7 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.job_file import job_of
+from dam_sync.api.kept_reports import keep_report, keep_verification
 from dam_sync.api.run_record import LedgerSummary, books_of, counting, keep_spent
 from dam_sync.api.state_commands import causes_of, gone_from_source
 from dam_sync.api.stored_job import existing_store
@@ -90,6 +91,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(sentences.about_orphans(context.orphans_aborted))
         report.notes.extend(sentences.about_partial_creates(context.partial_creates_trashed))
         spent = await keep_spent(context, began)
+        await keep_report(store, report, run.number)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
 
@@ -168,6 +170,7 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
         report = bare_report("verify", opened, context)
         report.verdict = asdict(verdict) | {"clean": verdict.clean}
         report.notes.extend(await _probation(context))
+        await keep_verification(store, report)
     write_html(report, options.html)
     return report
 

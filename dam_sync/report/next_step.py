@@ -57,6 +57,16 @@ def after_state(job: str, what: str) -> list[str]:
     return [_line("check" if what == "import" else "status", job)]
 
 
+def after_reports(job: str, newest: Mapping[str, Any] | None) -> list[str]:
+    """Show the newest report that is kept, or make one."""
+    return [_line("report", job, f"--run {newest['run']} --kind {newest['kind']}")] if newest else [_line("run", job)]
+
+
+def after_kept_report(job: str) -> list[str]:
+    """Where the job stands now."""
+    return [_line("status", job)]
+
+
 def after_demo(job: str, code: int) -> list[str]:
     """The emulated services of a demo have ended; its state remains."""
     return [_line("errors" if code == 4 else "status", job)]
