@@ -107,13 +107,15 @@ class Job:
         sample: str = "100%",
         options: RunOptions | None = None,
         *,
+        differences: Path | None = None,
         progress: ProgressCallback | None = None,
     ) -> Report:
-        """Read both services back and compare them at a level: count, fields, digest or bytes."""
+        """Read both services back and compare them at a level: count, fields, digest or bytes. differences: a CSV file
+        for every difference and addition."""
         from dam_sync.api.jobs import verify_job
 
         async def verified(config: JobConfig, given: RunOptions) -> Report:
-            return await verify_job(config, given, level, sample)
+            return await verify_job(config, given, level, sample, differences)
 
         return await self._watched(verified, options, progress)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -96,5 +95,5 @@ def _completed(body: dict[str, Any]) -> dict[str, Any]:
     for side in ("source", "target"):
         whole[side] = {**empty[side], **whole[side]}
     if whole["verdict"] is not None:
-        whole["verdict"] = {**asdict(Verdict("fields")), "clean": True, **whole["verdict"]}
+        whole["verdict"] = {**Verdict("fields").as_json(), **whole["verdict"]}
     return whole

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.part_removals import ATTACHMENTS, VERSIONS, version_key
+from dam_sync.engine.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.conflict import FILE
 from dam_sync.model.values import Json
@@ -45,8 +46,9 @@ class PairedFiles:
             VERSIONS: f"{len(actual.versions)} versions",
             ATTACHMENTS: ", ".join(file.name for file in actual.attachments),
         }
-        found = [Difference(part, describe_file(file), there[part]) for part, file in self.missing]
-        return [*found, *(Difference(part, "", describe_file(file), extra=True) for part, file in self.extra)]
+        found = [Difference(part, describe_file(file), there[part], pattern=MISSING) for part, file in self.missing]
+        more = (Difference(part, "", describe_file(file), extra=True, pattern=ADDED) for part, file in self.extra)
+        return [*found, *more]
 
 
 def describe_file(file: FileRef) -> str:
@@ -141,3 +143,13 @@ def paired_by_name(
 
 def _same_name(ours: FileRef, theirs: FileRef) -> bool:
     return ours.name == theirs.name and ours.has_size_of(theirs)
+
+
+def in_other_order(pairs: Sequence[FilePair]) -> bool:
+    """Whether these pairs, none of which is equal, are the same files in another order."""
+    sides = [pair.ours for pair in pairs], [pair.theirs for pair in pairs]
+    return len(pairs) > 1 and all(
+        any(one.agrees(other) and one.digests.keys() & other.digests.keys() for other in there)
+        for here, there in (sides, sides[::-1])
+        for one in here
+    )

@@ -109,6 +109,8 @@ LIMITS = Limits(
     filename=FILENAME,
     undated=("relations", "names of terms"),  # wire B 2.6: they are documents and entries of their own
     enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
+    # wire B 6.3: extraction runs after a create, and may overwrite these after our write
+    rewrites="b_documents fills imd:*, iptc:* and the properties mapped from binary metadata after each upload",
 )
 
 _LOCKED = "grant the user of the job permission for this document, or release its lock, then `errors JOB --retry`"
