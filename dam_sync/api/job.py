@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.check import CheckResult
     from dam_sync.api.conflicts import ConflictRequest
+    from dam_sync.model.inventory import Inventory
     from dam_sync.report.report import Report
 
 T = TypeVar("T")
@@ -85,6 +86,25 @@ class Job:
         from dam_sync.api.check import check_job
 
         return await self._watched(check_job, options, progress)
+
+    async def inspect(
+        self,
+        sample: str = "2000",
+        side: str = "",
+        options: RunOptions | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+    ) -> Inventory:
+        """What both libraries hold, or one (`source` or `target`). Neither is written to, and no file is downloaded.
+
+        sample: the share of the assets that is read, such as `2%`, or how many of the first.
+        """
+        from dam_sync.api.inspection import inspect_job
+
+        async def inspected(config: JobConfig, given: RunOptions) -> Inventory:
+            return await inspect_job(config, given, sample, side)
+
+        return await self._watched(inspected, options, progress)
 
     async def plan(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
         """A dry run: what `run` would do, with the calls and the time it would take. Nothing is written."""

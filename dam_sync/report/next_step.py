@@ -9,6 +9,11 @@ from typing import Any
 from dam_sync.model.conflict import CONFLICT
 
 
+def after_inspect(job: str) -> list[str]:
+    """The mapping comes next; a check says what is wrong with it."""
+    return [_line("check", job)]
+
+
 def after_check(job: str, code: int) -> list[str]:
     """A dry run, or the same check again once the problems are fixed."""
     return [_line("plan" if code == 0 else "check", job)]

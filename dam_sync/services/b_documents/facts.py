@@ -266,13 +266,3 @@ ASSUMED_WRITES = (
         13, "`Document.AddRelation` with `outgoing`", "`Document.GetLinkedDocuments` before each; `verify` afterwards"
     ),
 )
-NOT_MOVED = (
-    "write permissions, time-limited permissions, denied users: reported per asset; the target gets the right to read",
-    "comments, annotations, the audit trail",
-    "version numbers: versions are renumbered",
-    "published copies as a target, documents that hold others and have a file",
-    "folder and collection metadata, empty folders, workspaces",
-    "locks, workflows, tasks, favorites, saved searches",
-    "order of vocabulary entries, retired entries as such, entries that no asset uses",
-    "renditions and previews, users and groups",
-)
