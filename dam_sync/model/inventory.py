@@ -64,7 +64,7 @@ class NearTerms:
 class VocabularyInventory:
     """One vocabulary. unused: terms that no asset has, the first of `unused_number`, which is None if it is unknown.
     unlisted: values of assets that are not among its terms. spelled: whether spellings were compared; that is left out
-    for very large vocabularies. fields: those that hold its terms."""
+    for very large vocabularies. fields: those that hold its terms; without one, no asset can have a term."""
 
     key: str
     label: str

@@ -179,13 +179,19 @@ def _vocabulary(one: VocabularyInventory) -> tuple[str, ...]:
         one.label,
         ", ".join(one.fields),
         distinct_text(one.terms),
-        "unknown" if one.unused_number is None else f"{one.unused_number:,}",
+        _unused_text(one),
         f"{len(one.near):,}" if one.spelled else f"{len(one.near):,} (too many terms to compare spellings)",
         ", ".join(filter(None, marks)),
         ", ".join(f"{locale}: {number:,}" for locale, number in one.languages.items()),
         "; ".join(map(_use, one.common)),
         "; ".join(one.unlisted),
     )
+
+
+def _unused_text(one: VocabularyInventory) -> str:
+    if not one.fields:
+        return "no field has its terms"
+    return "unknown" if one.unused_number is None else f"{one.unused_number:,}"
 
 
 def _near(side: SideInventory) -> InventoryTable:
@@ -221,8 +227,8 @@ def _duplicates(side: SideInventory) -> InventoryTable:
     more = f"; later files were compared with the first {found.compared:,} only" if found.exceeded else ""
     published = "" if found.by == "digest" else "; the service publishes no digest"
     title = (
-        f"Assets with equal files, by {found.by}{published}: {found.groups:,} files with {found.surplus:,} copies, which "
-        f"take {size_text(found.bytes)}{more}"
+        f"Assets with equal files, by {found.by}{published}: {found.groups:,} files with {found.surplus:,} copies of "
+        f"{size_text(found.bytes)}{more}"
     )
     rows = [(one.name, size_text(one.size), f"{one.assets:,}", ", ".join(one.examples)) for one in found.examples]
     return InventoryTable("duplicates", title, ("file", "size", "assets", "for example"), tuple(rows))

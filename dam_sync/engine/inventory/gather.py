@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dam_sync.aio.closing import closing
 from dam_sync.engine.inventory.duplicates import DIGEST, NAME_AND_SIZE
 from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTally, LibraryTally
-from dam_sync.engine.inventory.reading import Reader, Sampling
+from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
 from dam_sync.mapping.vocabulary import normal
@@ -50,7 +50,7 @@ class Inspection:
         containers and counts that it refuses become notes."""
         account = await self.service.probe()
         schema = await self.service.schema()
-        reader = Reader(self.service, self.sampling, self.options)
+        reader = SampleReader(self.service, self.sampling, self.options)
         by = DIGEST if self.service.capabilities.reads(Feature.DIGESTS) else NAME_AND_SIZE
         tally = LibraryTally.of(schema, self.options.clock.now(), by)
         self._begin(READING, account.total)
@@ -64,7 +64,7 @@ class Inspection:
         vocabularies = [one async for one in self._vocabularies(schema, tally, counts, whole=reader.whole)]
         containers, number = await self._containers(tally, counts, whole=reader.whole)
         total = counts.assets if counts.assets is not None else account.total
-        made = Made(schema, tally, counts, reader.whole, total)
+        made = CountedLibrary(schema, tally, counts, reader.whole, total)
         return SideInventory(
             role=self.role,
             kind=self.kind,
@@ -123,9 +123,11 @@ class Inspection:
         if Operation.TERMS not in self.service.capabilities:
             return
         for key, known in sorted(schema.vocabularies.items()):
-            fields = tuple(sorted(one.key for one in schema.fields.values() if one.vocabulary == key))
+            holders = [one for one in schema.fields.values() if one.vocabulary == key]
+            fields = tuple(sorted(one.key for one in holders if not _maintained(one)))
             used = tally.used[key].counts if key in tally.used else {}
-            read = VocabularyTally(known, fields, used if whole else _counted(counts, fields))
+            known_use = (used if whole else _counted(counts, fields)) if fields else None
+            read = VocabularyTally(known, fields, known_use)
             try:
                 await read.read(self.service)
             except DamSyncError as error:
@@ -160,7 +162,7 @@ class Inspection:
             raise error
         self.notes.append(f"{what} could not be read: {error}")
 
-    def _statement(self, reader: Reader, total: int | None) -> str:
+    def _statement(self, reader: SampleReader, total: int | None) -> str:
         """How the assets that were read were chosen."""
         if reader.whole:
             return f"all {reader.read:,} assets were read"
@@ -175,7 +177,7 @@ class Inspection:
             "each asset was as likely as any other"
         )
 
-    def _unseen(self, account: Account, reader: Reader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
+    def _unseen(self, account: Account, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
         yield from (Risk(note, None) for note in account.notes)
         if reader.refused.number:
             yield _risk("assets that are listed but cannot be read", reader.refused)
@@ -193,7 +195,7 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CountedLibrary:
     """What was counted, brought together: numbers of the whole library where there are any."""
 
     schema: Schema

@@ -43,7 +43,7 @@ class Sampling:
 
 
 @dataclass(slots=True)
-class Reader:
+class SampleReader:
     """Reads one library once. listed: rows that are not in the trash; whole: afterwards, whether every one of them was
     read; refused: assets that the credential could not read."""
 
