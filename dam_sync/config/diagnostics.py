@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from dam_sync.config.positions import position_within
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
@@ -19,11 +20,23 @@ MOST_NODES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SourceMap:
-    """A file as read: plain data with text keys, and the line and column of every key and item."""
+    """A file as read: plain data with text keys, and the line and column of every key and item.
+
+    values: line and column of the value of a key. files: the file of a place, if it is another one; it holds for all
+    places inside. texts: of the files, by name.
+    """
 
     file: str
     data: Json
     lines: Mapping[KeyPath, tuple[int, int]] = field(default_factory=dict)
+    values: Mapping[KeyPath, tuple[int, int]] = field(default_factory=dict)
+    files: Mapping[KeyPath, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def file_of(self, place: KeyPath) -> str:
+        """The file in which this place, or the nearest enclosing one, is written."""
+        ends = (place[:length] for length in range(len(place), 0, -1))
+        return next((self.files[end] for end in ends if end in self.files), self.file)
 
     def position(self, place: KeyPath) -> tuple[int, int]:
         """Line and column of this place, or of the nearest enclosing one."""
@@ -36,7 +49,16 @@ class SourceMap:
     def diagnostic(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
         """A diagnostic at this place."""
         line, column = self.position(place)
-        return Diagnostic(self.file, line, dotted(place), message, hint, column=column)
+        return Diagnostic(self.file_of(place), line, dotted(place), message, hint, column=column)
+
+    def diagnostic_within(self, place: KeyPath, line: int, column: int, message: str, hint: str = "") -> Diagnostic:
+        """A diagnostic at a character of the text at this place; line and column count from 1 in that text."""
+        file, start = self.file_of(place), self.values.get(place)
+        text = self.texts.get(file)
+        if start is None or text is None:
+            return self.diagnostic(place, message, hint)
+        there = position_within(text, start, line, column)
+        return Diagnostic(file, there[0], dotted(place), message, hint, column=there[1])
 
 
 def dotted(place: KeyPath) -> str:
@@ -47,13 +69,13 @@ def dotted(place: KeyPath) -> str:
     return text or "file"
 
 
-def source_map_of(file: str, node: Json) -> SourceMap:
-    """Plain data and lines from a round-trip YAML reader, whose nodes have their position in `lc`.
+def source_map_of(file: str, node: Json, text: str = "") -> SourceMap:
+    """Plain data and lines from a round-trip YAML reader, whose nodes have their position in `lc`, and its text.
 
     Raises ValueError for a document that is nested too deeply or grows too large through aliases.
     """
-    lines: dict[KeyPath, tuple[int, int]] = {}
-    return SourceMap(file, _plain(node, (), lines), lines)
+    found = Positions()
+    return SourceMap(file, _plain(node, (), found), found.lines, found.values, texts={file: text} if text else {})
 
 
 def diagnostics_of(
@@ -156,24 +178,34 @@ def _resolved(schema: Json, node: Json) -> list[Json]:
     return [node]
 
 
-def _plain(node: Json, place: KeyPath, lines: dict[KeyPath, tuple[int, int]]) -> Json:
-    if len(place) > DEEPEST or len(lines) > MOST_NODES:
+@dataclass(slots=True)
+class Positions:
+    """Lines and columns from 1: of keys and items, and of the values of keys."""
+
+    lines: dict[KeyPath, tuple[int, int]] = field(default_factory=dict)
+    values: dict[KeyPath, tuple[int, int]] = field(default_factory=dict)
+
+
+def _plain(node: Json, place: KeyPath, found: Positions) -> Json:
+    if len(place) > DEEPEST or len(found.lines) > MOST_NODES:
         raise ValueError("nested too deeply or too large")
     if isinstance(node, Mapping):
-        return {_key(key): _member(node, key, (*place, _key(key)), lines) for key in node}
+        return {_key(key): _member(node, key, (*place, _key(key)), found) for key in node}
     if isinstance(node, list):
-        return [_member(node, index, (*place, index), lines) for index in range(len(node))]
+        return [_member(node, index, (*place, index), found) for index in range(len(node))]
     return _scalar(node)
 
 
-def _member(node: Json, key: Json, place: KeyPath, lines: dict[KeyPath, tuple[int, int]]) -> Json:
+def _member(node: Json, key: Json, place: KeyPath, found: Positions) -> Json:
     position = getattr(node, "lc", None)
     data = getattr(position, "data", None) or {}
     if key in data:
-        lines[place] = int(data[key][0]) + 1, int(data[key][1]) + 1
+        numbers = [int(number) + 1 for number in data[key]]
+        found.lines[place] = numbers[0], numbers[1]
+        found.values[place] = numbers[-2], numbers[-1]
     else:
-        lines[place] = lines.get(place[:-1], (1, 1))
-    return _plain(node[key], place, lines)
+        found.lines[place] = found.lines.get(place[:-1], (1, 1))
+    return _plain(node[key], place, found)
 
 
 def _key(key: Json) -> str:

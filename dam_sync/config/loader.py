@@ -74,7 +74,7 @@ class FileFormat:
                 raise self._error(
                     path, "file", f"has more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
                 )
-            written = source_map_of(resolve_beside(path), syntax.nodes(text))
+            written = source_map_of(resolve_beside(path), syntax.nodes(text), text)
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)

@@ -33,7 +33,7 @@ class SourceTerms:
         crosswalk, fields = context.crosswalk, context.source_schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
         known = {
-            key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.coverage.read
+            key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.coverage.needed
         }
         trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
         return cls(

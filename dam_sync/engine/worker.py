@@ -22,6 +22,7 @@ from dam_sync.engine.target_trash import TargetTrash
 from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, Transient
@@ -30,7 +31,6 @@ from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
 from dam_sync.store.rows import DELETED, NOT_SELECTED, READ_AGAIN, LinkRow, Outcome, Work
 
-UNSELECTED = Outcome(action="skipped", cause=NOT_SELECTED, message=NOT_SELECTED)
 GONE = Outcome(action="skipped", cause="gone", message="gone from the source since a webhook named it")
 NOT_FOUND = Outcome(action="skipped", cause=DELETED, message="gone from the source")
 IN_TRASH = Outcome(action="skipped", cause=DELETED, message="in the trash of the source")
@@ -145,8 +145,9 @@ class Worker:
 
     async def _draft(self, item: ReadAsset) -> DraftedAsset | Concluded:
         crosswalk, work, asset, link = self.context.crosswalk, item.work, item.asset, item.link
-        if not crosswalk.selects(asset) and link is None:
-            return Concluded(work, UNSELECTED, asset)
+        verdict = crosswalk.selects(asset)
+        if not verdict and link is None:
+            return Concluded(work, unselected(verdict), asset)
         marker = marker_value(self.context.source_account.tenant, asset.id)
         await self._load_terms(asset)
         drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
@@ -158,8 +159,8 @@ class Worker:
             await remember_release(self.context, asset, exposure.parked)
             return Concluded(work, exposure.parked, asset)
         hide = link if exposure.closed and not item.restores else None
-        if not crosswalk.selects(asset):
-            return Concluded(work, UNSELECTED, asset, hide)
+        if not verdict:
+            return Concluded(work, unselected(verdict), asset, hide)
         refused = refused or unfit(self.context, asset, drafted.draft, link)
         if refused is not None:
             return Concluded(work, refused, asset, hide)
@@ -243,6 +244,19 @@ def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     if older < 1 or context.policy.versions == "all" or not context.target.capabilities.writes(Feature.VERSIONS):
         return ()
     return (Loss("versions", "policy versions: current", f"{older} older"),)
+
+
+def unselected(verdict: SelectionVerdict) -> Outcome:
+    """The outcome of an asset that a condition of the mapping leaves out, or that it cannot be decided for."""
+    if not verdict.fault:
+        return Outcome(action="skipped", cause=NOT_SELECTED, message=f"{NOT_SELECTED}: {verdict.condition}")
+    return Outcome(
+        action="parked",
+        cause="mapping select.where",
+        message=f"select.where: {verdict.fault}",
+        hint="change the condition in the mapping file; another mapping tries it again",
+        operation="mapping",
+    )
 
 
 def rejected(drafted: Drafted) -> Outcome | None:

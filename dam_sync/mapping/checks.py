@@ -175,7 +175,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
         elif key in builder.fields_read:
             builder.fault(("ignore", index), f"{key} is ignored here and read by a line")
     known = {key for key, field in source.fields.items() if not field.derived}
-    unread = sorted(known - builder.fields_read - set(body.ignore))
+    unread = sorted(known - builder.fields_read - builder.fields_tested - set(body.ignore))
     if body.unmapped == "fail":
         if unread:
             number = f"{len(unread)} fields" if len(unread) > 1 else "a field"

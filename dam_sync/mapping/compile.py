@@ -24,13 +24,15 @@ from dam_sync.mapping.checks import (
 from dam_sync.mapping.coercion import Fit, GroupFit, NameFit, text_field
 from dam_sync.mapping.containers import ContainerFit
 from dam_sync.mapping.coverage import Coverage
-from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles, Selection
-from dam_sync.mapping.document import MappingDocument, MappingReading, PlacementLine, placement_places, read_mapping
-from dam_sync.mapping.document import RuleSpec as WrittenLine
+from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles
+from dam_sync.mapping.document import MappingDocument, MappingReading, placement_places, read_mapping
 from dam_sync.mapping.paths import LABEL, as_container
 from dam_sync.mapping.results import LanguagePreference, Result
 from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.rules import FieldRule
+from dam_sync.mapping.selection import Selection
+from dam_sync.mapping.spec import PlacementLine
+from dam_sync.mapping.spec import RuleSpec as WrittenLine
 from dam_sync.mapping.tables import folded
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.mapping.vocabulary import VocabularyRule, path_of
@@ -90,8 +92,8 @@ def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -
     check_needs(builder)
     check_locales(builder)
     marker = check_marker(builder, makes)
-    unread = check_unread(builder)
     selection = _selection(builder)
+    unread = check_unread(builder)
     if builder.diagnostics:
         raise MappingError.of(builder.diagnostics)
     if not target.capabilities.writes(Feature.SAME_NAMES):
@@ -120,6 +122,7 @@ def _coverage(builder: Builder, source: Schema, target: Schema, plan: Plan) -> C
     body = builder.document.body
     return Coverage(
         frozenset(builder.fields_read),
+        frozenset(builder.fields_tested - builder.fields_read),
         frozenset(body.ignore),
         frozenset(key for key, known in source.fields.items() if known.derived),
         body.unmapped == "ignore",
@@ -327,4 +330,5 @@ def _selection(builder: Builder) -> Selection:
     for index, text in enumerate(select.containers):
         if not path_of(text):
             builder.fault(("select", "containers", index), "is not a path; write /Press/2024")
-    return Selection(frozenset(select.status), tuple(path_of(text) for text in select.containers))
+    where = builder.condition(("select", "where"), select.where) if select.where else None
+    return Selection(frozenset(select.status), tuple(path_of(text) for text in select.containers), where)

@@ -14,17 +14,19 @@ from dam_sync.model.values import Localized, Scalar
 
 NOT_MAPPED, NOT_USED, NOT_HELD = "not mapped", "not used", "target cannot hold"
 LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
+CONDITION = "only in conditions"
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """Facts about the mapping as a whole: source fields that need no rule, and what the target can store.
 
-    read: keys of fields that some rule reads. quiet: unread fields are ignored by the mapping. related:
-    names of relation kinds at the target, if they differ.
+    read: keys of fields that some rule reads; tested: of those that only conditions read. quiet: unread fields are
+    ignored by the mapping. related: names of relation kinds at the target, if they differ.
     """
 
     read: frozenset[str] = frozenset()
+    tested: frozenset[str] = frozenset()
     ignored: frozenset[str] = frozenset()
     derived: frozenset[str] = frozenset()
     quiet: bool = False
@@ -32,12 +34,22 @@ class Coverage:
     relation_kinds: frozenset[str] | None = None
     related: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """Keys of the fields that rules and conditions read."""
+        return self.read | self.tested
+
     def close(
-        self, asset: Asset, consumed: Counter[str], skipped: Mapping[str, str], reach: Callable[[], Collection[str]]
+        self,
+        asset: Asset,
+        consumed: Counter[str],
+        skipped: Mapping[str, tuple[str, str]],
+        reach: Callable[[], Collection[str]],
     ) -> tuple[list[Loss], Counter[tuple[str, str]]]:
         """Losses and counts of what no rule consumed.
 
-        skipped: values that only a rule for another type reads; reach: names of values that some path reaches.
+        skipped: (rule, detail) of values that only a rule for another type, or one whose condition is false, reads;
+        reach: names of values that some path reaches.
         """
         account = _Account(self, consumed, skipped, reach)
         for key, value in sorted(asset.fields.items()):
@@ -56,7 +68,7 @@ class Coverage:
 class _Account:
     coverage: Coverage
     consumed: Counter[str]
-    skipped: Mapping[str, str]
+    skipped: Mapping[str, tuple[str, str]]
     reach: Callable[[], Collection[str]]
     losses: list[Loss] = field(default_factory=list)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -68,7 +80,8 @@ class _Account:
             return
         if key not in self.coverage.read:
             if not self.coverage.quiet:
-                self.losses.append(Loss(field_name(key), NOT_MAPPED))
+                rule = CONDITION if key in self.coverage.tested else NOT_MAPPED
+                self.losses.append(Loss(field_name(key), rule))
             return
         self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
 
@@ -81,7 +94,7 @@ class _Account:
     def _why(self, key: str, label: str, partly: bool) -> Loss:
         language = label not in (field_name(key), f"{field_name(key)}[]")
         if label in self.skipped:
-            return Loss(label, OTHER_TYPE, self.skipped[label])
+            return Loss(label, *self.skipped[label])
         if not partly and label in self.reach():
             return Loss(field_name(key), NOT_USED, "another path of its rule came first")
         return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it lacks the part that is read")
@@ -91,9 +104,9 @@ class _Account:
         left = self._left(labels)
         if left:
             held = path == "machine_tags" or path in self.coverage.holds
-            told = self.skipped.get(f"{path}[]", "")
-            if told:
-                self.losses.append(Loss(path, OTHER_TYPE, told))
+            skipped = self.skipped.get(f"{path}[]")
+            if skipped is not None:
+                self.losses.append(Loss(path, *skipped))
                 return
             self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
 
@@ -105,9 +118,8 @@ class _Account:
         if path not in self.consumed:
             self.tally[path, DROPPED] += 1
             held = name == "substatus" or name.removesuffix("_at") in self.coverage.holds
-            told = self.skipped.get(path, "")
-            rule = OTHER_TYPE if told else NOT_MAPPED if held else NOT_HELD
-            self.losses.append(Loss(name, rule, told or value))
+            missed = (NOT_MAPPED if held else NOT_HELD, value)
+            self.losses.append(Loss(name, *self.skipped.get(path, missed)))
 
 
 def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:

@@ -10,11 +10,12 @@ from typing import TypeAlias
 
 from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import container_of, deduplicated, limit_containers
-from dam_sync.mapping.coverage import Coverage
+from dam_sync.mapping.coverage import OTHER_TYPE, Coverage
 from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.examples import given_asset, mismatches
 from dam_sync.mapping.results import LanguagePreference
-from dam_sync.mapping.rules import FieldRule, RuleResult
+from dam_sync.mapping.rules import WHEN, FieldRule, RuleResult
+from dam_sync.mapping.selection import Selection, SelectionVerdict
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
@@ -93,21 +94,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Which assets are selected; empty conditions match all."""
-
-    statuses: frozenset[str] = frozenset()
-    containers: tuple[tuple[str, ...], ...] = ()
-
-    def takes(self, asset: Asset) -> bool:
-        """Whether the asset has one of the statuses and is in or below one of the containers."""
-        if self.statuses and asset.status not in self.statuses:
-            return False
-        paths = [placement.path for placement in asset.placements]
-        return not self.containers or any(path[: len(top)] == top for path in paths for top in self.containers)
-
-
-@dataclass(frozen=True, slots=True)
 class Crosswalk:
     """A mapping compiled against both schemas.
 
@@ -135,9 +121,9 @@ class Crosswalk:
     rules: Mapping[str, VocabularyRule] = field(repr=False)
     target_fields: Mapping[str, Field] = field(repr=False)
 
-    def selects(self, asset: Asset) -> bool:
-        """Whether the asset is selected."""
-        return self.selection.takes(asset)
+    def selects(self, asset: Asset) -> SelectionVerdict:
+        """Whether the asset is selected, or which condition leaves it out."""
+        return self.selection.judge(asset, self.languages)
 
     def related(self, asset: Asset) -> Asset:
         """The asset with its relation kinds renamed for the target."""
@@ -186,7 +172,7 @@ class _Drafting:
     unmade: dict[tuple[str, int], TermKey] = field(default_factory=dict)
     tally: Counter[tuple[str, str]] = field(default_factory=Counter)
     consumed: Counter[str] = field(default_factory=Counter)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, tuple[str, str]] = field(default_factory=dict)
     decided: Decided = field(default_factory=Decided)
 
     def done(self, marker_value: str) -> Drafted:
@@ -235,7 +221,8 @@ class _Drafting:
             if rule is None or held is None or types is None or held & types:
                 continue
             names = rule.reads(self.asset, self.context)
-            self.skipped.update(dict.fromkeys(names, f"{', '.join(sorted(types))} holds no {feature}"))
+            told = f"{', '.join(sorted(types))} holds no {feature}"
+            self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, told)))
             rules[feature] = None
         return replace(
             plan, status=rules["status"], tags=rules["tags"], release=rules["release"], expiry=rules["expiry"]
@@ -268,6 +255,7 @@ class _Drafting:
         self.rejections += ran.rejections
         self.tally += ran.tally
         self.consumed |= ran.consumed
+        self.skipped.update(dict.fromkeys(ran.skipped, (WHEN, "the condition of its line is false")))
         for vocabulary, term in ran.new_terms:
             self.new_terms.setdefault((vocabulary, term.path), (vocabulary, term))
 
@@ -279,7 +267,8 @@ class _Drafting:
             field = crosswalk.target_fields[key]
             if types is not None and not self._in_types(key, types):
                 names = rule.reads(self.asset, self.context)
-                self.skipped.update(dict.fromkeys(names, f"{key} is not in {', '.join(sorted(types))}"))
+                told = f"{key} is not in {', '.join(sorted(types))}"
+                self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, told)))
                 continue
             values = self._known_terms(key, rule.run(self.asset, self.context, field.required))
             if values:

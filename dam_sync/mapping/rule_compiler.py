@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from dam_sync.config.diagnostics import KeyPath
 from dam_sync.mapping.coercion import Fit
 from dam_sync.mapping.document import MappingDocument
-from dam_sync.mapping.document import RuleSpec as WrittenLine
+from dam_sync.mapping.expressions import Expression, ExpressionFault, compile_expression
 from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
 from dam_sync.mapping.results import LanguagePreference, ValueType
 from dam_sync.mapping.rules import FieldRule
+from dam_sync.mapping.spec import RuleSpec as WrittenLine
 from dam_sync.mapping.transforms.base import OUTCOMES, Transform, TransformContext
 from dam_sync.mapping.transforms.kinds import Language
 from dam_sync.mapping.transforms.lists import Default, First, Unique
@@ -40,6 +41,7 @@ class Builder:
     vocabularies: dict[str, VocabularyRule] = field(default_factory=dict)
     reads: set[str] = field(default_factory=set)
     fields_read: set[str] = field(default_factory=set)
+    fields_tested: set[str] = field(default_factory=set)
 
     def fault(self, place: KeyPath, message: str, hint: str = "", rank: int = 0) -> None:
         """Add a diagnostic; repeated ones are reported once."""
@@ -54,13 +56,14 @@ class Builder:
 
     def build(self, place: KeyPath, spec: WrittenLine, fit: Fit) -> FieldRule:
         """One line; what is wrong with it is in `diagnostics` afterwards."""
-        paths = tuple(self.paths(place, spec.from_))
+        cel = self.expression((*place, "cel"), spec.cel, self.fields_read) if spec.cel else None
+        paths = cel.paths if cel else tuple(self.paths(place, spec.from_))
         transforms = self.document.pipes.get(place, ())
         fit = self._with_rule(fit, transforms)
         for index, transform in enumerate(transforms):
             for told in (*transform.problems(self.context), *self._astray(transform, fit)):
                 self.fault((*place, "pipe", index), told)
-        for path in paths:
+        for path in () if spec.cel else paths:
             self._check_pipe(place, path, transforms, fit)
         self._check_length(place, transforms, fit)
         self._warn_of_language(place, paths, transforms, fit, spec)
@@ -74,8 +77,27 @@ class Builder:
             default=self._constants((*place, "default"), spec.default, fit),
             required=spec.required,
             on_error=OUTCOMES[spec.on_error],
-            all_languages=_speaks_all(fit, paths, transforms),
+            all_languages=bool(spec.cel) or _speaks_all(fit, paths, transforms),
+            when=self.condition((*place, "when"), spec.when) if spec.when else None,
+            cel=cel,
         )
+
+    def condition(self, place: KeyPath, text: str) -> Expression | None:
+        """A condition; fields that only conditions read are not carried."""
+        return self.expression(place, text, self.fields_tested)
+
+    def expression(self, place: KeyPath, text: str, fields: set[str]) -> Expression | None:
+        """A compiled expression; the keys of the fields that it reads are added to `fields`."""
+        try:
+            made = compile_expression(text, self.source)
+        except ExpressionFault as fault:
+            told = self.document.written.diagnostic_within(place, fault.line, fault.column, str(fault), fault.hint)
+            if told not in self.diagnostics:
+                self.diagnostics.append(told)
+            return None
+        self.reads.update(path.text for path in made.paths)
+        fields.update(path.key for path in made.paths if path.root == "fields")
+        return made
 
     def _astray(self, transform: Transform, fit: Fit) -> Iterator[str]:
         """A vocabulary rule whose terms do not belong to the field."""
@@ -134,7 +156,7 @@ class Builder:
         """Plain text for a localized field is assumed to be in the first language."""
         if not fit.field.localized or fit.shape is not ValueType.TEXT or _has(transforms, Language):
             return
-        plain = [path.text for path in paths if not path.localized]
+        plain = ["the expression"] if spec.cel else [path.text for path in paths if not path.localized]
         plain += [] if spec.const is None and spec.default is None else ["the constant"]
         if plain:
             locale = next(iter(self.languages.locales), "") or next(iter(self.target.locales), "en")

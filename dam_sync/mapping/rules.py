@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.coercion import SEVERAL, Fit
+from dam_sync.mapping.expressions import Evaluated, Expression
 from dam_sync.mapping.paths import AssetPath, PathValue
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
@@ -16,7 +17,7 @@ from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar, Term
 
 WRITTEN, TRANSFORMED, DROPPED, PARKED = "written", "transformed", "dropped", "parked"
-REQUIRED = "required"
+REQUIRED, CEL, WHEN = "required", "cel", "when"
 
 
 @dataclass(slots=True)
@@ -24,7 +25,7 @@ class RuleResult:
     """The result of one rule for one asset. consumed: how many values of each name it read, whatever the outcome.
 
     outcomes: (name, outcome) of each value that was read; origins: for each of `values` the outcomes it was
-    made of.
+    made of. skipped: names of the values that it did not read because its `when` is false.
     """
 
     values: tuple[Scalar, ...] = ()
@@ -35,6 +36,7 @@ class RuleResult:
     origins: list[tuple[int, ...]] = field(default_factory=list)
     consumed: Counter[str] = field(default_factory=Counter)
     emptied: bool = False
+    skipped: frozenset[str] = frozenset()
 
     @property
     def tally(self) -> Counter[tuple[str, str]]:
@@ -59,7 +61,8 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """A compiled rule. target: key of what it writes; all_languages: every language of a text is kept."""
+    """A compiled rule. target: key of what it writes; all_languages: every language of a text is kept. when: it is used
+    only where this holds; cel: the expression that makes its value, of what `paths` read."""
 
     place: KeyPath
     target: str
@@ -71,6 +74,8 @@ class FieldRule:
     required: bool = False
     on_error: ValueOutcome = ValueOutcome.PARKED
     all_languages: bool = False
+    when: Expression | None = None
+    cel: Expression | None = None
 
     @property
     def looks_up_terms(self) -> bool:
@@ -80,6 +85,34 @@ class FieldRule:
     def run(self, asset: Asset, context: TransformContext, required: bool = False) -> RuleResult:
         """Apply the rule to one asset; never raises. required: the target requires a value."""
         ran = RuleResult()
+        if self._applies(asset, context, ran):
+            self._fill(asset, context, ran)
+            required = required or self.required
+        if not ran.values and not ran.rejections and required:
+            ran.rejections.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
+        return ran
+
+    def _applies(self, asset: Asset, context: TransformContext, ran: RuleResult) -> bool:
+        """Whether the condition of the rule holds; what it would have read is skipped otherwise."""
+        held = True if self.when is None else self.when.holds(asset, context.languages)
+        if held is True:
+            return True
+        ran.skipped = frozenset(self.reads(asset, context))
+        if isinstance(held, str):
+            path = dotted((*self.place, WHEN))
+            (ran.rejections if self.on_error is ValueOutcome.PARKED else ran.losses).append(Loss(path, WHEN, held))
+        return False
+
+    def _fill(self, asset: Asset, context: TransformContext, ran: RuleResult) -> None:
+        """The values of the first path that has some, or of the expression, or the constant."""
+        if self.cel is not None:
+            self._computed(self.cel, asset, context, ran)
+        else:
+            self._read(asset, context, ran)
+        if not ran.values and not ran.rejections and not ran.emptied:
+            self._fall_back(context, ran)
+
+    def _read(self, asset: Asset, context: TransformContext, ran: RuleResult) -> None:
         found = False
         for path in self.paths:
             values = path.read(asset, context.languages, all_languages=self.all_languages)
@@ -89,11 +122,13 @@ class FieldRule:
                     break
         if self.paths and not found:
             self._sent((), context, ran)
-        if not ran.values and not ran.rejections and not ran.emptied:
-            self._fall_back(context, ran)
-        if not ran.values and not ran.rejections and (required or self.required):
-            ran.rejections.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
-        return ran
+
+    def _computed(self, cel: Expression, asset: Asset, context: TransformContext, ran: RuleResult) -> None:
+        """The values of the expression, each made of everything that it read."""
+        paths = (path.read(asset, context.languages, all_languages=True) for path in self.paths)
+        passage = _Evaluation(self, context, tuple(value for found in paths for value in found))
+        passage.flow(cel.evaluate(asset, context.languages))
+        passage.account(ran)
 
     def reads(self, asset: Asset, context: TransformContext) -> set[str]:
         """Names of the values that this rule would read."""
@@ -151,10 +186,12 @@ class _Evaluation:
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
     emptied: bool = False
 
-    def flow(self) -> None:
-        """Read, pipe, fit, count."""
+    def flow(self, made: Evaluated | None = None) -> None:
+        """Read, pipe, fit, count. made: what an expression made of the values that were read."""
         for found in self.found:
             self._take(found)
+        if made is not None:
+            self._replace(made)
         for transform in self.rule.transforms:
             if isinstance(transform, ListTransform):
                 self._whole(transform)
@@ -183,6 +220,14 @@ class _Evaluation:
         else:
             self.origins.append(_Origin(found.label, found.value))
         self.items.append(_Item(found.value, tuple(range(start, len(self.origins)))))
+
+    def _replace(self, made: Evaluated) -> None:
+        every = tuple(range(len(self.origins)))
+        self.items = [_Item(value, every) for value in made.values if not empty(value)]
+        if made.fault:
+            self._note(Note(CEL, made.fault), every)
+        elif not self.items and every:
+            self._note(Note(CEL, "gives no value", ValueOutcome.DROPPED), every)
 
     def _each(self, transform: EachTransform) -> None:
         before, self.items = self.items, []

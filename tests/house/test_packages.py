@@ -9,7 +9,14 @@ from pathlib import Path
 
 from tests.house.sources import FILES, ROOT, imports_of, package_of
 
-NAMES = {"jinja2": "Jinja2", "jwt": "PyJWT", "PIL": "pillow", "ruamel": "ruamel.yaml", "sqlalchemy": "SQLAlchemy"}
+NAMES = {
+    "jinja2": "Jinja2",
+    "jwt": "PyJWT",
+    "PIL": "pillow",
+    "ruamel": "ruamel.yaml",
+    "sqlalchemy": "SQLAlchemy",
+    "cel": "common-expression-language",
+}
 
 
 def tops_of(path: Path) -> set[str]:

@@ -12,7 +12,7 @@ from dam_sync.cli import cli
 from dam_sync.config.job import JobConfig, PolicyConfig, SideLimits
 from dam_sync.config.side import SideConfig
 from dam_sync.help import text_of, topics
-from dam_sync.mapping.document import MappingFile
+from dam_sync.mapping.spec import MappingFile
 from dam_sync.reference import EXITS, README, documents, refreshed, sections
 from dam_sync.services import built_in
 

@@ -56,7 +56,8 @@ unmapped: fail
         "mapping.yaml:11:13: fields.titleFr.from: the source has no field titl; did you mean title?",
         "mapping.yaml:12:3: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
         "the pipe needs date",
-        "mapping.yaml:13:53: placements.kind: unknown key; known: as, const, default, from, on_error, pipe, required",
+        "mapping.yaml:13:53: placements.kind: unknown key; "
+        "known: as, cel, const, default, from, on_error, pipe, required, when",
     ]
 
 

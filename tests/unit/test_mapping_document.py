@@ -34,7 +34,7 @@ def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
     text = """\
 version: 2
 locals: [en]
-select: {where: 'asset.status == "x"', statuses: [a]}
+select: {were: 'asset.status == "x"', statuses: [a]}
 vocabularies:
   subject: {target: subject, match: [exact, {fuzzy: 0.9}]}
   other: {match: [similar], unmatched: guess, target: x}
@@ -48,7 +48,7 @@ fields:
       - {truncate: {maxx: 3}}
       - {truncate: 0}
     on_error: stop
-  note: {cel: "1 + 1"}
+  note: {cel: "1 + 1", from: id}
   both: {from: id, const: x}
   neither: {required: true}
   piped: {const: x, pipe: [trim]}
@@ -61,8 +61,8 @@ tests:
     assert told(tmp_path, text) == [
         "mapping.yaml:1:1: version: should be 1",
         "mapping.yaml:2:1: locals: unknown key; did you mean locales?",
-        "mapping.yaml:3:10: select.where: not in this release; remove the key",
-        "mapping.yaml:3:40: select.statuses: unknown key; did you mean status?",
+        "mapping.yaml:3:10: select.were: unknown key; did you mean where?",
+        "mapping.yaml:3:39: select.statuses: unknown key; did you mean status?",
         "mapping.yaml:5:30: vocabularies.subject.match: fuzzy matching is not in this release; "
         "use pin, exact, casefold, synonym",
         "mapping.yaml:6:11: vocabularies.other.match: unknown way to match: similar; use pin, exact, casefold, synonym",
@@ -74,12 +74,13 @@ tests:
         "mapping.yaml:14:21: fields.title.pipe[1].truncate.maxx: unknown key; did you mean max?",
         "mapping.yaml:15:10: fields.title.pipe[2].truncate: should be greater than or equal to 1",
         "mapping.yaml:16:5: fields.title.on_error: should be 'park', 'drop' or 'null'",
-        "mapping.yaml:17:10: fields.note.cel: not in this release; remove the key",
-        "mapping.yaml:18:3: fields.both: a line needs `from` or `const`, not both",
-        "mapping.yaml:19:3: fields.neither: a line needs `from` or `const`",
+        "mapping.yaml:17:3: fields.note: a line needs `from`, `const` or `cel`, and only one of them",
+        "mapping.yaml:18:3: fields.both: a line needs `from`, `const` or `cel`, and only one of them",
+        "mapping.yaml:19:3: fields.neither: a line needs `from`, `const` or `cel`",
         "mapping.yaml:20:3: fields.piped: a constant cannot have a pipe",
         "mapping.yaml:21:3: fields.text: should contain keys and values; write {key: value}",
-        "mapping.yaml:22:24: placements.kind: unknown key; known: as, const, default, from, on_error, pipe, required",
+        "mapping.yaml:22:24: placements.kind: unknown key; "
+        "known: as, cel, const, default, from, on_error, pipe, required, when",
         "mapping.yaml:23:1: unmapped: should be 'fail', 'report' or 'ignore'",
         "mapping.yaml:25:5: tests[0]: expect is missing",
     ]

@@ -203,7 +203,7 @@ def test_constants_and_defaults() -> None:
         ({"trim": 3}, "fields.x.pipe[0].trim: has no arguments; "),
         ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
         ({"fuzzy": 0.9}, "fields.x.pipe[0]: fuzzy: not in this release; "),
-        ({"cel": "x"}, "fields.x.pipe[0]: cel: not in this release; "),
+        ({"cel": "x"}, "fields.x.pipe[0]: unknown transform cel; "),
     ],
 )
 def test_faults_of_a_step(step: Json, told: str) -> None:

@@ -26,7 +26,7 @@ def used_of(crosswalk: Crosswalk, source: Schema, target: Schema) -> Json:
     rules = crosswalk.vocabularies.values()
     return {
         "source": {
-            "fields": _fields(crosswalk.coverage.read, source, _read),
+            "fields": _fields(crosswalk.coverage.needed, source, _read),
             "vocabularies": _vocabularies({rule.source for rule in rules if rule.source}, source),
             "lists": _source_lists(crosswalk, paths, source),
         },

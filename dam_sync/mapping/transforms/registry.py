@@ -37,7 +37,7 @@ TRANSFORMS: Mapping[str, type[Transform]] = {
         *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, MatchTerm),
     )
 }
-LATER = frozenset({"cel", "where", "when", "fuzzy", "suggest"})
+LATER = frozenset({"fuzzy", "suggest"})
 """Documented names that are not supported yet."""
 
 

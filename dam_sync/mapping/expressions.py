@@ -1,0 +1,224 @@
+"""Expressions in CEL: compiled once against the schema of the source, then evaluated for one asset after another.
+
+An expression cannot loop without end or reach anything but the asset. What it can still do is multiply: loops inside
+loops, lists of lists. Its length, its brackets and its loops are limited when it is compiled; the items and characters
+that it would work through are limited for every asset, before it is evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dam_sync.mapping.expression_tokens import (
+    FUNCTIONS,
+    VARIABLE,
+    AssetReference,
+    CelToken,
+    ExpressionWork,
+    ReferenceFault,
+    names_called,
+    references_of,
+    tokens_of,
+    unknown_variables,
+    work_of,
+)
+from dam_sync.mapping.expression_view import Unviewable, values_of, view_of
+from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
+from dam_sync.mapping.results import LanguagePreference
+from dam_sync.model.asset import Asset
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import Json, Scalar
+
+if TYPE_CHECKING:
+    from cel import Program
+
+LONGEST = 2_000  # characters of an expression
+DEEPEST = 16  # brackets inside each other
+LOOPS = 2  # macros inside each other
+GROWTH = 1_000  # times that its loops may multiply what they work on
+ITEMS = 1_000  # of all lists that a loop may work through
+ROUNDS = 100_000  # of its innermost loop
+CHARACTERS = 10_000_000  # of all texts that it may make
+SEE = "`dam-sync help mapping` lists the functions"
+SYNTAX = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
+EXPECTED = re.compile(r" expecting (?:\{.*|.*)$")
+
+
+class ExpressionFault(ValueError):
+    """An invalid expression. line and column: in the expression, from 1; hint: what to write instead."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, hint: str = "") -> None:
+        super().__init__(message)
+        self.line, self.column, self.hint = line, column, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What an expression gave for one asset; `fault` says why it gave nothing."""
+
+    values: tuple[Scalar, ...] = ()
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled expression. paths: the parts of the asset that it reads."""
+
+    source: str
+    paths: tuple[AssetPath, ...]
+    work: ExpressionWork
+    program: Program = field(repr=False, compare=False)
+
+    def evaluate(self, asset: Asset, languages: LanguagePreference) -> Evaluated:
+        """The values for one asset; never raises."""
+        try:
+            return Evaluated(values_of(self._result(asset, languages)))
+        except Unviewable as error:
+            return Evaluated(fault=str(error))
+
+    def holds(self, asset: Asset, languages: LanguagePreference) -> bool | str:
+        """Whether a condition is true for one asset; otherwise a text that says why this cannot be decided."""
+        try:
+            result = self._result(asset, languages)
+        except Unviewable as error:
+            return str(error)
+        return result if isinstance(result, bool) else "a condition should be true or false"
+
+    def _result(self, asset: Asset, languages: LanguagePreference) -> Json:
+        view = view_of(asset, self.paths, languages)
+        self._refuse_endless(view)
+        try:
+            return self.program.execute({VARIABLE: view})
+        except Exception as error:  # noqa: BLE001 - the library raises any built-in error for an error of the expression
+            raise Unviewable(_told(error)) from None
+        except BaseException as error:
+            if type(error).__name__ == "PanicException":  # how the library reports a fault of its own
+                raise Unviewable("cannot be evaluated") from None
+            raise
+
+    def _refuse_endless(self, view: Json) -> None:
+        items, characters = _measured(view)
+        work = self.work
+        items += work.literals
+        if work.loops and (items > ITEMS or (items * work.growth) ** work.loops > ROUNDS):
+            raise Unviewable(f"would loop over too many values: {items} in {work.loops} loops inside each other")
+        if (characters + len(self.source)) * work.growth * max(work.literals, 1) > CHARACTERS:
+            raise Unviewable(f"would make too much text of {characters} characters")
+
+
+def compile_expression(text: str, source: Schema) -> Expression:
+    """Compile an expression. Raises ExpressionFault with its position."""
+    if len(text) > LONGEST:
+        raise ExpressionFault(f"has {len(text)} characters, at most {LONGEST}", hint="use a lookup or several lines")
+    tokens = tokens_of(text)
+    work = work_of(tokens)
+    for found, most, what in (
+        (work.depth, DEEPEST, "brackets inside each other"),
+        (work.loops, LOOPS, "loops inside each other"),
+        (work.growth, GROWTH, "times the size of what its loops work on"),
+    ):
+        if found > most:
+            raise ExpressionFault(f"has more than {most} {what}", hint="make it simpler")
+    program = _program(text)
+    _refuse_unknown(text, tokens)
+    paths = dict.fromkeys(_paths(text, tokens, source))
+    return Expression(text, tuple(paths), work, program)
+
+
+def _program(text: str) -> Program:
+    import cel  # only a mapping with an expression needs it; it loads a terminal library
+
+    try:
+        return cel.compile(text)
+    except ValueError as error:
+        found = SYNTAX.search(str(error))
+        if found is None:
+            raise ExpressionFault("is not a CEL expression") from None
+        line, column = int(found[1]), int(found[2])
+        raise ExpressionFault(
+            _syntax(text, found[3], line, column), line, column, _operator(text, line, column)
+        ) from None
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise ExpressionFault("is not a CEL expression") from None
+        raise
+
+
+def _syntax(text: str, message: str, line: int, column: int) -> str:
+    lines = text.split("\n")
+    if "input '<EOF>'" in message or not text.strip():
+        return "the expression ends too early" if text.strip() else "the expression is empty"
+    rest = lines[line - 1][column - 1 :].strip() if line <= len(lines) else ""
+    plain = EXPECTED.sub("", message).strip()
+    return f"is not CEL from here: {rest[:20]}" if rest else f"is not CEL: {plain}"
+
+
+WRITTEN = {"=": "==", "and": "&&", "or": "||", "not": "!", "&": "&&", "|": "||", "is": "==", "<>": "!="}
+
+
+def _operator(text: str, line: int, column: int) -> str:
+    """What CEL writes for an operator of another language."""
+    rest = text.split("\n")[line - 1][column - 1 :] if line <= text.count("\n") + 1 else ""
+    word = re.match(r"\s*(<>|[=&|]|and\b|or\b|not\b|is\b)", rest)
+    return f"write {WRITTEN[word[1]]} instead of {word[1]}" if word else ""
+
+
+def _refuse_unknown(text: str, tokens: Sequence[CelToken]) -> None:
+    for token in names_called(tokens):
+        if token.text not in FUNCTIONS:
+            raise _fault_at(text, token.at, f"there is no function {token.text}", nearest(token.text, FUNCTIONS) or SEE)
+    for token in unknown_variables(tokens):
+        hint = f'write asset.{token.text}, or text in quotes: "{token.text}"'
+        raise _fault_at(text, token.at, f"there is no variable {token.text}", hint)
+
+
+def _paths(text: str, tokens: Sequence[CelToken], source: Schema) -> Iterator[AssetPath]:
+    try:
+        for reference in references_of(tokens, source):
+            yield _path(text, reference, source)
+    except ReferenceFault as fault:
+        raise _fault_at(text, fault.at, str(fault), fault.hint) from None
+
+
+def _path(text: str, reference: AssetReference, source: Schema) -> AssetPath:
+    try:
+        return parse_path(reference.path, source)
+    except PathFault as fault:
+        raise _fault_at(text, reference.at, str(fault), fault.hint) from None
+
+
+def _fault_at(text: str, at: int, message: str, hint: str = "") -> ExpressionFault:
+    before = text[:at]
+    return ExpressionFault(message, before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1, hint)
+
+
+def _measured(view: Json) -> tuple[int, int]:
+    """Items of all lists, and characters of all texts."""
+    if isinstance(view, str):
+        return 0, len(view)
+    inside = view.values() if isinstance(view, dict) else view if isinstance(view, list) else ()
+    found = [_measured(item) for item in inside]
+    items = len(view) if isinstance(view, list) else 0
+    return items + sum(row[0] for row in found), sum(row[1] for row in found)
+
+
+def _told(error: Exception) -> str:
+    """Why it cannot be evaluated, in words."""
+    match error:
+        case KeyError():
+            return f"there is no value {str(error).strip(chr(39))}; test it with has() first"
+        case IndexError():
+            return "the list has fewer items; test its size() first"
+        case ZeroDivisionError():
+            return "divides by zero"
+        case OverflowError():
+            return "a number or date becomes too large"
+        case TypeError():
+            return "an operation got values of other types than it takes; numbers of the asset are doubles (2.0, not 2)"
+        case _:
+            plain = str(error).split("\n")[0].partition(". Check ")[0]
+            return plain[:200] or type(error).__name__
