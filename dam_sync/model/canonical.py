@@ -24,7 +24,8 @@ def _texts(row: Scalar) -> Iterator[str]:
         case Row(cells):
             yield "|".join(f"{key}={canonical(cell)}" for key, cell in sorted(cells.items()))
         case GeoPoint():
-            yield f"{row.latitude}/{row.longitude}/{row.address}"
+            numbers = ("" if each is None else _plain(each) for each in (row.latitude, row.longitude))
+            yield "/".join((*numbers, row.address))
         case Term() | Person():
             yield row.label if isinstance(row, Term) else row.name
         case _:

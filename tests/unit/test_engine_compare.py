@@ -39,6 +39,7 @@ EVERY = Scope(
         ((Term("Sea", "1"), Term("Sky", "2")), (Term("Sky", "9"), Term("Sea", "8"))),
         (620, 620.0),
         (620, "620"),
+        (GeoPoint(29, -86.0, "Quay"), GeoPoint(29.0, -86, "Quay")),
         (Person("Doe Jane", "12"), "Doe Jane"),
         (True, "true"),
         (datetime(2024, 1, 1, microsecond=5000, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
