@@ -326,6 +326,8 @@ def test_new_entries_have_ids_that_follow_from_label_and_parent() -> None:
     ids = {free_id(Term("sea", parent=parent), taken) for parent in ("x", "y")}
     assert len(ids | {"sea"}) == 3
     assert all("/" not in each for each in ids)
+    renamed = {each: Term("Ocean", each) for each in ids | {"sea"}}
+    assert free_id(Term("sea", parent="x"), Listed(renamed, {each: each for each in renamed})) not in ids
 
 
 def test_equal_titles_side_by_side_stay_apart() -> None:

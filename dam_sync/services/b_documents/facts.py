@@ -29,6 +29,7 @@ BATCH_LIFE = timedelta(minutes=120)  # wire B 6.2: 240 minutes by default, 120 i
 BATCH_KEPT = timedelta(minutes=100)  # a batch older than this is not built upon
 NAME_LETTERS = 24  # wire B 6.8: longer names are cut silently
 FILENAME = 255
+NAMES = 20  # that a new container may try, if others have its name
 LEVELS = 60  # no folder tree is deeper; bounds the walk upwards
 TRIES = 4  # of a write that others got in the way of
 TRY_WAITS = (0.5, 1.0, 2.0, 4.0)  # before the next try, with jitter
@@ -109,8 +110,6 @@ LIMITS = Limits(
     filename=FILENAME,
     undated=("relations", "names of terms"),  # wire B 2.6: they are documents and entries of their own
     enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
-    # wire B 6.3: extraction runs after a create, and may overwrite these after our write
-    rewrites="b_documents fills imd:*, iptc:* and the properties mapped from binary metadata after each upload",
 )
 
 _LOCKED = "grant the user of the job permission for this document, or release its lock, then `errors JOB --retry`"
@@ -265,4 +264,14 @@ ASSUMED_WRITES = (
     AssumedWrite(
         13, "`Document.AddRelation` with `outgoing`", "`Document.GetLinkedDocuments` before each; `verify` afterwards"
     ),
+)
+NOT_MOVED = (
+    "write permissions, time-limited permissions, denied users: reported per asset; the target gets the right to read",
+    "comments, annotations, the audit trail",
+    "version numbers: versions are renumbered",
+    "published copies as a target, documents that hold others and have a file",
+    "folder and collection metadata, empty folders, workspaces",
+    "locks, workflows, tasks, favorites, saved searches",
+    "order of vocabulary entries, retired entries as such, entries that no asset uses",
+    "renditions and previews, users and groups",
 )

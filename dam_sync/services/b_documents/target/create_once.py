@@ -20,6 +20,7 @@ from dam_sync.services.b_documents.tenant import DocumentsTenant
 
 T = TypeVar("T")
 IsOurs = Callable[[Json], bool]
+NAME_TAKEN = "name taken"
 STRANGER: Mapping[str, Json] = {}  # a document that has a name and is hidden from us: nothing in it is ours
 
 
@@ -128,7 +129,7 @@ class CreateOnce:
         return Conflict(
             f"another document already has the name {new.name} in {new.parent_path or '/'}",
             operation=facts.POST_ID,
-            code="name taken",
+            code=NAME_TAKEN,
             hint="rename that document, then `errors JOB --retry`",
         )
 

@@ -7,19 +7,19 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.search import LIVE, one_of, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.rights import is_blocked, strangers
-from dam_sync.services.b_documents.target.create_once import CreateOnce, NewDocument, again_on_conflict
+from dam_sync.services.b_documents.target.create_once import NAME_TAKEN, CreateOnce, NewDocument, again_on_conflict
 from dam_sync.services.b_documents.target.permissions import ADD, DocumentsPermissions
 from dam_sync.services.b_documents.tenant import DocumentsPart, Root, below
 
@@ -235,10 +235,8 @@ class DocumentsContainers(DocumentsPart):
         )  # wire B 10: not below a WorkspaceRoot
         top = above == root.uid and root.type == "WorkspaceRoot"
         type_name = "Collection" if kind == "collection" else "Workspace" if top else "Folder"
-        name = container_name(kind, path[-1])
-        new = NewDocument(above, await self.folder_path(above), type_name, name, {"dc:title": path[-1]})
-        row = await self.creates.make(
-            new, self.api.clock.token(), lambda row: _is_called(row, path[-1]) and row.get("type") == type_name
+        row = await self._create_named(
+            kind, NewDocument(above, await self.folder_path(above), type_name, "", {"dc:title": path[-1]})
         )
         if not _is_called(row, path[-1]):
             raise Rejected(f"the service has another title for the {kind} {path[-1]!r}: {str(row.get('title'))[:60]!r}")
@@ -248,6 +246,20 @@ class DocumentsContainers(DocumentsPart):
         else:
             (await self.folder_tree()).add(row)
         return made
+
+    async def _create_named(self, kind: str, new: NewDocument, number: int = 0) -> Json:
+        """The container, under a name derived from its title; under the next one if another document has that name,
+        such as a container that was given another title since. Raises Conflict if all names are taken."""
+        title = new.properties["dc:title"]
+        new = replace(new, name=container_name(kind, title, number))
+        try:
+            return await self.creates.make(
+                new, self.api.clock.token(), lambda row: _is_called(row, title) and row.get("type") == new.type
+            )
+        except Conflict as error:
+            if error.code != NAME_TAKEN or number + 1 == facts.NAMES:
+                raise
+        return await self._create_named(kind, new, number + 1)
 
     async def _learn_folders(self, tree: Tree, uid: str) -> None:
         """The folders above a document that were not listed: new ones, or ones in the trash."""
@@ -289,13 +301,15 @@ class DocumentsContainers(DocumentsPart):
         return found
 
 
-def container_name(kind: str, title: str) -> str:
-    """At most 24 characters derived from kind and title; a folder's name is its title if that is plain."""
+def container_name(kind: str, title: str, number: int = 0) -> str:
+    """At most 24 characters derived from kind and title; a folder's name is its title if that is plain. number: of the
+    name among those for this title, from 0."""
     title = spelled(title)
-    if kind == "folder" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
+    if not number and kind == "folder" and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,22}", title):
         return title
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:12]
-    return f"{slug}-{hashlib.sha256(f'{kind} {title}'.encode()).hexdigest()[:10]}".lstrip("-")
+    text = f"{kind} {title}" + (f" {number}" if number else "")
+    return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:10]}".lstrip("-")
 
 
 def spelled(title: str) -> str:

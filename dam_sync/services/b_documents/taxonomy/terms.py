@@ -201,13 +201,19 @@ def entry_properties(directory: Directory, entry: str, term: Term, parent: str) 
 
 
 def free_id(term: Term, listed: Listed) -> str:
-    """A readable id derived from label and parent only, so that a repetition finds the same one."""
+    """A readable id derived from label and parent only, so that a repetition finds the same one; another one if an
+    entry has it that was renamed since."""
     ascii_text = unicodedata.normalize("NFKD", term.label).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40]
-    mark = hashlib.sha256(f"{term.parent}\n{term.label}".encode()).hexdigest()[:8]
     taken = set(listed.entries.values())
-    plain = slug == term.label.lower() and slug not in taken
-    return slug if plain else f"{slug}-{mark}".lstrip("-")
+    plain = [slug] if slug == term.label.lower() else []
+    marked = (f"{slug}-{_mark(term, number)}".lstrip("-") for number in range(len(taken) + 1))
+    return next(each for each in (*plain, *marked) if each not in taken)
+
+
+def _mark(term: Term, number: int) -> str:
+    text = f"{term.parent}\n{term.label}" + (f"\n{number}" if number else "")
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _known(listed: Listed, term: Term) -> Term | None:
