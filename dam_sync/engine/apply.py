@@ -12,9 +12,10 @@ import structlog
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
+from dam_sync.engine.files import FILE
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
-from dam_sync.engine.part_removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.probation import refuse_removed
+from dam_sync.engine.removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.repair import Repair, Repairer
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
@@ -23,7 +24,6 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
-from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import TRASH
@@ -212,7 +212,8 @@ class TargetWriter:
         elif not patch.empty:
             await self._apply(known, patch, link.draft, number, journal)
         again = self.context.run.id if repair is not None else None
-        await self._add_versions(known, versions, asset.file, drafted.draft, journal, again)
+        named = drafted.draft if repair is not None else _named(drafted.draft, settlement)
+        await self._add_versions(known, versions, asset.file, named, journal, again)
         await self._detach(known, action.removals.attachments, journal)
         sent = await self._attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)
@@ -392,6 +393,11 @@ def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
 
 def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
+
+
+def _named(draft: Draft, settlement: Settlement) -> Draft:
+    """With the file name that stands at the target: a new version brings its own."""
+    return replace(draft, filename=settlement.filename) if settlement.filename else draft
 
 
 def _sent(content: Content) -> None:

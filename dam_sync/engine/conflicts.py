@@ -59,12 +59,14 @@ class SettledConflict:
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """What a run does about the conflicts of an asset. patch: the update that remains; values: what stands instead of
-    the source's, by path, merged or kept at the target. before: what an attempt that was killed did."""
+    the source's, by path, merged or kept at the target. before: what an attempt that was killed did. filename: the one
+    that stands at the target; empty for that of the draft."""
 
     patch: Patch
     settled: tuple[SettledConflict, ...] = ()
     values: Mapping[str, Json] = field(default_factory=dict)
     before: tuple[Loss, ...] = ()
+    filename: str = ""
 
     @property
     def open(self) -> tuple[SettledConflict, ...]:
@@ -231,7 +233,7 @@ class Settler:
 def _applied(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
     values = {one.conflict.path: one.conflict.target for one in settled if one.take is Take.TARGET}
     values |= {one.conflict.path: one.conflict.merged for one in settled if one.take is Take.MERGED}
-    return Settlement(three.settled(values), tuple(settled), values)
+    return Settlement(three.settled(values), tuple(settled), values, filename=values.get("filename") or three.renamed)
 
 
 def settled_of(operation: str, detail: Json) -> list[SettledKey]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dam_sync.engine.part_removals import Removals, removals, version_key
+from dam_sync.engine.removals import Removals, removals, version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json, placements_from_json, rights_from_json
@@ -96,7 +96,7 @@ def decide(
             return Park("Unsupported", "the target cannot take an asset without a file", hint)
         return Create(kept)
     fresh = fresh_versions(kept, link)
-    patch, losses = _possible(patch_between(link.draft, draft) if patch is None else patch, target)
+    patch, losses = possible(patch_between(link.draft, draft) if patch is None else patch, target)
     attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, target)
     removed = removals(asset, link, source, capabilities)
@@ -130,8 +130,8 @@ def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> froze
     return frozenset(each for each in held if (each.kind, each.target) not in known)
 
 
-def _possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
-    """The patch without what an existing asset of the target cannot change, and that as losses."""
+def possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
+    """The patch without what no call changes of an asset that exists at the target, and that as losses."""
     capabilities = target.capabilities
     stuck = frozenset(
         p

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import defaults_of, scope_of
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
-from dam_sync.engine.decide import fresh_versions, kept_versions
-from dam_sync.engine.files import pair_files
+from dam_sync.engine.decide import fresh_versions, kept_versions, possible
+from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, pair_files
 from dam_sync.engine.intents import merge_patches
-from dam_sync.engine.part_removals import ATTACHMENTS, RELATIONS, VERSIONS, version_key
-from dam_sync.engine.relations import lacking_relations
+from dam_sync.engine.relations import RELATIONS, lacking_relations
+from dam_sync.engine.removals import version_key
 from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, kept_values, overlay
@@ -24,7 +24,6 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import rights_to_json
-from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
 from dam_sync.model.service import TRASH
@@ -86,7 +85,7 @@ class Repairer:
         if settlement.open:
             return Repair(Patch(), link, None, settlement)
         draft = overlay(draft, {**kept_values(link, draft, asset.file), **settlement.values})
-        patch = self._patch(asset, draft, link, actual)
+        patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
         patch, losses = self._without_reopening(draft, actual, patch)
         lost = self._lost_files(asset, actual, link)
         relations = await lacking_relations(self.context, asset, actual, link)
@@ -99,7 +98,7 @@ class Repairer:
         )
         parts = ((FILE, lost.versions), (ATTACHMENTS, lost.attachments), (RELATIONS, lacking))
         paths = (*repaired_paths(patch, base), *(part for part, some in parts if some))
-        return Repair(patch, seen, _before(actual, patch), settlement, paths, (*losses, *lost.losses))
+        return Repair(patch, seen, _before(actual, patch), settlement, paths, (*fixed, *losses, *lost.losses))
 
     async def _actual(self, link: LinkRow) -> Asset:
         target = self.context.target
@@ -175,4 +174,4 @@ def _before(actual: Asset, patch: Patch) -> Json:
 
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
     """Whether the target has another file, by what both services report, or by what a verification found."""
-    return not ours.agrees(theirs) or link.proofs.get(version_key(ours)) == "V0"
+    return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"

@@ -17,7 +17,20 @@ from dam_sync.model.values import Localized
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.virtual.edits import BY_HAND, EDITS, REPLACED, TAGS, Change, Edit, Hand, field, member, rights, tags
+from tests.support.virtual.edits import (
+    BY_HAND,
+    EDITS,
+    REPLACED,
+    TAGS,
+    Change,
+    Edit,
+    Hand,
+    field,
+    member,
+    renamed,
+    rights,
+    tags,
+)
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.scene import REOPENS, Scene, scene
 
@@ -167,6 +180,17 @@ def test_what_was_kept_conflicts_again_once_the_source_changes_it_again(tmp_path
         made.policy(conflicts={"fields": {"nots": "target"}}, exposure=REOPENS)
         with pytest.raises(ConfigError, match="does not write a field nots"):
             made.run()
+
+
+@pytest.mark.parametrize("kind", [C, E], ids=["c", "e"])
+def test_a_new_version_keeps_the_file_name_of_the_target(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (REPLACED,), exposure=REOPENS) as made:
+        made.edits = (Edit(REPLACED.name, "filename", renamed),)
+        made.edit()
+        made.edit_source({REPLACED.name: _replaced})
+        assert made.run().operations == {"version": 1}
+        (row,) = held(made).values()
+        assert row["filename"] == "renamed by hand.jpg"
 
 
 def test_tags_are_merged_and_nothing_is_read_for_them(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.support.sampled import only_in_full
 from tests.support.virtual.edits import EDITS, Edit
 from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Fuse, Point
 from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
-from tests.support.virtual.source_edits import OCEAN, PURGES, RENAMED, RENAMES, UNSEEN, edits_of
+from tests.support.virtual.source_edits import MORE, OCEAN, OURS, PURGES, RENAMED, RENAMES, UNSEEN, edits_of
 
 PARTS = 3
 KILLED_AT = (4, 9, 15, 22, 30, 40)  # commits of a run
@@ -79,6 +79,15 @@ def test_a_container_and_a_term_with_other_names_arrive_with_the_rotation(tmp_pa
         assert (RENAMED in shown, OCEAN in shown) == (True, True)
 
 
+def test_the_name_of_a_container_that_was_renamed_at_the_target_is_free(tmp_path: Path) -> None:
+    with scene(tmp_path, "b_documents", (), exposure=ACCEPTED, rotation=1, drift="repair") as made:
+        for number in range(2):
+            RENAMES["b_documents"][0](made.target.app.state, OURS, f"{OURS} {number}")
+            assert made.run().parked == []
+            left = {path for paths in made.found(made.verify()).values() for path in paths}
+            assert left == {"extras: placements"}, "the collection that has another name keeps its assets"
+
+
 @sample(PURGES, "c")
 def test_an_asset_that_was_deleted_for_good_is_gone_after_the_rotation(tmp_path: Path, kind: str) -> None:
     """Its memberships may tell of it earlier. The policy of deletions then removes it."""
@@ -112,6 +121,16 @@ def test_what_was_changed_at_the_target_is_reported_or_restored_by_the_rotation(
         found = made.found(made.verify())
         assert {name for name, paths in found.items() if any(one.startswith("differences") for one in paths)} == set()
         assert [made.run().operations, made.run().operations] == [{}, {}]
+
+
+@pytest.mark.parametrize("drift", ["tell", "repair"] if EVERYTHING else ["repair"])
+def test_what_no_call_can_change_is_reported_and_not_repaired_again_and_again(tmp_path: Path, drift: str) -> None:
+    with scene(tmp_path, "c_brandlibrary", MORE["c_brandlibrary"], exposure=ACCEPTED, rotation=1, drift=drift) as made:
+        made.edit("source")
+        reports = [made.run() for _ in range(PARTS)]
+        assert [report.operations for report in reports[1:]] == [{}, {}]
+        rules = {loss["rule"] for report in reports for loss in report.losses if loss["path"].startswith("placements")}
+        assert rules == {"fixed"}
 
 
 @only_in_full
