@@ -15,7 +15,6 @@ from dam_sync.model.errors import ConfigError
 ORDER = (
     "jobs",
     "commands",
-    "inspect",
     "mapping",
     "services",
     "rate-limits",

@@ -14,7 +14,6 @@ class Operation(StrEnum):
 
     FIND = "find"
     MEMBERS = "members"
-    COUNTS = "counts"
     TERMS = "terms"
     CREATE = "create"
     UPDATE = "update"

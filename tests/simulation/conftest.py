@@ -11,7 +11,7 @@ from tests.support.sampled import leave_out
 TRIED = "points tried"
 SAMPLED = (  # they choose themselves
     *("test_crashes.py", "test_rotation.py", "test_faults.py", "test_schedules.py"),
-    *("test_removals.py", "test_removal_crashes.py"),
+    *("test_removals.py", "test_removal_crashes.py", "test_edits_machine.py"),
 )
 
 

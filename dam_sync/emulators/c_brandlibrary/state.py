@@ -211,6 +211,8 @@ class Tenant:
         self.assets[asset.id] = asset
         self.generation += 1
         self.audience.changed(asset.id)
+        if old is not None and old.section != asset.section:  # people move assets, no call does
+            self._sections[old.section].pop(asset.id, None)
         members = self._sections.setdefault(asset.section, {})
         if asset.deleted is None:
             members[asset.id] = None

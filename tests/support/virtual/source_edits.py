@@ -47,63 +47,63 @@ UNSEEN: dict[str, set[str]] = {
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
-def _folder_renamed(state: Any) -> None:
+def _folder_renamed(state: Any, old: str = OURS, new: str = RENAMED) -> None:
     folders = state.instance.library.folders
-    next(folder for folder in folders.by_id.values() if folder.title == OURS).title = RENAMED
+    next(folder for folder in folders.by_id.values() if folder.title == old).title = new
 
 
-def _document_renamed(state: Any) -> None:
+def _document_renamed(state: Any, old: str = OURS, new: str = RENAMED) -> None:
     repository = state.server.repository
     with repository.transaction():
-        for found in [doc for doc in repository.docs.values() if doc.props.get("dc:title") == OURS]:
-            repository.change(found).props["dc:title"] = RENAMED
+        for found in [doc for doc in repository.docs.values() if doc.props.get("dc:title") == old]:
+            repository.change(found).props["dc:title"] = new
 
 
-def _node_renamed(state: Any) -> None:
+def _node_renamed(state: Any, old: str = SEA, new: str = OCEAN) -> None:
     nodes = state.instance.library.thesauri.nodes.values()
-    next(node for node in nodes if SEA in node.titles.values()).titles = {"en": OCEAN}
+    next(node for node in nodes if old in node.titles.values()).titles = {"en": new}
 
 
-def _entry_renamed(state: Any) -> None:
+def _entry_renamed(state: Any, old: str = SEA, new: str = OCEAN) -> None:
     for directory in state.server.repository.directories.by_name.values():
         for entry in directory.entries.values():
             for key, text in entry.items():
-                entry[key] = OCEAN if text == SEA and key != "id" else text
+                entry[key] = new if text == old and key != "id" else text
 
 
-def _value_renamed(state: Any) -> None:
+def _value_renamed(state: Any, old: str = SEA, new: str = OCEAN) -> None:
     schema = state.tenant.schema
     for vocabulary in schema.vocabularies.values():
-        vocabulary.values = {key: OCEAN if text == SEA else text for key, text in vocabulary.values.items()}
+        vocabulary.values = {key: new if text == old else text for key, text in vocabulary.values.items()}
     schema.apply()
 
 
-def _word_renamed(state: Any) -> None:
+def _word_renamed(state: Any, old: str = SEA, new: str = OCEAN) -> None:
     for key, field in state.tenant.metadata.fields.items():
-        if field.words is not None and SEA in field.words.known:
-            place = field.words.values.index(SEA)
-            field.words.drop(SEA)
-            field.words.add(OCEAN, place)
-            state.tenant.reworded(key, SEA, OCEAN)
+        if field.words is not None and old in field.words.known:
+            place = field.words.values.index(old)
+            field.words.drop(old)
+            field.words.add(new, place)
+            state.tenant.reworded(key, old, new)
 
 
-def _collection_renamed(state: Any) -> None:
-    found = next(each for each in state.collections.all.values() if each.name == OURS)
-    state.collections.update(found, {"name": RENAMED}, next(iter(state.people.users.values())))
+def _collection_renamed(state: Any, old: str = OURS, new: str = RENAMED) -> None:
+    found = next(each for each in state.collections.all.values() if each.name == old)
+    state.collections.update(found, {"name": new}, next(iter(state.people.users.values())))
 
 
-def _category_renamed(state: Any) -> None:
+def _category_renamed(state: Any, old: str = OURS, new: str = RENAMED) -> None:
     taxonomy = state.tenant.taxonomy
-    taxonomy.rename(taxonomy.at((OURS,)), RENAMED)
+    taxonomy.rename(next(each for each in taxonomy.categories.values() if each.title == old), new)
 
 
-RENAMES: dict[str, tuple[Callable[[Any], None], ...]] = {
+RENAMES: dict[str, tuple[Callable[..., None], ...]] = {
     "a_hypermedia": (_folder_renamed, _node_renamed),
     "b_documents": (_document_renamed, _entry_renamed),
     "d_templates": (_collection_renamed, _value_renamed),
     "e_profiles": (_category_renamed, _word_renamed),
 }
-"""Give a container of all assets, and a term of all assets, another name."""
+"""Give a container, and a term, another name: by default those of all assets."""
 
 
 # -- deletions ---------------------------------------------------------------------------------------------------------
