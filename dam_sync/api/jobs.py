@@ -217,6 +217,8 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     ]
     report.bytes = context.progress.bytes
     report.notes.extend(opened.crosswalk.notes)
+    report.left_out = await context.store.left_out(context.run.id)
+    report.notes.extend(sentences.about_left_out(report.left_out))
     report.notes.extend(sentences.about_retried(context.retried))
     window = await context.store.get_meta(f"window:{context.run.id}") or {}
     unseen = unseen_changes(context, window.get("since"))

@@ -30,12 +30,12 @@ from dam_sync.mapping.paths import LABEL, as_container
 from dam_sync.mapping.results import LanguagePreference, Result
 from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.rules import FieldRule
-from dam_sync.mapping.selection import Selection
+from dam_sync.mapping.selection_compiler import compile_selection
 from dam_sync.mapping.spec import PlacementLine
 from dam_sync.mapping.spec import RuleSpec as WrittenLine
 from dam_sync.mapping.tables import folded
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
-from dam_sync.mapping.vocabulary import VocabularyRule, path_of
+from dam_sync.mapping.vocabulary import VocabularyRule
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.diagnostic import Diagnostic, nearest
@@ -70,7 +70,7 @@ def _diagnostics_of_rest(document: MappingDocument, source: Schema, target: Sche
     check_written(builder, makes)
     check_held(builder)
     check_locales(builder)
-    _selection(builder)
+    compile_selection(builder)
     return builder.diagnostics
 
 
@@ -92,7 +92,7 @@ def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -
     check_needs(builder)
     check_locales(builder)
     marker = check_marker(builder, makes)
-    selection = _selection(builder)
+    selection = compile_selection(builder)
     unread = check_unread(builder)
     if builder.diagnostics:
         raise MappingError.of(builder.diagnostics)
@@ -187,7 +187,8 @@ def _digest(document: MappingDocument) -> str:
     """A digest of everything that affects what is written: not of tests, comments and layout."""
     body: Json = document.body.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"tests"})
     tables = {name: dict(table.rows) for name, table in document.lookups.items()}
-    return digest_of([body, tables, {name: dict(pins) for name, pins in document.pins.items()}])
+    pins = {name: dict(table) for name, table in document.pins.items()}
+    return digest_of([body, tables, pins, *([sorted(document.ids)] if document.ids is not None else [])])
 
 
 def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
@@ -319,16 +320,3 @@ def _profile_line(builder: Builder) -> FieldRule | None:
     default = (spec.default,) if spec.default else ()
     fit = Fit(text_field("profile"))
     return FieldRule(("profile",), "profile", fit, paths, transforms, default=default, required=True)
-
-
-def _selection(builder: Builder) -> Selection:
-    select, known = builder.document.body.select, builder.source.statuses
-    for index, status in enumerate(select.status):
-        if known is not None and status not in known:
-            place = ("select", "status", index)
-            builder.fault(place, f"the source has no status {status}", nearest(status, known))
-    for index, text in enumerate(select.containers):
-        if not path_of(text):
-            builder.fault(("select", "containers", index), "is not a path; write /Press/2024")
-    where = builder.condition(("select", "where"), select.where) if select.where else None
-    return Selection(frozenset(select.status), tuple(path_of(text) for text in select.containers), where)

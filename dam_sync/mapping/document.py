@@ -12,8 +12,8 @@ from ruamel.yaml.error import YAMLError
 
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
-from dam_sync.mapping.spec import LookupTable, MappingFile
-from dam_sync.mapping.tables import Lookup, TableFault, read_table
+from dam_sync.mapping.spec import IdList, LookupTable, MappingFile
+from dam_sync.mapping.tables import Lookup, TableFault, folded, read_column, read_table
 from dam_sync.mapping.transforms.base import Transform
 from dam_sync.mapping.transforms.registry import LATER, transform_from
 from dam_sync.model.diagnostic import Diagnostic
@@ -29,7 +29,8 @@ PIN_COLUMNS = ("source", "target")
 class MappingDocument:
     """A mapping file without errors of its own; `compile_mapping` compares it with two schemas.
 
-    pipes: transforms by the place of their line. pins: by the name of their vocabulary.
+    pipes: transforms by the place of their line. pins: by the name of their vocabulary. ids: of the assets that are
+    selected, if `select` names a list.
     """
 
     written: SourceMap
@@ -37,6 +38,7 @@ class MappingDocument:
     pipes: Mapping[KeyPath, tuple[Transform, ...]]
     lookups: Mapping[str, Lookup]
     pins: Mapping[str, Mapping[str, str]]
+    ids: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,13 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
         if len(diagnostics) > before:
             bad.append(place)
     lookups = _lookups(written, folder, diagnostics)
-    pins = _pins(written, folder, diagnostics)
+    pins, ids = _pins(written, folder, diagnostics), _ids(written, folder, diagnostics)
     if bad:
         written = replace(written, data=_without(written.data, bad))
         body = _body_of(written.data)
         left = set(line_places(written.data))
         pipes = {place: transforms for place, transforms in pipes.items() if place in left}
-    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins)
+    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins, ids)
     return MappingReading(document, tuple(diagnostics))
 
 
@@ -170,9 +172,34 @@ def _lookups(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) ->
         except ValidationError:
             found[name] = Lookup(name, {})  # reported with the rest of the file
             continue
-        rows = _table(written, ("lookups", name, "csv"), folder, table.csv, (table.key, table.value), diagnostics)
+        rows = _rows(written, name, table, folder, diagnostics)
         found[name] = Lookup(name, rows, table.unmatched)
     return found
+
+
+def _rows(
+    written: SourceMap, name: str, table: LookupTable, folder: Path, diagnostics: list[Diagnostic]
+) -> dict[str, str]:
+    if table.values is None:
+        return _table(written, ("lookups", name, "csv"), folder, table.csv, (table.key, table.value), diagnostics)
+    rows: dict[str, str] = {}
+    for key, value in table.values.items():
+        if rows.setdefault(folded(key), value) != value:
+            place = ("lookups", name, "values", key)
+            diagnostics.append(written.diagnostic(place, f"{folded(key)} occurs twice, with different values"))
+    return rows
+
+
+def _ids(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> frozenset[str] | None:
+    spec = dict(_block(written, "select")).get("ids")
+    try:
+        ids = None if spec is None else IdList.model_validate(spec)
+        return None if ids is None else read_column(folder, ids.csv, ids.column)
+    except ValidationError:
+        return None  # reported with the rest of the file
+    except TableFault as fault:
+        diagnostics.append(written.diagnostic(("select", "ids", "csv"), str(fault)))
+        return frozenset()
 
 
 def _pins(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> dict[str, dict[str, str]]:

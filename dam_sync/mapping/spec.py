@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from dam_sync.mapping.results import aware, number_text
 from dam_sync.mapping.transforms.registry import LATER, TRANSFORMS
 from dam_sync.mapping.transforms.values import Unmatched
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, instant_text
 
 
 def _several(given: Json) -> Json:
     return [given] if isinstance(given, str | int | float | date) else given
+
+
+def _word(given: Json) -> Json:
+    """A value that YAML reads as something else than text, as it is written."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    if isinstance(given, int | float):
+        return number_text(given)
+    return (
+        instant_text(aware(given)) if isinstance(given, datetime) else str(given) if isinstance(given, date) else given
+    )
+
+
+def _moment(given: Json) -> Json:
+    if isinstance(given, str):
+        try:
+            return datetime.fromisoformat(given) if len(given) > DAY else date.fromisoformat(given)
+        except ValueError:
+            given = None
+    if not isinstance(given, date):
+        raise ValueError("should be a date such as 2020-12-31, or a timestamp such as 2020-12-31T18:00:00Z")
+    return given
+
+
+def first_moment(given: date | datetime) -> datetime:
+    """The timestamp, or the first one of a day."""
+    return aware(given) if isinstance(given, datetime) else datetime.combine(given, time(), UTC)
+
+
+def last_moment(given: date | datetime) -> datetime:
+    """The timestamp, or the last one of a day."""
+    return aware(given) if isinstance(given, datetime) else datetime.combine(given, time.max, UTC)
 
 
 def _null(given: Json) -> Json:
@@ -50,6 +83,16 @@ def _matching(ways: tuple[Json, ...]) -> tuple[str, ...]:
 
 
 Scalar: TypeAlias = str | bool | int | float | datetime | date
+DAY = len("2020-12-31")
+Word = Annotated[str, BeforeValidator(_word), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Words = Annotated[
+    tuple[Word, ...],
+    BeforeValidator(_several),
+    Field(min_length=1, json_schema_extra={"type": ["string", "number", "boolean", "array"]}),
+]
+Moment = Annotated[
+    datetime | date | None, BeforeValidator(_moment), WithJsonSchema({"type": "string", "examples": ["2020-12-31"]})
+]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_several), Field(json_schema_extra={"type": ["string", "array"]})]
 Constant = Annotated[
     tuple[Scalar, ...] | None,
@@ -129,21 +172,65 @@ class PlacementLine(RuleSpec):
     as_: str = Field(default="", alias="as")
 
 
+class Period(MappingModel):
+    """A range of dates, both ends included; a date without a time is the whole day in UTC."""
+
+    from_: Moment = Field(default=None, alias="from")
+    until: Moment = None
+
+    @model_validator(mode="after")
+    def _begins_first(self) -> Period:
+        if self.from_ is None and self.until is None:
+            raise ValueError("a period needs `from` or `until`")
+        if self.from_ is not None and self.until is not None and first_moment(self.from_) > last_moment(self.until):
+            raise ValueError("the period ends before it begins")
+        return self
+
+    def contains(self, moment: date | datetime) -> bool:
+        """Whether a date or timestamp is in the period."""
+        begin = self.from_ is None or first_moment(moment) >= first_moment(self.from_)
+        return begin and (self.until is None or first_moment(moment) <= last_moment(self.until))
+
+
+class IdList(MappingModel):
+    """A CSV file with the ids of assets."""
+
+    csv: str
+    column: str = "id"
+
+
 class Select(MappingModel):
     """Which assets are moved: all conditions must hold."""
 
+    ids: Annotated[IdList | None, Field(description="a CSV file with the ids of the assets: {csv: pilot.csv}")] = None
     status: Texts = ()
+    types: Annotated[Texts, Field(description="class of record or form at the source: PICTURE, Photo")] = ()
     containers: Texts = ()
+    dates: Annotated[
+        Mapping[str, Period], Field(description="created_at, changed_at, release_at or fields.KEY: {from: 2020-01-01}")
+    ] = Field(default_factory=dict)
+    fields: Annotated[
+        Mapping[str, Words], Field(description="values by field of the source, one of which the asset must have")
+    ] = Field(default_factory=dict)
     where: Annotated[str, Field(description="a condition in CEL: asset.status == 'published'")] = ""
 
 
 class LookupTable(MappingModel):
-    """A CSV file next to the mapping file."""
+    """A table from values to values: a CSV file next to the mapping file, or `values` in the file itself."""
 
-    csv: str
+    csv: str = ""
     key: str = "key"
     value: str = "value"
+    values: Annotated[Mapping[str, Word] | None, Field(description="{fr: France, de: Germany}")] = None
     unmatched: Unmatched = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> LookupTable:
+        if bool(self.csv) == (self.values is not None):
+            raise ValueError("a lookup needs `csv` or `values`" + (", not both" if self.csv else ""))
+        if self.values is not None and self.model_fields_set & {"key", "value"}:
+            raise ValueError("`key` and `value` name columns of a CSV file; remove them")
+        return self
 
 
 class VocabularyMap(MappingModel):

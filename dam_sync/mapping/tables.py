@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,29 +45,57 @@ def folded(key: str) -> str:
 def read_table(folder: Path, name: str, key: str, value: str) -> dict[str, str]:
     """Two columns of a CSV file with a header line, UTF-8, in the folder of the mapping or below it. Raises TableFault
     with the problem and its line."""
+    with _opened(folder, name, (key, value)) as reader:
+        return _rows(reader, folder / name, key, value)
+
+
+def read_column(folder: Path, name: str, column: str) -> frozenset[str]:
+    """The texts of one column of such a file, without empty ones. Raises TableFault."""
+    with _opened(folder, name, (column,)) as reader:
+        found = frozenset(text for row in reader if (text := (row[column] or "").strip()))
+    if not found:
+        raise TableFault(f"{folder / name} has no values in its column {column}")
+    return found
+
+
+@contextmanager
+def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.DictReader[str]]:
+    """The rows of a table that has these columns. Raises TableFault, also for what reading the rows raises."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise TableFault(f"{name} is not in the folder of the mapping file; tables are read from there and below it")
     try:
         text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
-        return _rows(csv.DictReader(io.StringIO(text, newline=""), strict=True), path, key, value)
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        _check_columns(reader.fieldnames or (), path.name, columns)
+        yield reader
     except FileNotFoundError:
         raise TableFault(f"there is no file {path}") from None
-    except OSError as error:
-        raise TableFault(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, TableFault):
+            raise
+        told = f"is not UTF-8 at byte {error.start}" if isinstance(error, UnicodeDecodeError) else _unreadable(error)
+        raise TableFault(f"{path} {told}") from None
     except TooLarge as error:
         raise TableFault(f"{path} cannot be read: {error.message}") from None
-    except UnicodeDecodeError as error:
-        raise TableFault(f"{path} is not UTF-8 at byte {error.start}") from None
     except csv.Error as error:
         raise TableFault(f"{path} is not a CSV file: {error}") from None
 
 
+def _unreadable(error: OSError | ValueError) -> str:
+    return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+
+
+def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> None:
+    for column in columns:
+        if column in known:
+            continue
+        if len(known) == 1 and known[0].count(";"):
+            raise TableFault(f"{name} has no column {column}: its columns are separated by semicolons; use commas")
+        raise TableFault(f"{name} has no column {column} in its first line")
+
+
 def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict[str, str]:
-    columns = reader.fieldnames or ()
-    for column in (key, value):
-        if column not in columns:
-            raise TableFault(f"{path.name} has no column {column} in its first line")
     found: dict[str, str] = {}
     for row in reader:
         left, right = folded(row[key] or ""), (row[value] or "").strip()

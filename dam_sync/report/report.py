@@ -34,7 +34,7 @@ class Report:
     may see because the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that changed at
     both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples. gone:
     assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until (the
-    end of the grace period).
+    end of the grace period). left_out: assets that were not selected, by the condition of `select`.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Report:
     exposure: list[dict[str, Json]] = field(default_factory=list)
     conflicts: list[dict[str, Json]] = field(default_factory=list)
     gone: list[dict[str, Json]] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
     forecast_seconds: float | None = None

@@ -34,6 +34,15 @@ def about_resumed(run: int, done: int) -> list[str]:
     return [f"continues run {run}, which was stopped: {done:,} of its assets are done"] if done else []
 
 
+def about_left_out(left: Mapping[str, int]) -> list[str]:
+    """Assets that are not selected, by the condition of `select` in the mapping file."""
+    if not left:
+        return []
+    number = sum(left.values())
+    by = ", ".join(f"{condition} {assets:,}" for condition, assets in left.items())
+    return [f"{number:,} {'asset is' if number == 1 else 'assets are'} not selected, left out by `select`: {by}"]
+
+
 def about_retried(retried: Mapping[str, int]) -> list[str]:
     """Assets parked before that are tried again, by the reason."""
     return [

@@ -21,6 +21,7 @@ from dam_sync.store.rows import (
     CHANGED_AT_TARGET,
     DELETED,
     MADE,
+    NOT_SELECTED,
     REMOVED,
     STILL_IN_TRASH,
     Outcome,
@@ -253,6 +254,13 @@ class WorkQueue(Repository):
         )
         chosen = chosen.order_by(many.desc(), WORK.c.cause)
         return await self._read(lambda c: [tuple(row) for row in c.execute(chosen)])
+
+    async def left_out(self, run: int) -> dict[str, int]:
+        """Assets of this run that were not selected, by the condition that left them out, most frequent first."""
+        many, message = func.count().label("many"), WORK.c.message
+        chosen = select(message, many).where(WORK.c.run == run, WORK.c.cause == NOT_SELECTED).group_by(message)
+        rows = await self._read(lambda c: c.execute(chosen.order_by(many.desc(), message)).all())
+        return {row.message.removeprefix(f"{NOT_SELECTED}: "): int(row.many) for row in rows}
 
     async def losses(self, run: int) -> list[tuple[str, str, int]]:
         """(path, rule, assets) over everything this run completed, most frequent first."""

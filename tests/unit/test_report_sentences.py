@@ -11,6 +11,7 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_resumed(1, 0) == []
     assert sentences.about_retried({"passed": 0}) == []
     assert sentences.about_unseen((), None) == []
+    assert sentences.about_left_out({}) == []
     assert sentences.about_probation(0, "") == []
     assert sentences.about_orphans(0) == []
     assert sentences.about_partial_creates(0) == []
@@ -49,3 +50,10 @@ def test_what_an_estimate_leaves_out_is_said() -> None:
     assert "the transfer of 2.5 GB" in bytes_
     assert "0.2 s for each" in calls
     assert "the largest file has 12.3 MB and the disk of the state has 1.0 MB free" in disk
+
+
+def test_assets_that_are_not_selected_are_counted_by_condition() -> None:
+    assert sentences.about_left_out({"where": 1200, "status": 3}) == [
+        "1,203 assets are not selected, left out by `select`: where 1,200, status 3"
+    ]
+    assert sentences.about_left_out({"ids": 1}) == ["1 asset is not selected, left out by `select`: ids 1"]

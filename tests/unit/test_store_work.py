@@ -253,3 +253,13 @@ async def test_what_was_noted_under_a_path_is_counted_by_rule_with_the_first_ass
         ("groups_widened", True, 2, ["a"]),
     ]
     assert await store.losses_of("exposure", run + 1, 3) == [("groups_widened", True, 2, ["a", "b"])]
+
+
+async def test_assets_that_are_not_selected_are_counted_by_condition(store: SqlStore) -> None:
+    run = await listed(store, "a", "b", "c", "d")
+    causes = {"a": "not selected: where", "b": "not selected: status", "c": "not selected: where", "d": "gone"}
+    for work in await store.claim(run, 9, LEASE):
+        told = causes[work.asset]
+        await store.complete(work, Outcome("skipped", cause=told.partition(":")[0], message=told))
+    assert await store.left_out(run) == {"where": 2, "status": 1}
+    assert await store.left_out(run + 1) == {}
