@@ -52,6 +52,8 @@ ABILITIES = {
     Operation.RESTORE: "take assets out of the trash",
     Operation.ENSURE_TERM: "create terms",
     Operation.ENSURE_CONTAINER: "create containers",
+    Operation.RENAME_TERM: "rename terms",
+    Operation.RENAME_CONTAINER: "rename containers",
     Operation.PLACE: "write many memberships in one call",
     Operation.ATTACH: "write attachments",
     Operation.DETACH: "move attachments to the trash",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NewType
@@ -53,6 +53,12 @@ class Placement:
     def text(self) -> str:
         """The path as people and mappings write it: `/Press/2024`, a slash inside a name as `\\/`."""
         return "".join("/" + part.replace("\\", "\\\\").replace("/", "\\/") for part in self.path)
+
+
+def with_new_top(path: Sequence[str], old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
+    """The path after what was at `old` became `new`: changed if it is that or below."""
+    inside = tuple(path[: len(old)]) == tuple(old)
+    return (*new, *path[len(old) :]) if inside else tuple(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ class Operation(StrEnum):
     CONTAINERS = "containers"
     ENSURE_TERM = "ensure_term"
     ENSURE_CONTAINER = "ensure_container"
+    RENAME_TERM = "rename_term"
+    RENAME_CONTAINER = "rename_container"
     PLACE = "place"
     ATTACH = "attach"
     DETACH = "detach"
@@ -80,6 +82,9 @@ class Feature(StrEnum):
     TIME_OF_DAY = "time of day of release and expiry"
     CYCLES = "relations that lead back to their beginning"
     OUTER_WHITESPACE = "whitespace at the ends of texts"
+    RENAMED_TERMS = "renamed terms"
+    RENAMED_CONTAINERS = "renamed containers"
+    MOVED_CONTAINERS = "containers moved to another parent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +133,16 @@ class Capabilities:
 
     operations: the optional methods that can be called. features: what can be read and written; what is absent is
     neither read nor written. limits: numeric limits. memberships: how assets get into containers, by kind;
-    kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`.
+    kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`. renames,
+    moves: the kinds of containers that `rename_container` renames, and moves to another parent.
     """
 
     operations: frozenset[Operation] = frozenset()
     features: Mapping[Feature, Support] = field(default_factory=dict)
     limits: Limits = LIMITED
     memberships: Mapping[str, MembershipWrite] = field(default_factory=dict)
+    renames: frozenset[str] = frozenset()
+    moves: frozenset[str] = frozenset()
 
     def __contains__(self, operation: Operation) -> bool:
         """Whether this optional method can be called."""

@@ -6,11 +6,10 @@ connection can only remove from it. The engine uses `capabilities`; it never che
 
 from __future__ import annotations
 
-import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,7 +19,8 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import DamSyncError, InternalError, NotFound, Unsupported
+from dam_sync.model.error_origin import naming_service, naming_service_in_items
+from dam_sync.model.errors import NotFound, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, MonthlyAllowance, OrphanRetention, Pace
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
 from dam_sync.model.schema import Schema
@@ -104,64 +104,24 @@ class PartRemoval:
     part: FileRef | Relation
 
 
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """A term or container of the target that is to get another name."""
+
+    part: Term | Placement
+
+
 Change: TypeAlias = (
-    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | TrashMove | PartRemoval
+    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | TrashMove | PartRemoval | Renaming
 )
 """A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
 `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
 Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove `remove` or `restore`, a PartRemoval `detach` of a
-FileRef or `unrelate` of a Relation."""
+FileRef or `unrelate` of a Relation, a Renaming `rename_term` or `rename_container`."""
 
 
-BUGS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
-"""What a bug raises; a response of an undocumented shape is turned into ContractBroken where it is read."""
 TRASH = "trash"  # the status of an asset in the trash
 ITERATORS = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that return one
-
-
-def _naming_service(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wrap a method so that every error names its service: a `DamSyncError` gets the name of the service, and a
-    bug (see `BUGS`) becomes an InternalError, so that it is not mistaken for a fault of the service."""
-
-    @functools.wraps(method)
-    async def wrapper(self: Service, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return await method(self, *args, **kwargs)
-        except DamSyncError as error:
-            error.within(service=self.kind)
-            raise
-        except BUGS as error:
-            raise _internal(self.kind, error) from error
-
-    return wrapper
-
-
-def _naming_service_in_items(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
-    """Like `_naming_service`, for a method that returns an asynchronous iterator; it is closed at the end."""
-
-    @functools.wraps(method)
-    async def wrapper(self: Service, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        items = method(self, *args, **kwargs)
-        try:
-            async for item in items:
-                yield item
-        except DamSyncError as error:
-            error.within(service=self.kind)
-            raise
-        except BUGS as error:
-            raise _internal(self.kind, error) from error
-        finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
-
-    return wrapper
-
-
-def _internal(kind: str, error: Exception) -> InternalError:
-    internal = InternalError.of(error)
-    internal.within(service=kind)
-    return internal
 
 
 class Service(ABC):
@@ -182,9 +142,9 @@ class Service(ABC):
         cls.declared = cls._capabilities = replace(cls.declared, operations=frozenset(overridden))
         for name, method in list(vars(cls).items()):
             if name in vars(Service) and inspect.iscoroutinefunction(method):
-                setattr(cls, name, _naming_service(method))
+                setattr(cls, name, naming_service(method))
             elif name in ITERATORS and inspect.isfunction(method):
-                setattr(cls, name, _naming_service_in_items(method))
+                setattr(cls, name, naming_service_in_items(method))
 
     @property
     def capabilities(self) -> Capabilities:
@@ -329,6 +289,18 @@ class Service(ABC):
         """The existing or new container; `parent` is the target's id of its parent, which exists. Reads before it
         writes, as `ensure_term` does. Safe to repeat."""
         raise Unsupported("cannot write containers")
+
+    async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """Gives a term of the target the label of `renamed`, and its `labels` where the term has several languages; its
+        place stays. Returns the term as it is then: its id may have changed. The label is free among its siblings.
+        Safe to repeat. Raises NotFound, Unsupported for a term that cannot be renamed."""
+        raise Unsupported("cannot rename terms")
+
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """Gives a container of the target the last name of `path`; `parent` is the target's id of another parent that
+        it is moved to (empty: the top), None if it stays where it is. The name is free there. Safe to repeat. Raises
+        NotFound, Unsupported for a kind that `Capabilities.renames` or `Capabilities.moves` does not name."""
+        raise Unsupported("cannot rename containers")
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Adds assets to a container and removes others, at most `limits.member_batch` in one call. Safe to repeat.

@@ -16,7 +16,7 @@ from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Attachment, Membership, PartRemoval, Service
+from dam_sync.model.service import Attachment, Membership, PartRemoval, Renaming, Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import (
@@ -221,6 +221,30 @@ async def test_removing_a_relation_costs_what_was_told(tenant: Tenant, service: 
 
 
 @estimates
+@pytest.mark.needs(Operation.RENAME_TERM)
+async def test_renaming_terms_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    key = vocabulary_of(service, await service.schema(), "subject")
+    known = {term.label: term async for term in service.terms(key)}
+    for old, new in (("Sea", "Ocean"), ("Nature", "Wild")):
+        told = service.estimate(Renaming(known[old]))
+        await check(tenant, told, lambda o=known[old], n=new: service.rename_term(key, o, Term(n)))  # type: ignore[misc]
+    renamed = {term.label: term async for term in service.terms(key)}
+    for old, new in (("Sea", "Ocean"), ("Nature", "Wild")):
+        await service.rename_term(key, renamed[new], Term(old))  # other tests look for it
+
+
+@estimates
+@pytest.mark.needs(Operation.RENAME_CONTAINER)
+async def test_renaming_containers_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+    known = [place async for place in service.containers() if place.kind in service.capabilities.renames]
+    for number, place in enumerate(known[-2:]):
+        path = (*place.path[:-1], f"Renamed {number}")
+        told = service.estimate(Renaming(place))
+        await check(tenant, told, lambda o=place, n=path: service.rename_container(o, n))  # type: ignore[misc]
+        await service.rename_container(replace(place, path=path), place.path)  # other tests look for it
+
+
+@estimates
 @pytest.mark.needs("network")
 async def test_an_estimate_sends_nothing(tenant: Tenant, service: Service) -> None:
     drafts = [await full_draft(tenant, service), await plain_draft(service)]
@@ -370,6 +394,18 @@ async def _ensure_term(tenant: Tenant, service: Service) -> None:
     await service.ensure_term(vocabulary_of(service, await service.schema(), "subject"), Term("Never"))
 
 
+async def _rename_term(tenant: Tenant, service: Service) -> None:
+    key = vocabulary_of(service, await service.schema(), "subject")
+    sea = {term.label: term async for term in service.terms(key)}["Sea"]
+    await service.rename_term(key, sea, Term("Never"))
+
+
+async def _rename_container(tenant: Tenant, service: Service) -> None:
+    kinds = service.capabilities.renames
+    known = [place for place in (await places(tenant, service)).values() if not kinds or place.kind in kinds]
+    await service.rename_container(known[0], (*known[0].path[:-1], "Never"))
+
+
 WRITES: dict[Operation, Write] = {
     Operation.CREATE: _create,
     Operation.UPDATE: lambda tenant, service, identity: service.update(
@@ -381,6 +417,8 @@ WRITES: dict[Operation, Write] = {
     Operation.ENSURE_CONTAINER: lambda tenant, service, identity: service.ensure_container(
         tenant.wired.containers["folder"], ("Never",)
     ),
+    Operation.RENAME_TERM: lambda tenant, service, identity: _rename_term(tenant, service),
+    Operation.RENAME_CONTAINER: lambda tenant, service, identity: _rename_container(tenant, service),
     Operation.PLACE: _place,
     Operation.ATTACH: _attach,
     Operation.RELATE: lambda tenant, service, identity: service.relate(

@@ -24,6 +24,8 @@ ABLE = {
     Operation.ATTACH: Feature.ATTACHMENTS,
     Operation.RELATE: Feature.RELATIONS,
     Operation.REPLACE: Feature.VERSIONS,
+    Operation.RENAME_TERM: Feature.RENAMED_TERMS,
+    Operation.RENAME_CONTAINER: Feature.RENAMED_CONTAINERS,
 }
 SCHEMAS: Mapping[str, Schema] = {
     "a_hypermedia": a.schema_of(forms.MediaForms(), a.Offer()),
@@ -50,6 +52,9 @@ def test_abilities_and_features_agree(kind: Connector) -> None:
     can = kind.capabilities
     told = {operation: writes(kind, feature) for operation, feature in ABLE.items()}
     assert told == {operation: operation in can for operation in ABLE}
+    assert bool(can.renames) == (Operation.RENAME_CONTAINER in can)
+    assert bool(can.moves) == writes(kind, Feature.MOVED_CONTAINERS)
+    assert can.moves <= can.renames <= CONTAINERS
     if Feature.TRASH in kind.capabilities.features:
         assert writes(kind, Feature.TRASH) == (Operation.REMOVE in can)
 

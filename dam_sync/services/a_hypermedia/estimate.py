@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, TooLarge
-from dam_sync.model.service import Attachment, Calls, Change, Context, PartRemoval, TrashMove
+from dam_sync.model.service import Attachment, Calls, Change, Context, PartRemoval, Renaming, TrashMove
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
@@ -49,7 +49,15 @@ from dam_sync.services.a_hypermedia.target.update import (
     out_of_trash,
     status_to_write,
 )
-from dam_sync.services.a_hypermedia.taxonomy import FOLDER, FOLDER_CHILDREN, TERM, TERM_CHILDREN, TITLES, needs_more
+from dam_sync.services.a_hypermedia.taxonomy import (
+    FOLDER,
+    FOLDER_CHILDREN,
+    RENAMED,
+    TERM,
+    TERM_CHILDREN,
+    TITLES,
+    needs_more,
+)
 from dam_sync.services.a_hypermedia.uploads import largest
 
 
@@ -80,12 +88,12 @@ class HypermediaEstimate(MediaFinder):
                 return self._update_calls(change)
             case FileRef():
                 return self._upload_calls(change.size or size) + one("POST", "medias", VERSIONS)
-            case Term():
-                return self._term_calls(change)
-            case Placement():
-                return self._container_calls(change)
+            case Term() | Placement():
+                return self._term_calls(change) if isinstance(change, Term) else self._container_calls(change)
             case Relation() | PartRemoval():
                 return self._link_calls(change)
+            case Renaming():
+                return self._renaming_calls(change)
             case Attachment():
                 return self._attachment_calls()
             case _:
@@ -212,6 +220,14 @@ class HypermediaEstimate(MediaFinder):
         calls = one("GET", "thesaurus-tree", "/{id}", 1 + len(self._proofs.new([TERM])))
         calls += one("POST", "thesaurus-tree", TERM_CHILDREN) + one("PUT", "thesauruses", "/{id}", more)
         return calls + one("GET", "thesauruses", "/{id}", more + len(self._proofs.new([TITLES][:more])))
+
+    def _renaming_calls(self, change: Renaming) -> Calls:
+        """A term or a folder is read, then written; the first of each is read back."""
+        if isinstance(change.part, Term):
+            looks = 1 + len(self._proofs.new([TITLES]))
+            return one("GET", "thesauruses", "/{id}", looks) + one("PUT", "thesauruses", "/{id}")
+        looks = 1 + len(self._proofs.new([RENAMED]))
+        return one("GET", "folder-tree", "/{nodeId}", looks) + one("PUT", "folders", "/{id}")
 
     def _container_calls(self, place: Placement) -> Calls:
         """One missing folder: its siblings are read, then it is created. A label is never created."""

@@ -166,8 +166,11 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.CLOSED: YES,  # wire A 2.1: drafts and archived media are not shown to ordinary users
     Feature.CYCLES: YES,
     Feature.OUTER_WHITESPACE: YES,
+    Feature.RENAMED_TERMS: Support("yes", "in thesauri; lists are closed"),
+    Feature.RENAMED_CONTAINERS: Support("folders", "folders"),
+    Feature.MOVED_CONTAINERS: Support("folders", "", "no call moves a folder"),  # wire A 5.4
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, renames=frozenset({"folder"}))
 
 LEAVES = (
     OrphanRetention("a temporary file that did not become a media, a selection", timedelta(hours=1), "A 6.2, 6.5"),
@@ -203,6 +206,7 @@ ASSUMPTIONS = (
     Assumption(22, "an attachment is announced by POST, then its bytes go to the upload link", "6.9"),
     Assumption(23, "link types are found by their title on the media itself; no call lists them", "6.4, 14"),
     Assumption(24, "lists, persons, places, field sets, dates, numbers and HTML are written as they are read", "6.4"),
+    Assumption(25, "PUT of a folder takes its title and its description, both read before", "5.4"),
 )
 
 _READ_BACK = "reading back the first of a run; without effect the asset is parked"
@@ -229,6 +233,7 @@ ASSUMED_WRITES = (
     AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
     AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading back the first of a run"),
+    AssumedWrite(25, "`PUT /folders/{id}` of title and description renames a folder", _READ_BACK),
     AssumedWrite(
         22, "`POST /medias/{id}/attachments`, then `PUT` of the bytes", "the first of a run must be online then"
     ),

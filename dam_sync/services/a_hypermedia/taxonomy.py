@@ -10,7 +10,7 @@ from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import Placement
+from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
@@ -22,7 +22,8 @@ from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
-TERM, TITLES, FOLDER = "term", "titles of a term", "folder in a folder"  # forms read back on first use
+TERM, TITLES = "term", "titles of a term"  # forms read back on first use
+FOLDER, RENAMED = "folder in a folder", "title of a folder"
 
 
 class HypermediaTaxonomy(HypermediaBase):
@@ -174,6 +175,27 @@ class HypermediaTaxonomy(HypermediaBase):
         hint = "let an administrator add the value to the list, or map it to an existing one"
         raise Unsupported(f"the closed list {vocabulary!r} has no value {term.label!r}", hint=hint)
 
+    async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """PUT of the whole term with its new titles; titles in other languages, descriptions and synonyms stay. A
+        value of a lookup cannot be renamed."""
+        word, _ = await self._source(vocabulary)
+        if word == "lookup":
+            hint = "let an administrator rename the value"
+            raise Unsupported(f"the closed list {vocabulary!r} cannot be changed", hint=hint)
+        language = await self._language_of(renamed)
+        title = renamed.labels.get(language, renamed.label)
+        if not title.strip():
+            raise InvalidValue("a thesaurus does not accept a term without a title", code="thesaurus-title-missing")
+        titles = {**renamed.labels, language: title}
+        _check_titles(titles)
+        known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (term.id,)))
+        now = _texts(known.get("titles"))
+        if not all(same_name(now.get(locale), text) for locale, text in titles.items() if text):
+            whole = completed(known, Term(title, labels=titles), over=True)
+            await self._put_term(term.id, {**whole, "title": title}, language)
+        path = (*term.path[:-1], title) if term.path else ()
+        return replace(term, label=title, path=path, labels={**term.labels, **titles})
+
     async def containers(self) -> AsyncIterator[Placement]:
         """Folders with their paths, parents first, then labels."""
         folders, labels = await self._tenant.folders.get(), await self._tenant.labels.get()
@@ -213,6 +235,38 @@ class HypermediaTaxonomy(HypermediaBase):
         if not await self._proofs.holds(FOLDER, look):
             hint = "create one folder by hand to see what the service accepts, then `errors JOB --retry`"
             raise Rejected(f"the folder {title!r} was created but is not in its parent", code="not-written", hint=hint)
+
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """PUT of the title with the description, which stays."""
+        if container.kind != "folder" or not path:
+            raise Unsupported(f"containers of kind {container.kind!r} cannot be renamed")
+        if parent is not None:
+            raise Unsupported("a folder cannot be moved to another folder")
+        title, ids = path[-1], (container.id,)
+        known = await self._tenant.folder(container.id)
+        if not same_name(known.get("title"), title):
+            body = {"title": title, "description": known.get("description") or ""}
+            await self._api.call(HalRequest("PUT", "folders", "/{id}", ids, json=body, repeatable=True))
+            await self._refuse_kept(container.id, title)
+        renamed = Placement("folder", tuple(path), container.id)
+        folders = self._tenant.folders.now or {}
+        for identity, now in list(folders.items()):
+            folders[identity] = with_new_top(now, container.path, renamed.path)
+        return renamed
+
+    async def _refuse_kept(self, identity: str, title: str) -> None:
+        """Check the first renamed folder. Raises Rejected if it has its old title."""
+
+        async def look() -> bool:
+            return same_name(member_text(await self._tenant.folder(identity), "title"), title)
+
+        if not await self._proofs.holds(RENAMED, look):
+            hint = "rename one folder by hand to see what the service accepts, then run again"
+            raise Rejected(
+                f"the folder was not renamed to {title!r}: the service accepted it without effect",
+                code="not-written",
+                hint=hint,
+            )
 
     async def _label(self, path: Sequence[str]) -> Placement:
         for title, identity in (await self._tenant.labels.get()).items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Attachment, Calls, Change, Membership, TrashMove
+from dam_sync.model.service import Attachment, Calls, Change, Membership, Renaming, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
@@ -92,6 +92,17 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
             return attach_calls(size, known.limits)
         case Relation():
             return Counter({LINKED: 1, LINK: 1})
+        case _:
+            return taxonomy_calls(change)
+
+
+def taxonomy_calls(change: Change) -> Counter[str]:
+    """A new term or container, or one with another name."""
+    match change:
+        case Renaming(Term()):
+            return Counter({facts.DIRECTORY: 1, facts.PUT_ENTRY: 1})
+        case Renaming():
+            return Counter({facts.PUT_ID: 1})
         case Term():
             return Counter({facts.ADD_ENTRY: 1})
         case _:  # a container

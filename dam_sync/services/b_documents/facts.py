@@ -89,6 +89,7 @@ SCHEMAS = f"GET {API}/config/schemas"
 DIRECTORIES = f"GET {API}/directory"
 DIRECTORY = f"GET {API}/directory/{{directoryName}}"
 ADD_ENTRY = f"POST {API}/directory/{{directoryName}}"
+PUT_ENTRY = f"PUT {API}/directory/{{directoryName}}/{{entryId}}"
 NEW_BATCH = f"POST {API}/upload/new/default"
 BATCH = f"GET {API}/upload/{{batchId}}"
 DROP_BATCH = f"DELETE {API}/upload/{{batchId}}"
@@ -124,7 +125,10 @@ RULES = (
     ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=EXECUTE, hint=_LOCKED),
-    ErrorRule(403, Rejected, operation=ADD_ENTRY, hint="let the user of the job be an administrator or power user"),
+    *(
+        ErrorRule(403, Rejected, operation=operation, hint="let the user of the job be an administrator or power user")
+        for operation in (ADD_ENTRY, PUT_ENTRY)
+    ),
     # wire B 2.2: our own query was refused
     ErrorRule(400, ContractBroken, operation=QUERY),
     ErrorRule(400, ContractBroken, operation=SEARCH),
@@ -182,8 +186,16 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.TIME_OF_DAY: YES,
     Feature.CYCLES: YES,
     Feature.OUTER_WHITESPACE: YES,
+    Feature.RENAMED_TERMS: YES,
+    Feature.RENAMED_CONTAINERS: Support("folders, collections", "folders, collections"),
+    Feature.MOVED_CONTAINERS: Support("folders", "", "a moved folder inherits other rights, unseen by the guard"),
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, memberships={"folder": MembershipWrite.WITH_ASSET})
+CAPABILITIES = Capabilities(
+    features=FEATURES,
+    limits=LIMITS,
+    memberships={"folder": MembershipWrite.WITH_ASSET},
+    renames=frozenset({"folder", "collection"}),
+)
 
 LEAVES = (
     OrphanRetention("an upload batch whose name was lost, or whose source asset is gone", timedelta(hours=4), "B 6.2"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Attachment, Calls, Change, Context, TrashMove
+from dam_sync.model.service import Attachment, Calls, Change, Context, Renaming, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -53,8 +53,8 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
                 return Counter({KINDS[change.kind]: 1} if change.kind in KINDS else {})
             case Attachment():
                 return Counter({facts.ASSET: 2, facts.UPLOAD_REQUEST: 1, facts.PUT_ASSET: 1})
-            case TrashMove():
-                return Counter({facts.DELETE_ASSET: 1})
+            case TrashMove() | Renaming():
+                return Counter({facts.DELETE_ASSET if isinstance(change, TrashMove) else facts.PUT_COLLECTION: 1})
             case _:
                 return Counter()
 

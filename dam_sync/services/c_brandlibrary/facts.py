@@ -81,6 +81,7 @@ SECTIONS = "GET /api/v4/libraries/{id}/sections"
 ADD_SECTION = "POST /api/v4/libraries/{id}/sections"
 COLLECTIONS = "GET /api/v4/libraries/{id}/collections"
 ADD_COLLECTION = "POST /api/v4/libraries/{id}/collections"
+PUT_COLLECTION = "PUT /api/v4/collections/{id}"
 LABELS = "GET /api/v4/libraries/{id}/labels"
 ADD_LABEL = "POST /api/v4/libraries/{id}/labels"
 KEYS = "GET /api/v4/libraries/{id}/custom_field_keys"
@@ -184,10 +185,14 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.CLOSED: YES,  # wire C 1: assets that are not approved are not shown to ordinary users
     Feature.TIME_OF_DAY: YES,
     Feature.OUTER_WHITESPACE: Support("", "", "the service trims texts"),  # wire C 6.7
+    Feature.RENAMED_TERMS: Support("", "", "values of lists have no ids, and lists only grow"),  # wire C 5.2
+    Feature.RENAMED_CONTAINERS: Support("yes", "collections; no call changes a section"),  # wire C 5.2
+    Feature.MOVED_CONTAINERS: Support("labels", "", "sections and collections have no levels"),
 }
 CAPABILITIES = Capabilities(
     features=FEATURES,
     limits=LIMITS,
+    renames=frozenset({"collection"}),
     memberships={"section": MembershipWrite.AT_CREATION, "collection": MembershipWrite.AT_CREATION},
 )
 

@@ -133,6 +133,25 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             raise
         return Placement(kind, path, made["id"])
 
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """PUT of the name; the slug stays, and with it every URL."""
+        wanted = Placement(container.kind, tuple(path), container.id)
+        if container.kind != "collection" or len(wanted.path) != 1 or parent is not None:
+            raise Unsupported(f"a {container.kind} cannot be renamed", hint="let an administrator rename it")
+        name = wanted.path[0]
+        if not name.strip():
+            raise InvalidValue("a collection needs a name")
+        reply = await self._api.write(
+            facts.PUT_COLLECTION, (container.id,), {"data": {"attributes": {"name": name}}}, repeatable=True
+        )
+        reported = made_of(reply.json(), facts.PUT_COLLECTION)["attributes"].get("name")
+        if reported is not None and composed(str(reported)) != composed(name):
+            raise Rejected(f"the collection was renamed to {str(reported)[:60]!r} instead of {name!r}")
+        known = await self._containers.get()
+        known.pop(place_key(container.kind, container.path), None)
+        known[place_key(container.kind, wanted.path)] = wanted
+        return wanted
+
     async def _added(self, kind: str, name: str, parent: str) -> Json:
         library = await self._tenant.id()
         operation, attributes = _new(kind, name, parent)

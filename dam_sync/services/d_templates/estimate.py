@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
-from dam_sync.model.service import Calls, Change, Context, Membership, PartRemoval, TrashMove
+from dam_sync.model.service import Calls, Change, Context, Membership, PartRemoval, Renaming, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED
@@ -26,7 +26,19 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._planned_tags: set[str] = set()
 
     def estimate(self, change: Change, size: int = 0) -> Calls:
-        return self._trash_calls(change) if isinstance(change, TrashMove) else self._calls_of(change, size)
+        match change:
+            case TrashMove():
+                return self._trash_calls(change)
+            case Renaming():
+                return self._renaming_calls(change)
+            case _:
+                return self._calls_of(change, size)
+
+    def _renaming_calls(self, change: Renaming) -> Calls:
+        """A value is renamed like one is added; a collection is read before and after."""
+        if isinstance(change.part, Term):
+            return self.estimate_terms((change.part,))
+        return {facts.COLLECTION: 2, facts.FILL_WHOLE if self._fills_whole else facts.FILL: 1}
 
     def _trash_calls(self, move: TrashMove) -> Calls:
         """One for each version, and two looks."""

@@ -163,8 +163,11 @@ FEATURES: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.TIME_OF_DAY: Support(why="dates are whole days"),
     Feature.CYCLES: Support(why="the service refuses them"),  # wire D 11.18
     Feature.OUTER_WHITESPACE: YES,
+    Feature.RENAMED_TERMS: Support("yes", "not in cascades, whose branches share values"),
+    Feature.RENAMED_CONTAINERS: YES,
+    Feature.MOVED_CONTAINERS: Support(why="collections have no levels"),
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, renames=frozenset({"collection"}))
 
 LEAVES = (
     OrphanRetention("an upload session without parts whose id was lost", timedelta(hours=24), "D 6.2"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Calls, Change, Membership, TrashMove
+from dam_sync.model.service import Calls, Change, Membership, Renaming, TrashMove
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content, security_of_patch
@@ -29,14 +29,12 @@ class ProfilesEstimate(ProfilesTarget):
                 return Counter(patch_calls(change)) + self._proofs(change, None)
             case Membership():
                 return place_calls(change, self.limits)
-            case Term():
-                return {facts.ADD_TERM: 1}
-            case Placement():
-                return container_calls(change)
             case TrashMove():
                 return {facts.TRASH: 1}
+            case Renaming():
+                return renaming_calls(change)
             case _:
-                return {}
+                return taxonomy_calls(change)
 
     def _proofs(self, change: Draft | Patch, plan: UploadPlan | None) -> Counter[str]:
         return proof_calls(self.proven.new(forms_of(change, plan)))
@@ -102,6 +100,13 @@ def place_calls(membership: Membership, limits: Limits) -> Mapping[str, int]:
     return {operation: -(-len(membership.assets) // limits.member_batch)} if operation else {}
 
 
-def container_calls(placement: Placement) -> Mapping[str, int]:
-    """`ensure_container` of one missing level; the tree is read before, with `containers()`."""
-    return {facts.ADD_CATEGORY if placement.kind == "category" else facts.ADD_COLLECTION: 1}
+def renaming_calls(change: Renaming) -> Mapping[str, int]:
+    """`rename_term`, with the list read afterwards, and `rename_container`."""
+    return {facts.PUT_TERM: 1, facts.GET_VOCABULARY: 1} if isinstance(change.part, Term) else {facts.PUT_CATEGORY: 1}
+
+
+def taxonomy_calls(change: Change) -> Mapping[str, int]:
+    """`ensure_term`, and `ensure_container` of one missing level; the tree is read before, with `containers()`."""
+    if isinstance(change, Placement):
+        return {facts.ADD_CATEGORY if change.kind == "category" else facts.ADD_COLLECTION: 1}
+    return {facts.ADD_TERM: 1} if isinstance(change, Term) else {}

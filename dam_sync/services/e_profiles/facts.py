@@ -97,8 +97,10 @@ REMOVE_TAGS = "POST /v2/assets/{id}/tags/remove"
 TRASH = "DELETE /v2/assets/{id}"
 GET_VOCABULARY = "GET /v2/metadata/{displayKey}/vocabulary"
 ADD_TERM = "POST /v2/metadata/{displayKey}/vocabulary"
+PUT_TERM = "PUT /v2/metadata/{displayKey}/vocabulary/{value}"
 CATEGORY_TREE = "GET /api/rest/category/categoryTree"
 ADD_CATEGORY = "POST /api/rest/category"
+PUT_CATEGORY = "PUT /api/rest/category/uuid/{uuid}"
 FILL_CATEGORY = "POST /api/rest/category/assets"
 ADD_COLLECTION = "POST /api/rest/collection"
 FILL_COLLECTION = "POST /api/rest/collection/assets"
@@ -220,8 +222,13 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.CLOSED: Support("yes", "if an upload profile releases nothing"),
     Feature.TIME_OF_DAY: YES,
     Feature.OUTER_WHITESPACE: Support(why="the service trims texts"),  # wire E 6.4
+    Feature.RENAMED_TERMS: Support("", "yes", "values of lists have no ids"),  # wire E 5.3
+    Feature.RENAMED_CONTAINERS: Support("yes", "categories; no call renames a collection"),  # wire E 5.4, 5.5
+    Feature.MOVED_CONTAINERS: Support("categories", "categories"),
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
+CAPABILITIES = Capabilities(
+    features=FEATURES, limits=LIMITS, renames=frozenset({"category"}), moves=frozenset({"category"})
+)
 
 LEAVES = (
     OrphanRetention("an upload session with its chunks, an uploaded file without an asset", timedelta(days=7), "E 6.3"),
@@ -272,6 +279,7 @@ ASSUMPTIONS = (
         "and categories do not change who sees an asset",
         "5.6",
     ),
+    Assumption(29, "a value of a list that is renamed is renamed on all assets", "5.3"),
 )
 
 ASSUMED_WRITES = (
@@ -297,6 +305,11 @@ ASSUMED_WRITES = (
     ),
     AssumedWrite(
         21, "`POST /v2/uploads` of a `file_id`, once", "looking for the asset by its marker before it is sent again"
+    ),
+    AssumedWrite(
+        29,
+        "`PUT .../vocabulary/{value}` renames a value on all assets",
+        "reading the list after each; `verify` for the assets",
     ),
     AssumedWrite(
         15, "`POST .../category/assets` and `.../collection/assets` of 100 assets", "`verify`; refused, half as many"

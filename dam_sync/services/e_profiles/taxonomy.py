@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
 
 from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
-from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.errors import Conflict, ContractBroken, DamSyncError, InvalidValue, Unsupported
+from dam_sync.model.asset import AssetId, Placement, with_new_top
+from dam_sync.model.errors import (
+    Conflict,
+    ContractBroken,
+    DamSyncError,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Unsupported,
+)
 from dam_sync.model.service import Context, Membership
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import facts
@@ -70,6 +79,27 @@ class ProfilesTaxonomy(ProfilesPart):
             known.setdefault(label, term_of(label))
         return known[label]
 
+    async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """PUT of the value; assets follow. It is its own id, so that one that is gone while the new one is there was
+        renamed before."""
+        label = renamed.label.strip()
+        if not label:
+            raise InvalidValue(f"a value of {vocabulary} cannot be empty")
+        path = wire.vocabulary_path(vocabulary, term.label)
+        gone = False
+        try:
+            await self.api.write(facts.PUT_TERM, path, {"value": label})
+        except NotFound:
+            gone = True
+        finally:
+            self._terms.pop(vocabulary, None)
+        known = await self._list(vocabulary, again=True)
+        if label not in known:
+            wrong = NotFound if gone else Rejected
+            text = f"the value {term.label!r} of {vocabulary} was not renamed to {label!r}"
+            raise wrong(text, operation=facts.PUT_TERM)
+        return known[label]
+
     async def _list(self, vocabulary: str, *, again: bool = False) -> dict[str, Term]:
         if again or vocabulary not in self._terms:
             reply = await self.api.get(facts.GET_VOCABULARY, wire.vocabulary_path(vocabulary))
@@ -108,6 +138,28 @@ class ProfilesTaxonomy(ProfilesPart):
                 raise
             known[kind, wanted] = Placement(kind, wanted, made)
         return known[kind, wanted]
+
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """PUT of the title, and of the parent where it changes."""
+        wanted = Placement(container.kind, tuple(path), container.id)
+        if container.kind != "category" or not wanted.path:
+            raise Unsupported(f"no call renames a {container.kind}", hint="rename it by hand")
+        body = {"title": wanted.path[-1]} | ({} if parent is None else {"parentCategory": parent or "root"})
+        url = facts.PUT_CATEGORY.partition(" ")[2].replace("{uuid}", quote(container.id, safe=""))
+        try:
+            reply = await self.api.write(facts.PUT_CATEGORY, url, body)
+            wire.refuse_other_title(reply.json(), wanted.path[-1], facts.PUT_CATEGORY)
+        except DamSyncError:
+            self._places = None
+            raise
+        moved = [
+            replace(place, path=with_new_top(place.path, container.path, wanted.path))
+            for place in (await self._containers()).values()
+            if place.kind == "category"
+        ]
+        self._places = {key: place for key, place in (self._places or {}).items() if key[0] != "category"}
+        self._places |= {("category", place.path): place for place in moved}
+        return wanted
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Into and out of one container, in batches."""

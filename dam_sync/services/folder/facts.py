@@ -17,10 +17,14 @@ LIMITS = Limits(
     lag=timedelta(0),
     enumerates_all=True,
 )
+_NAMED = "the record of every asset contains the name"
 LESS = {
     Feature.MACHINE_TAGS: Support("yes", "", "no draft carries them"),
     Feature.LINKS: Support("yes", "", "no draft carries them"),
     Feature.CLOSED: Support(why="it has no users"),
+    Feature.RENAMED_TERMS: Support("yes", "", _NAMED),
+    Feature.RENAMED_CONTAINERS: Support("if the catalogue gives them ids", "", _NAMED),
+    Feature.MOVED_CONTAINERS: Support("if the catalogue gives them ids", "", _NAMED),
 }
 FEATURES: Mapping[Feature, Support] = {feature: LESS.get(feature, YES) for feature in Feature}
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)

@@ -24,8 +24,8 @@ import httpx
 import structlog
 
 from dam_sync.emulators import profile_of
+from dam_sync.model.error_origin import BUGS
 from dam_sync.model.errors import DamSyncError, InternalError
-from dam_sync.model.service import BUGS
 from dam_sync.report.report import Report
 from tests.support.memory import own_peak
 from tests.support.pairs import KINDS

@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.api.client import WHOLE, document_path
 from dam_sync.services.b_documents.api.search import LIVE, one_of, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.rights import is_blocked, strangers
@@ -70,6 +72,13 @@ class Tree:
             titles.append(folder.title)
             uid = folder.parent
         return None
+
+    def rename(self, uid: str, title: str) -> None:
+        """Give a folder another title; its old one is free."""
+        folder = self.folders[uid]
+        self._titles.pop((folder.parent, folder.title), None)
+        self._titles[folder.parent, title] = uid
+        self.folders[uid] = replace(folder, title=title)
 
     def placements(self) -> list[Placement]:
         """All folders that can be filled, parents before children."""
@@ -199,6 +208,25 @@ class DocumentsContainers(DocumentsPart):
         async with self._container_locks.of(f"{kind} {parent} {spelled(wanted[-1])}"):
             found = await self._find_container(kind, wanted)
             return found or await self._make_container(kind, wanted, parent)
+
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """PUT of the title; the name in the path of the service, and so every URL, stays."""
+        wanted = Placement(container.kind, tuple(path), container.id)
+        if container.kind not in ("folder", "collection") or parent is not None:
+            raise Unsupported("a container cannot be moved, and only folders and collections are renamed")
+        title = wanted.path[-1]
+        body = {"entity-type": "document", "uid": container.id, "properties": {"dc:title": title}}
+        url = document_path(container.id)
+        request = Request(facts.PUT_ID, "PUT", url, json=body, headers=WHOLE, asset=container.id, repeatable=True)
+        async with self._container_locks.of(container.id):
+            row = wire.document_of((await self.api.client.send(request)).object())
+        if not _is_called(row, title):
+            raise Rejected(f"the service kept the title {str(row.get('title'))[:60]!r} instead of {title!r}")
+        if container.kind == "folder":
+            (await self.folder_tree()).rename(container.id, title)
+        else:
+            (await self.read_collections())[container.id] = wanted
+        return wanted
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Add to and remove from a collection, or move into a folder, in batches; safe to repeat."""

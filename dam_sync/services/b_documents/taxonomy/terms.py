@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from dam_sync.aio.single_flight import KeyedLock
@@ -15,6 +15,7 @@ from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model.asset import with_new_top
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
@@ -57,23 +58,14 @@ class DocumentsTerms(DocumentsPart):
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
         """The entry below its parent with this label."""
-        label = term.label.strip()
-        if not label or label != term.label or len(label) > LONGEST:
-            raise InvalidValue(
-                f"{term.label[:40]!r} cannot be added to {vocabulary}: 1 to {LONGEST} characters, no whitespace around"
-            )
+        _refuse_label(vocabulary, term.label)
         async with self._term_locks.of(vocabulary):
             listed = await self._listed(vocabulary)
             found = _known(listed, term)
             return found or await self._add_term(vocabulary, term, listed)
 
     async def _add_term(self, vocabulary: str, term: Term, listed: Listed) -> Term:
-        server = await self.tenant.server.get()
-        directory = server.directories.get(vocabulary)
-        if directory is None or directory.closed:
-            raise Unsupported(f"no term can be added to {vocabulary}", hint="map the value to one that the list has")
-        own = directory if not directory.parent or term.parent or directory.parent == directory.name else None
-        target = own or server.directories[directory.parent]
+        target = await self._directory(vocabulary, term)
         if term.parent and term.parent not in listed.terms:
             raise InvalidValue(f"the parent {term.parent!r} is not in {vocabulary}")
         entry = free_id(term, listed)
@@ -94,6 +86,45 @@ class DocumentsTerms(DocumentsPart):
         made = term_of(target, {"id": entry, "properties": properties}, listed.terms.get(term.parent))
         listed.terms[made.id], listed.entries[made.id] = made, entry
         return made
+
+    async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """PUT of the entry with all its properties, read before; its id, which documents hold, stays."""
+        _refuse_label(vocabulary, renamed.label)
+        async with self._term_locks.of(vocabulary):
+            directory = await self._directory(vocabulary, term)
+            entry = (await self._listed(vocabulary)).entries.get(term.id, "")
+            rows = {_entry_id(row): row for row in await self._read_entries(directory.name)}
+            if entry not in rows:
+                raise NotFound(f"{vocabulary} has no term {term.id!r}", operation=facts.PUT_ENTRY)
+            properties = relabelled(directory, rows[entry]["properties"], term, renamed)
+            if properties != rows[entry]["properties"]:
+                await self._put_entry(directory, entry, properties)
+            written = term_of(directory, {"id": entry, "properties": properties}, None)
+            return self._keep_renamed(vocabulary, term, written)
+
+    async def _put_entry(self, directory: Directory, entry: str, properties: Mapping[str, Json]) -> None:
+        body = {"entity-type": "directoryEntry", "directoryName": directory.name, "properties": properties}
+        path = f"{facts.API}/directory/{quote(directory.name, safe='')}/{quote(entry, safe='/')}"
+        await self.api.client.send(Request(facts.PUT_ENTRY, "PUT", path, json=body, repeatable=True))
+
+    def _keep_renamed(self, vocabulary: str, term: Term, written: Term) -> Term:
+        """The term with its new label, in what was read, too; terms below have another path."""
+        listed = self._vocabularies[vocabulary]
+        path = (*term.path[:-1], written.label)
+        for key, known in listed.terms.items():
+            listed.terms[key] = replace(known, path=with_new_top(known.path, term.path, path))
+        made = replace(listed.terms[term.id], label=written.label, labels=written.labels)
+        listed.terms[term.id] = made
+        return made
+
+    async def _directory(self, vocabulary: str, term: Term) -> Directory:
+        """The directory that has, or takes, this term. Raises Unsupported."""
+        server = await self.tenant.server.get()
+        directory = server.directories.get(vocabulary)
+        if directory is None or directory.closed:
+            raise Unsupported(f"no term of {vocabulary} can be changed", hint="map the value to one that the list has")
+        own = not directory.parent or term.parent or directory.parent == directory.name
+        return directory if own else server.directories[directory.parent]
 
     async def _listed(self, vocabulary: str, *, again: bool = False) -> Listed:
         if again or vocabulary not in self._vocabularies:
@@ -198,6 +229,24 @@ def entry_properties(directory: Directory, entry: str, term: Term, parent: str) 
     if parent:
         found["parent"] = parent
     return found
+
+
+@interprets_response
+def relabelled(directory: Directory, known: Mapping[str, Json], term: Term, renamed: Term) -> dict[str, Json]:
+    """The properties of an entry with another label: in the languages that `renamed` has, otherwise in those in which
+    it has the old one."""
+    if not directory.localized:
+        return {**known, "label": renamed.label}
+    spoken = {f"label_{locale.replace('-', '_')}": text for locale, text in renamed.labels.items()}
+    old = {key: renamed.label for key, text in known.items() if key.startswith("label_") and text == term.label}
+    return {**known, **(spoken or old or {"label_en": renamed.label})}
+
+
+def _refuse_label(vocabulary: str, label: str) -> None:
+    if not label.strip() or label != label.strip() or len(label) > LONGEST:
+        raise InvalidValue(
+            f"{label[:40]!r} cannot be a term of {vocabulary}: 1 to {LONGEST} characters, no whitespace around"
+        )
 
 
 def free_id(term: Term, listed: Listed) -> str:

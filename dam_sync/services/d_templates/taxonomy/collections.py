@@ -43,7 +43,7 @@ class TemplatesCollections(TemplatesPart):
         self._fills_by_changes = False  # the newer call was seen to work
         self._fills_whole = False  # it does not, so the whole list is written
         self._known: dict[str, Placement] | None = None
-        self._own = LruCache[str, Placement](facts.LISTED_KEPT)  # made lately, the search may lag
+        self._own = LruCache[str, Placement](facts.LISTED_KEPT)  # made or renamed lately, the search may lag
         self._writing = asyncio.Lock()
 
     async def containers(self) -> AsyncIterator[Placement]:
@@ -104,10 +104,7 @@ class TemplatesCollections(TemplatesPart):
         if len(path) != 1:
             raise Unsupported("collections have no levels", hint="map the placement to a path of one name")
         name = path[0]
-        if not 1 <= len(name) <= facts.COLLECTION_LETTERS or not name.strip():
-            raise InvalidValue(
-                f"the name of a collection has 1 to {facts.COLLECTION_LETTERS} characters, not {len(name)}"
-            )
+        _refuse_name(name)
         async with self._writing:
             known = await self._all()
             if name not in known:
@@ -160,6 +157,32 @@ class TemplatesCollections(TemplatesPart):
             raise InvalidValue(text, operation=facts.ADD_COLLECTION)
         return identity
 
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """By the newer call, which leaves the members alone; where it is missing or without effect, by the older one
+        with all members. Read before and after."""
+        if container.kind != KIND or len(path) != 1 or parent is not None:
+            raise Unsupported(f"a {container.kind} cannot be renamed to {'/'.join(path)!r}")
+        name, row = path[0], await self._row(container.id)
+        _refuse_name(name)
+        if _name_of(row) != name and (self._fills_whole or not await self._renamed_newly(container.id, name)):
+            await self._rewritten(container.id, name=name)
+        renamed = Placement(KIND, (name,), container.id)
+        self._known = {each: place for each, place in (self._known or {}).items() if place.id != container.id}
+        self._known[name] = renamed
+        self._own.drop(container.path[0])
+        self._own.put(name, renamed)
+        return renamed
+
+    async def _renamed_newly(self, collection: str, name: str) -> bool:
+        """Whether the newer call is there and gave the collection this name."""
+        if not await self._patched(collection, {"collectionName": name}):
+            return False
+
+        async def right() -> bool | None:
+            return _name_of(await self._row(collection)) == name or None
+
+        return bool(await self.api.until(right, self.api.options.index_lag, facts.FIND_WAITS))
+
     # -- filling ---------------------------------------------------------------------------------------------------
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
@@ -196,15 +219,14 @@ class TemplatesCollections(TemplatesPart):
         """Use the newer call if this instance has it. Until it was seen to change something, the collection is read
         before and after; a state that was already right proves nothing."""
         told = self._fills_by_changes or _is_so(await self._files_in(collection), operation, files)
-        await self._changed(collection, operation, files)
+        await self._patched(collection, {"collectionUpdates": {"operation": operation, "fileIds": files}})
         if not told:
             self._fills_by_changes = await self._shows(collection, operation, files)
             self._fills_whole = not self._fills_by_changes  # the newer call is not there, or was taken and did nothing
         return not self._fills_whole
 
-    async def _changed(self, collection: str, operation: str, files: list[str]) -> None:
-        """The newer call: only the changes. An instance without it is remembered."""
-        body = {"collectionUpdates": {"operation": operation, "fileIds": files}}
+    async def _patched(self, collection: str, body: Json) -> bool:
+        """The newer call: only the changes. Whether the instance has it, which is remembered."""
         request = self.api.request(
             facts.FILL, collection, json=body, repeatable=True, accept=frozenset({403, 404, 405})
         )
@@ -218,6 +240,7 @@ class TemplatesCollections(TemplatesPart):
             raise refusal(reply)
         elif failed(reply.json() if reply.body else None):
             raise _refusal(text, facts.FILL)
+        return not self._fills_whole
 
     async def _shows(self, collection: str, operation: str, files: list[str]) -> bool:
         """Whether the collection, read back, has the requested members."""
@@ -229,7 +252,9 @@ class TemplatesCollections(TemplatesPart):
 
         return bool(await self.api.until(right, self.api.options.index_lag, facts.FIND_WAITS))
 
-    async def _rewritten(self, collection: str, operation: str, files: list[str]) -> None:
+    async def _rewritten(
+        self, collection: str, operation: str = "add", files: Sequence[str] = (), name: str = ""
+    ) -> None:
         """The older call: the list replaces all members, so there is one writer at a time."""
         async with self._writing:
             row = await self._row(collection)
@@ -238,8 +263,9 @@ class TemplatesCollections(TemplatesPart):
             wanted = list(dict.fromkeys(kept))
             if len(wanted) > self.collection_most:
                 raise TooLarge(f"a collection takes {self.collection_most} assets, not {len(wanted)}")
-            body = {"name": row.get("name"), "collectionType": row.get("collectionType"), "collectionDocument": wanted}
-            reply = (await self.api.write(facts.FILL_WHOLE, collection, body)).json()
+            body = {"name": name or row.get("name"), "collectionType": row.get("collectionType")}
+            whole = {**body, "collectionDocument": wanted}
+            reply = (await self.api.write(facts.FILL_WHOLE, collection, whole)).json()
             if failed(reply):
                 raise _refusal(message_of(reply), facts.FILL_WHOLE)
 
@@ -269,7 +295,9 @@ class TemplatesCollections(TemplatesPart):
                     for row in _real(page):
                         placement = _placement(row)
                         known.setdefault(placement.path[0], placement)
-            self._known = {**self._own.snapshot(), **known}
+            own = self._own.snapshot()
+            ids = {placement.id for placement in own.values()}
+            self._known = {**own, **{name: place for name, place in known.items() if place.id not in ids}}
         return self._known
 
     async def _page(self, params: Params) -> Page:
@@ -303,7 +331,17 @@ def _real(page: Page) -> list[Json]:
 @interprets_response
 def _placement(row: Json) -> Placement:
     identity = member_text(row, "collectionId")
-    return Placement(KIND, (member_text(row, "name", "collectionName") or identity,), identity)
+    return Placement(KIND, (_name_of(row) or identity,), identity)
+
+
+@interprets_response
+def _name_of(row: Json) -> str:
+    return member_text(row, "name", "collectionName")
+
+
+def _refuse_name(name: str) -> None:
+    if not 1 <= len(name) <= facts.COLLECTION_LETTERS or not name.strip():
+        raise InvalidValue(f"the name of a collection has 1 to {facts.COLLECTION_LETTERS} characters, not {len(name)}")
 
 
 def _refusal(text: str, operation: str) -> Rejected:

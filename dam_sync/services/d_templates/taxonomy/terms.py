@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from dam_sync.model.errors import ConfigError, InvalidValue, NotFound, Unsupported
+from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound, Unsupported
 from dam_sync.model.service import Context
-from dam_sync.model.values import Term
+from dam_sync.model.values import Json, Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Attribute, VocabularyValues, composed
 from dam_sync.services.d_templates.codec.values import cascade_term
@@ -42,9 +42,7 @@ class TemplatesTerms(TemplatesPart):
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
         """Missing values of one vocabulary are added together."""
         for term in terms:
-            if not term.label or term.label != term.label.strip():
-                text = f"{term.label!r} cannot be added to {vocabulary}: it is empty or begins or ends with whitespace"
-                raise InvalidValue(text)
+            _refuse_label(vocabulary, term.label)
         source = await self.tenant.source(vocabulary)
         places = [(await self._place(source, term.parent)) for term in terms]
         known: dict[tuple[str, str], str] = {}
@@ -57,6 +55,26 @@ class TemplatesTerms(TemplatesPart):
             own = Term(term.label, known[values, term.label], (term.label,))
             made.append(own if cascade is None else cascade_term([*await self._path(cascade, term.parent), own]))
         return tuple(made)
+
+    async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """PATCH of one value by its id, which stays, applied, then read. A value of a cascade may be in several
+        branches, so that it is not renamed."""
+        _refuse_label(vocabulary, renamed.label)
+        cascade, values = await self._place(await self.tenant.source(vocabulary), term.parent)
+        if cascade is not None:
+            raise Unsupported("the branches of a cascade share their values", hint="rename the value by hand")
+        async with self._writers[values]:
+            known = (await self.tenant.forms.get()).lexicon.get(values) or await self.tenant.vocabulary(values)
+            if term.id not in known.labels:
+                raise NotFound(f"the list {known.name!r} has no value {term.id[:60]!r}", operation=facts.ADD_TERMS)
+            if known.named(renamed.label) not in ("", term.id):
+                raise Conflict(f"the list {known.name!r} has the value {renamed.label!r} already")
+            body = {"update": [{"valueId": term.id, "valueName": renamed.label}]}
+            fresh = await self._changed(known, body, again=True)
+            if fresh.labels.get(term.id) != renamed.label:
+                text = f"the value {term.label!r} of {known.name!r} was not renamed to {renamed.label!r}"
+                raise InvalidValue(text, operation=facts.ADD_TERMS)
+        return Term(renamed.label, term.id, (renamed.label,))
 
     async def tag_terms(self, labels: Iterable[str]) -> tuple[Term, ...]:
         """Values of the tags attribute; new ones are added together."""
@@ -94,19 +112,23 @@ class TemplatesTerms(TemplatesPart):
                 f"the list {known.name!r} is maintained by the service and has no value {labels[0]!r}",
                 hint="map this value to one that exists",
             )
+        fresh = await self._changed(known, {"add": labels}, again=False)
+        for label in labels:
+            if not fresh.named(label):
+                raise InvalidValue(f"the value {label!r} was not added to {known.name!r}", operation=facts.ADD_TERMS)
+        return fresh
+
+    async def _changed(self, known: VocabularyValues, body: Json, *, again: bool) -> VocabularyValues:
+        """The vocabulary after a change, applied and read. again: the change may be sent twice."""
         try:
-            reply = await self.api.write(facts.ADD_TERMS, known.id, {"add": labels}, again=False)
+            reply = await self.api.write(facts.ADD_TERMS, known.id, body, again=again)
             if failed(answer := reply.json() if reply.body else None):
                 raise InvalidValue(message_of(answer)[:200], operation=facts.ADD_TERMS)
             await self.api.send(self.api.request(facts.APPLY, repeatable=True))
         except BaseException:
             self.tenant.forms.forget()  # nobody knows what is there now
             raise
-        fresh = await self.tenant.vocabulary(known.id)
-        for label in labels:
-            if not fresh.named(label):
-                raise InvalidValue(f"the value {label!r} was not added to {known.name!r}", operation=facts.ADD_TERMS)
-        return fresh
+        return await self.tenant.vocabulary(known.id)
 
     async def _place(self, source: str, parent: str = "") -> tuple[Attribute | None, str]:
         """The cascade, if any, and the vocabulary of the level below `parent`. Raises Unsupported."""
@@ -129,6 +151,12 @@ class TemplatesTerms(TemplatesPart):
                 raise NotFound(f"the cascade {cascade.key!r} has no value with the id {identity[:60]!r}")
             path.append(Term(label, identity))
         return path
+
+
+def _refuse_label(vocabulary: str, label: str) -> None:
+    if not label or label != label.strip():
+        text = f"{label!r} cannot be a value of {vocabulary}: it is empty or begins or ends with whitespace"
+        raise InvalidValue(text)
 
 
 def chosen_template(names: dict[str, str], wanted: str) -> str:

@@ -356,9 +356,17 @@ def made_id(reply: Json) -> AssetId:
     return AssetId(identity)
 
 
-def vocabulary_path(key: str) -> str:
-    """Where the list of a field is; the display key is one path segment."""
-    return f"/v2/metadata/{quote(key, safe='')}/vocabulary"
+def vocabulary_path(key: str, value: str = "") -> str:
+    """Where the list of a field is, or one value of it; display key and value are one path segment each."""
+    path = f"/v2/metadata/{quote(key, safe='')}/vocabulary"
+    return f"{path}/{quote(value, safe='')}" if value else path
+
+
+@interprets_response
+def refuse_other_title(row: Json, title: str, operation: str) -> None:
+    """Raises Rejected if the response about a category has another title."""
+    if (now := str(row.get("title", title))) != title:
+        raise Rejected(f"the category kept the title {now[:60]!r} instead of {title!r}", operation=operation)
 
 
 def category_path(parts: Sequence[str]) -> str:
