@@ -43,6 +43,7 @@ EXITS = (
 ABILITIES = {
     Operation.FIND: "find an asset by its marker",
     Operation.MEMBERS: "read memberships from the containers",
+    Operation.COUNTS: "count its assets without listing them",
     Operation.TERMS: "read vocabularies",
     Operation.CONTAINERS: "read containers",
     Operation.CREATE: "create assets",
@@ -141,7 +142,7 @@ def _service(kind: Connector) -> str:
         "Options": _table(("Option", "Meaning"), _described(kind.options, ())),
         "What is moved": _moved(kind),
         "What is removed": _removed(kind.capabilities),
-        "What is not moved": "Neither read nor written:\n\n" + "".join(f"- {line}\n" for line in kind.not_moved),
+        "What is not moved": _not_moved(kind),
         "Limits": _table(
             ("Limit", "Value"), [(name, str(value(kind.capabilities.limits))) for name, value in LIMITS.items()]
         ),
@@ -235,6 +236,17 @@ def _orphans(kind: Connector) -> str:
     rows = [(each.what, _lasts(each.lasts), f"wire {each.where}") for each in kind.leaves]
     intro = "No call finds or ends these; the next run cleans up everything else.\n\n"
     return intro + _table(("What", "For how long", "Source"), rows) if rows else ""
+
+
+def _not_moved(kind: Connector) -> str:
+    """What `inspect` shows of each service, here without numbers."""
+    ways = {"both": "source and target"}
+    rows = [
+        (one.what, ways.get(one.way, one.way), one.why, one.where, "yes" if one.counted else "")
+        for one in kind.not_moved
+    ]
+    intro = "`dam-sync inspect JOB` lists these, with numbers where a cheap call counts them.\n\n"
+    return intro + _table(("What", "As", "Why", "Documented in", "Counted"), rows) if rows else ""
 
 
 def _assumed_writes(kind: Connector) -> str:

@@ -1,7 +1,8 @@
-"""Polling: call until there is a result or time is up."""
+"""Waiting: until a call has a result, an event is set, or time is up."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import chain, repeat
 from typing import TypeVar
@@ -26,3 +27,15 @@ async def poll_until(
     while (result := await ask()) is None and (left := end - clock.monotonic()) > 0:
         await clock.sleep(min(next(waits), left))
     return result
+
+
+async def sleep_until_set(clock: Clock, seconds: float, event: asyncio.Event) -> None:
+    """Sleep for `seconds`, or until the event is set if that is earlier; the event is cleared."""
+    sleeping = asyncio.ensure_future(clock.sleep(seconds))
+    woken = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((sleeping, woken), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        sleeping.cancel()
+        woken.cancel()
+    event.clear()

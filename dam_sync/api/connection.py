@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.sampling import closing
+from dam_sync.aio.closing import closing
 from dam_sync.config.job import side_of_code
 from dam_sync.config.side import auth_of, options_of
 from dam_sync.model.asset import Asset, Entry

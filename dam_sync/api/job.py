@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.check import CheckResult
     from dam_sync.api.conflicts import ConflictRequest
+    from dam_sync.model.inventory import Inventory
     from dam_sync.report.report import Report
 
 T = TypeVar("T")
@@ -86,6 +87,25 @@ class Job:
 
         return await self._watched(check_job, options, progress)
 
+    async def inspect(
+        self,
+        sample: str = "2000",
+        side: str = "",
+        options: RunOptions | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+    ) -> Inventory:
+        """What both libraries hold, or one (`source` or `target`). Neither is written to, and no file is downloaded.
+
+        sample: the share of the assets that is read, such as `2%`, or how many of the first.
+        """
+        from dam_sync.api.inspection import inspect_job
+
+        async def inspected(config: JobConfig, given: RunOptions) -> Inventory:
+            return await inspect_job(config, given, sample, side)
+
+        return await self._watched(inspected, options, progress)
+
     async def plan(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
         """A dry run: what `run` would do, with the calls and the time it would take. Nothing is written."""
         from dam_sync.api.jobs import plan_job
@@ -107,13 +127,15 @@ class Job:
         sample: str = "100%",
         options: RunOptions | None = None,
         *,
+        differences: Path | None = None,
         progress: ProgressCallback | None = None,
     ) -> Report:
-        """Read both services back and compare them at a level: count, fields, digest or bytes."""
+        """Read both services back and compare them at a level: count, fields, digest or bytes. differences: a CSV file
+        for every difference and addition."""
         from dam_sync.api.jobs import verify_job
 
         async def verified(config: JobConfig, given: RunOptions) -> Report:
-            return await verify_job(config, given, level, sample)
+            return await verify_job(config, given, level, sample, differences)
 
         return await self._watched(verified, options, progress)
 
@@ -149,6 +171,18 @@ class Job:
         from dam_sync.api.conflicts import job_conflicts
 
         return await job_conflicts(self._config, request)
+
+    async def reports(self) -> dict[str, Any]:
+        """Every run and verification, newest first, and whether its report is kept."""
+        from dam_sync.api.kept_reports import job_reports
+
+        return await job_reports(self._config)
+
+    async def report(self, run: int | None = None, kind: str = "") -> dict[str, Any]:
+        """A report that the state keeps, as JSON: of a run, or the last one. Raises ConfigError if there is none."""
+        from dam_sync.api.kept_reports import job_report
+
+        return await job_report(self._config, run, kind)
 
     async def _watched(
         self,

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,8 +14,10 @@ import anyio
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
+from dam_sync.api.differences import differences_to
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.job_file import job_of
+from dam_sync.api.kept_reports import keep_report, keep_verification
 from dam_sync.api.run_record import LedgerSummary, books_of, counting, keep_spent
 from dam_sync.api.state_commands import causes_of, gone_from_source
 from dam_sync.api.stored_job import existing_store
@@ -90,6 +92,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(sentences.about_orphans(context.orphans_aborted))
         report.notes.extend(sentences.about_partial_creates(context.partial_creates_trashed))
         spent = await keep_spent(context, began)
+        await keep_report(store, report, run.number)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
 
@@ -147,8 +150,10 @@ async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
     return await store.begin(job.name, "only" if options.only else "run")
 
 
-async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | None, sample: str) -> Report:
-    """`verify`: read both services back and compare them."""
+async def verify_job(
+    path: Path | JobConfig, options: RunOptions, level: str | None, sample: str, differences: Path | None = None
+) -> Report:
+    """`verify`: read both services back and compare them. differences: a CSV file for every one."""
     job = job_of(path, options.connectors)
     level = level or job.policy.verify
     if level not in LEVELS:
@@ -164,10 +169,12 @@ async def verify_job(path: Path | JobConfig, options: RunOptions, level: str | N
         scratch_run = await found.begin(job.name, "verify")
         context = run_context_of(opened, store, scratch_run, options)
         await refuse_before_verify(context)
-        verdict = await Verifier(context, found, level, part).run()
+        sink = stack.enter_context(differences_to(differences))
+        verdict = await Verifier(context, found, level, part, sink).run()
         report = bare_report("verify", opened, context)
-        report.verdict = asdict(verdict) | {"clean": verdict.clean}
+        report.verdict = verdict.as_json()
         report.notes.extend(await _probation(context))
+        await keep_verification(store, report)
     write_html(report, options.html)
     return report
 

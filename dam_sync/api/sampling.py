@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TypeVar
 
+from dam_sync.aio.closing import closing
 from dam_sync.mapping.sample import Sample
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
 
-T = TypeVar("T")
 MOST = 100  # rows read from listings
 FETCHED = 20  # assets fetched because the listing returns only their ids
 
@@ -51,17 +49,6 @@ async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
                     yield entry, batch.cursor is not None or seen > MOST
             if seen > MOST:
                 return
-
-
-@asynccontextmanager
-async def closing(items: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """Closes an iterator that is left early."""
-    try:
-        yield items
-    finally:
-        close = getattr(items, "aclose", None)
-        if close is not None:
-            await close()
 
 
 async def _fetched(service: Service, entry: Entry) -> Asset | None:

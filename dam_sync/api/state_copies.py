@@ -34,17 +34,24 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
 
 
 async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`state JOB gc`: remove ledger rows of finished runs older than this, and shrink the file. Links and
-    the history of runs stay. Raises ConfigError for an invalid duration, StoreBusy during a run."""
+    """`state JOB gc`: remove ledger rows of finished runs and reports older than this, and shrink the file. Links
+    and the history of runs stay. Raises ConfigError for an invalid duration, StoreBusy during a run."""
     job, age = stored_job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
     async with existing_store(job, clock) as store:
         before = job.state_path.stat().st_size
         run = await store.begin(job.name, "gc")
         removed = await store.gc(stamp(clock.now() - age))
-        await store.finish(run.id, {"removed": removed}, listed=False)
+        reports = await store.gc_reports(stamp(clock.now() - age))
+        await store.finish(run.id, {"removed": removed, "reports": reports}, listed=False)
     await asyncio.to_thread(vacuum, job.state_path)
     after = job.state_path.stat().st_size
-    return {"state": str(job.state_path), "ledger rows removed": removed, "bytes before": before, "bytes": after}
+    return {
+        "state": str(job.state_path),
+        "ledger rows removed": removed,
+        "reports removed": reports,
+        "bytes before": before,
+        "bytes": after,
+    }
 
 
 def last_export(job: JobConfig) -> datetime | None:

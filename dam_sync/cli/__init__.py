@@ -11,6 +11,8 @@ import typer
 from dam_sync import __version__
 from dam_sync.cli.emulation import demo, emulate
 from dam_sync.cli.migration import adopt, check, plan, run, verify
+from dam_sync.cli.preparation import inspect
+from dam_sync.cli.records import report
 from dam_sync.cli.state import conflicts, errors, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
@@ -21,7 +23,11 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for function in (demo, check, plan, run, watch, verify, adopt, status, errors, conflicts, state, emulate):
+COMMANDS = (
+    *(demo, inspect, check, plan, run, watch, verify, adopt),
+    *(status, errors, conflicts, report, state, emulate),
+)
+for function in COMMANDS:
     cli.command()(function)
 cli.command("help")(help_)
 

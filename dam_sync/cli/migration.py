@@ -100,12 +100,15 @@ def verify(
     sample: Annotated[
         str, typer.Option("--sample", help="Compare only this share of the assets, for example 2%.")
     ] = "100%",
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", help="Write every difference and addition to this file.")
+    ] = None,
 ) -> None:
     """Read both services back and compare them."""
     from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
-        report = await Job.load(job).verify(level, sample, options)
+        report = await Job.load(job).verify(level, sample, options, differences=csv_file)
         output.report(report.as_json())
         output.next(*after_report(report.as_json(), str(job)))
         return 3 if not report.clean else 5 if report.early else 0

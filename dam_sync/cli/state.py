@@ -153,7 +153,7 @@ def state(
     ] = "400d",
 ) -> None:
     """Show the state of a job, export a complete copy (even during a run), restore an export, or remove old
-    ledger rows (gc)."""
+    ledger rows and reports (gc)."""
     from dam_sync.api.state_commands import job_state
     from dam_sync.api.state_copies import job_export, job_gc, job_import
 
@@ -163,7 +163,7 @@ def state(
         output.error(ConfigError(f"`{what}` is not an action of `state`; use {known}", hint="see `state --help`"))
         raise typer.Exit(2)
     if what == "gc":
-        confirm(output, f"Remove the ledger rows of {job} that are older than {older_than}?")
+        confirm(output, f"Remove the ledger rows and reports of {job} that are older than {older_than}?")
 
     async def act(options: RunOptions) -> int:
         if file is not None:

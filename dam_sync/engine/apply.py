@@ -12,10 +12,9 @@ import structlog
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
-from dam_sync.engine.files import FILE
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
+from dam_sync.engine.part_removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.probation import refuse_removed
-from dam_sync.engine.removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.repair import Repair, Repairer
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
@@ -24,6 +23,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import TRASH

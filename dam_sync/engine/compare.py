@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from dam_sync.engine.patterns import ADDED, MISSING, OTHER, pattern_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft, Placement
@@ -27,12 +28,13 @@ ARRIVAL = timedelta(hours=1)  # within which a release date may be set by the up
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One place where the target is not as expected; texts are truncated for reports. extra: it has everything that is
-    expected there, and `found` in addition."""
+    expected there, and `found` in addition. pattern: in what way it differs, in a few words."""
 
     path: str
     expected: str
     found: str
     extra: bool = False
+    pattern: str = OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,8 @@ def _field_differences(
         field, now = schema.fields.get(key), actual.get(key)
         if field_differs(value, now, field, schema):
             want, have = _held_texts(value, field, schema), _held_texts(now, field, schema)
-            yield Difference(f"fields.{key}", _cut(want), _cut(have))
+            pattern = pattern_of(want, have, localized=_is_localized(value, now))
+            yield Difference(f"fields.{key}", _cut(want), _cut(have), pattern=pattern)
 
 
 def _field_extras(
@@ -192,18 +195,29 @@ def _field_extras(
         if field_is_extra(expected.get(key), now, field, schema):
             want, have = _held_texts(expected.get(key), field, schema), _held_texts(now, field, schema)
             more = [text for text in have if text not in want]
-            yield Difference(f"fields.{key}", _cut(want), _cut(more), extra=True)
+            yield Difference(f"fields.{key}", _cut(want), _cut(more), extra=True, pattern=ADDED)
 
 
 def _set_difference(path: str, expected: frozenset[str], actual: frozenset[str]) -> Iterator[Difference]:
     missing = expected - actual
     if missing:
-        yield Difference(path, _cut(sorted(missing)), _cut(sorted(actual)))
+        yield Difference(path, _cut(sorted(missing)), _cut(sorted(actual)), pattern=_of_members(MISSING, path, missing))
 
 
 def _set_extras(path: str, expected: frozenset[str], more: frozenset[str]) -> Iterator[Difference]:
     if more:
-        yield Difference(path, _cut(sorted(expected)), _cut(sorted(more)), extra=True)
+        found = _of_members(ADDED, path, more)
+        yield Difference(path, _cut(sorted(expected)), _cut(sorted(more)), extra=True, pattern=found)
+
+
+def _of_members(pattern: str, path: str, members: frozenset[str]) -> str:
+    """The pattern of memberships names the kinds of container."""
+    kinds = sorted({member.partition(":")[0] for member in members}) if path == "placements" else []
+    return f"{', '.join(kinds)} {pattern}" if kinds else pattern
+
+
+def _is_localized(*values: Value | None) -> bool:
+    return any(isinstance(value, Localized) for value in values)
 
 
 def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> Iterator[Difference]:
@@ -213,7 +227,8 @@ def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> It
     yield from _set_difference("restrictions", ours, theirs)
     for path, want, have in _dates(draft, actual):
         if want is not None and date_differs(want, have, precision):
-            yield Difference(path, instant_text(want), instant_text(have) if have else "")
+            texts = instant_text(want), instant_text(have) if have else ""
+            yield Difference(path, *texts, pattern=pattern_of(texts[:1], [text for text in texts[1:] if text]))
 
 
 def date_differs(want: datetime | None, have: datetime | None, precision: timedelta) -> bool:
@@ -230,7 +245,7 @@ def date_is_extra(path: str, want: datetime | None, actual: Asset) -> bool:
 def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterator[Difference]:
     for path, want, have in _dates(draft, actual):
         if have is not None and path in written and date_is_extra(path, want, actual):
-            yield Difference(path, "", instant_text(have), extra=True)
+            yield Difference(path, "", instant_text(have), extra=True, pattern=ADDED)
 
 
 def _is_arrival(path: str, moment: datetime, actual: Asset) -> bool:
@@ -248,7 +263,8 @@ def _dates(draft: Draft, actual: Asset) -> tuple[tuple[str, datetime | None, dat
 
 def _status_difference(want: str, actual: Asset) -> Iterator[Difference]:
     if status_differs(want, actual):
-        yield Difference("status", want, actual.substatus or actual.status)
+        have = actual.substatus or actual.status
+        yield Difference("status", want, have, pattern=f"{have} instead of {want}")
 
 
 def status_differs(want: str, actual: Asset) -> bool:
@@ -258,7 +274,7 @@ def status_differs(want: str, actual: Asset) -> bool:
 
 def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
     if want != have:
-        yield Difference(path, _cut([want]), _cut([have]))
+        yield Difference(path, _cut([want]), _cut([have]), pattern=pattern_of([want], [have]))
 
 
 def _named(actual: Asset, schema: Schema) -> Asset:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.files import FilePair, same_size
+from dam_sync.engine.files import FilePair
+from dam_sync.engine.patterns import OTHER_BYTES, pattern_of_size
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import IntegrityError
 
@@ -22,15 +23,19 @@ class FileCheck:
         """The differences, and the evidence: V0 if there are any. Media types are not compared: some services correct
         them."""
         ours, theirs = pair.ours, pair.theirs
-        if not same_size(ours, theirs):
-            return [Difference(f"{pair.path}.size", str(ours.size), str(theirs.size))], "V0"
+        if not ours.has_size_of(theirs):
+            pattern = pattern_of_size(ours.size or 0, theirs.size or 0)
+            return [Difference(f"{pair.path}.size", str(ours.size), str(theirs.size), pattern=pattern)], "V0"
         if self.level == "fields":
             return [], "V1" if None in (ours.size, theirs.size) else "V2"
         common = sorted(set(ours.digests) & set(theirs.digests))
         if not common or self.level == "bytes":
             return await self._compare_bytes(pair)
         wrong = [name for name in common if ours.digests[name] != theirs.digests[name]]
-        found = [Difference(f"{pair.path}.{name}", ours.digests[name], theirs.digests[name]) for name in wrong]
+        found = [
+            Difference(f"{pair.path}.{name}", ours.digests[name], theirs.digests[name], pattern=OTHER_BYTES)
+            for name in wrong
+        ]
         return found, "V0" if found else "V4"
 
     async def _compare_bytes(self, pair: FilePair) -> tuple[list[Difference], str]:
@@ -45,5 +50,5 @@ class FileCheck:
                 await content.check()
                 self.bytes += content.size
         except IntegrityError as error:
-            return [Difference(f"{pair.path}.digest", "equal bytes", error.message)], "V0"
+            return [Difference(f"{pair.path}.digest", "equal bytes", error.message, pattern=OTHER_BYTES)], "V0"
         return [], "V3"

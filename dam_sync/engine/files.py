@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.part_removals import ATTACHMENTS, VERSIONS, version_key
+from dam_sync.engine.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, FileRef
+from dam_sync.model.conflict import FILE
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow
-
-FILE, VERSIONS, ATTACHMENTS = "file", "versions", "attachments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,9 @@ class PairedFiles:
             VERSIONS: f"{len(actual.versions)} versions",
             ATTACHMENTS: ", ".join(file.name for file in actual.attachments),
         }
-        found = [Difference(part, describe_file(file), there[part]) for part, file in self.missing]
-        return [*found, *(Difference(part, "", describe_file(file), extra=True) for part, file in self.extra)]
+        found = [Difference(part, describe_file(file), there[part], pattern=MISSING) for part, file in self.missing]
+        more = (Difference(part, "", describe_file(file), extra=True, pattern=ADDED) for part, file in self.extra)
+        return [*found, *more]
 
 
 def describe_file(file: FileRef) -> str:
@@ -66,7 +67,7 @@ def is_kept(link: LinkRow, ours: FileRef, theirs: FileRef) -> bool:
     kept = link.kept.get(FILE)
     if kept is None or link.versions[-1:] != (version_key(ours),):
         return False
-    return alike(FileRef("", "", kept["size"], digests=kept["digests"]), theirs)
+    return FileRef("", "", kept["size"], digests=kept["digests"]).agrees(theirs)
 
 
 def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> PairedFiles:
@@ -111,7 +112,7 @@ def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequen
 
 
 def _last_alike(ours: FileRef, theirs: Sequence[FileRef]) -> int | None:
-    return next((spot for spot in reversed(range(len(theirs))) if alike(ours, theirs[spot])), None)
+    return next((spot for spot in reversed(range(len(theirs))) if ours.agrees(theirs[spot])), None)
 
 
 def _added_versions(found: PairedFiles, asset: Asset, actual: Asset, written: int) -> list[FileRef]:
@@ -119,20 +120,9 @@ def _added_versions(found: PairedFiles, asset: Asset, actual: Asset, written: in
     source no longer has."""
     paired_ids = {id(pair.theirs) for pair in found.pairs}
     rest = [file for file in actual.versions if id(file) not in paired_ids]
-    strange = [file for file in rest if not any(alike(ours, file) for ours in asset.versions)]
+    strange = [file for file in rest if not any(ours.agrees(file) for ours in asset.versions)]
     former = max(0, written - (len(actual.versions) - len(strange)))
     return strange[former:]
-
-
-def alike(ours: FileRef, theirs: FileRef) -> bool:
-    """Whether everything that both services report about a file agrees."""
-    common = set(ours.digests) & set(theirs.digests)
-    return same_size(ours, theirs) and all(ours.digests[name] == theirs.digests[name] for name in common)
-
-
-def same_size(ours: FileRef, theirs: FileRef) -> bool:
-    """Whether the sizes are equal, or one is unknown."""
-    return None in (ours.size, theirs.size) or ours.size == theirs.size
 
 
 def paired_by_name(
@@ -141,7 +131,7 @@ def paired_by_name(
     """Pairs by name and size first, then by size alone (a target may rename files). Also
     those of either side that remain."""
     pairs, mine, left = [], list(ours), list(theirs)
-    for belong in (_same_name, alike):
+    for belong in (_same_name, FileRef.agrees):
         for one in tuple(mine):
             other = next((file for file in left if belong(one, file)), None)
             if other is not None:
@@ -152,4 +142,14 @@ def paired_by_name(
 
 
 def _same_name(ours: FileRef, theirs: FileRef) -> bool:
-    return ours.name == theirs.name and same_size(ours, theirs)
+    return ours.name == theirs.name and ours.has_size_of(theirs)
+
+
+def in_other_order(pairs: Sequence[FilePair]) -> bool:
+    """Whether these pairs, none of which is equal, are the same files in another order."""
+    sides = [pair.ours for pair in pairs], [pair.theirs for pair in pairs]
+    return len(pairs) > 1 and all(
+        any(one.agrees(other) and one.digests.keys() & other.digests.keys() for other in there)
+        for here, there in (sides, sides[::-1])
+        for one in here
+    )

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
+from dam_sync.engine.part_removals import RELATIONS
+from dam_sync.engine.patterns import ADDED, MISSING
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.store.rows import LinkRow
-
-RELATIONS = "relations"
 
 
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
@@ -23,8 +23,10 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
     missing = set() if hides_relations(actual) else {pair for pair in wanted if pair not in there}
     more = await _not_ours(context, there - set(wanted), link)
-    found = [Difference(RELATIONS, _describe(missing), _describe(there))] if missing else []
-    return [*found, Difference(RELATIONS, _describe(wanted), _describe(more), extra=True)] if more else found
+    found = [Difference(RELATIONS, _describe(missing), _describe(there), pattern=MISSING)] if missing else []
+    if more:
+        found.append(Difference(RELATIONS, _describe(wanted), _describe(more), extra=True, pattern=ADDED))
+    return found
 
 
 async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.compare import defaults_of, scope_of
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
-from dam_sync.engine.files import ATTACHMENTS, FILE, VERSIONS, alike, pair_files
+from dam_sync.engine.files import pair_files
 from dam_sync.engine.intents import merge_patches
-from dam_sync.engine.relations import RELATIONS, lacking_relations
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.part_removals import ATTACHMENTS, RELATIONS, VERSIONS, version_key
+from dam_sync.engine.relations import lacking_relations
 from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, kept_values, overlay
@@ -24,6 +24,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import rights_to_json
+from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
 from dam_sync.model.service import TRASH
@@ -174,4 +175,4 @@ def _before(actual: Asset, patch: Patch) -> Json:
 
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
     """Whether the target has another file, by what both services report, or by what a verification found."""
-    return not alike(ours, theirs) or link.proofs.get(version_key(ours)) == "V0"
+    return not ours.agrees(theirs) or link.proofs.get(version_key(ours)) == "V0"

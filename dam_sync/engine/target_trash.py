@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of
-from dam_sync.engine.files import alike
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, ReadAsset
 from dam_sync.model import journal_names
@@ -141,7 +140,7 @@ def _changed_files(link: LinkRow, actual: Asset) -> Iterator[str]:
     """Files that are not ours. What the target hides cannot be compared."""
     hidden = {loss.path for loss in actual.losses}
     ours = FileRef("", link.filename, link.size, digests=link.digests)
-    if bool(link.versions) != (actual.file is not None) or (actual.file and not alike(ours, actual.file)):
+    if bool(link.versions) != (actual.file is not None) or (actual.file and not ours.agrees(actual.file)):
         yield "file"
     if "versions" not in hidden and len(actual.versions) > len(link.versions):
         yield "versions"

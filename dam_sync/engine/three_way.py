@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from dam_sync.engine.compare import Defaults, as_held, date_differs, date_is_extra, foreign_edits
-from dam_sync.engine.files import alike, file_facts
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.files import file_facts
+from dam_sync.engine.part_removals import version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
@@ -351,7 +351,7 @@ def _uploaded(link: LinkRow, actual: Asset) -> bool:
     """Whether the target has the file that we uploaded last, as far as it can be told: no difference in size or
     digest, no file of the same size that a verification found to be another, and no version of somebody else."""
     theirs = actual.file
-    if theirs is None or not alike(FileRef("", "", link.size, digests=link.digests), theirs):
+    if theirs is None or not FileRef("", "", link.size, digests=link.digests).agrees(theirs):
         return False
     if set(link.digests) & set(theirs.digests):
         return True
@@ -362,7 +362,7 @@ def _uploaded(link: LinkRow, actual: Asset) -> bool:
 def _is_same(ours: FileRef, theirs: FileRef) -> bool:
     """Whether two files look alike, by more than nothing."""
     compared = bool(set(ours.digests) & set(theirs.digests)) or None not in (ours.size, theirs.size)
-    return compared and alike(ours, theirs)
+    return compared and ours.agrees(theirs)
 
 
 def _is_list(value: Value) -> bool:

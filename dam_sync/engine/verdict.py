@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 from dam_sync.engine.compare import Difference
+from dam_sync.engine.groups import DifferenceGroups, Found
+from dam_sync.engine.sampling import statement_of
+from dam_sync.model.values import Json
 
 SHOWN = 1000  # differences kept in a report, and as many extras; the rest is counted
 CLASSES = ("V0", "V1", "V2", "V3", "V4")
@@ -24,13 +27,15 @@ class FileProof:
 @dataclass(slots=True)
 class Judgement:
     """The result of comparing one asset. fate: the count of the verdict it belongs to; found: differences and extras;
-    unread: parts not compared because the target does not return them."""
+    unread: parts not compared because the target does not return them; untouched: nobody changed the asset at the
+    target since a run last wrote it."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
     proofs: list[FileProof] = field(default_factory=list)
     unread: frozenset[str] = frozenset()
     evidence: str = ""
+    untouched: bool = False
 
     @property
     def clean(self) -> bool:
@@ -45,10 +50,12 @@ class Judgement:
 
 @dataclass(slots=True)
 class Verdict:
-    """The result of a verification. `differences` and `extras` are (source id, target id, difference), SHOWN at most.
+    """The result of a verification. `differences` and `extras` are (source id, target id, difference), SHOWN at most;
+    `groups` counts them all, and `sink` gets each of them.
 
     extra: assets with additions; they count as different only if the policy says so (`fail`).
     removed: assets that runs moved to the trash of the target, because they are gone from the source.
+    missing_compared: of `missing`, those found by comparing linked assets.
     evidence: assets by class; files: files by class, for the current files, older versions and attachments.
     not_compared: assets by the part that the target does not return. early: assets that the target may
     still remove, `until` then: it is too early to decide about them.
@@ -65,6 +72,7 @@ class Verdict:
     different: int = 0
     extra: int = 0
     missing: int = 0
+    missing_compared: int = 0
     unaccounted: int = 0
     gone_at_source: int = 0
     removed: int = 0
@@ -76,15 +84,32 @@ class Verdict:
     not_compared: dict[str, int] = field(default_factory=dict)
     differences: list[tuple[str, str, Difference]] = field(default_factory=list)
     extras: list[tuple[str, str, Difference]] = field(default_factory=list)
+    groups: DifferenceGroups = field(default_factory=DifferenceGroups)
+    sink: Callable[[str, str, Difference], None] | None = None
 
     @property
     def clean(self) -> bool:
         """No difference found."""
         return not (self.different or self.missing or self.unaccounted)
 
-    def note(self, source: str, target: str, found: Iterable[Difference]) -> None:
-        """Keep differences for the report, up to SHOWN."""
+    @property
+    def statement(self) -> str:
+        """What the comparison, of a sample or of all, says about all linked assets."""
+        compared = self.equal + self.different + self.missing_compared
+        return statement_of(max(self.linked, compared), compared, self.different + self.missing_compared, self.level)
+
+    def as_json(self) -> dict[str, Json]:
+        """For a report."""
+        facts = asdict(replace(self, groups=DifferenceGroups(), sink=None))
+        del facts["sink"]
+        return {**facts, "groups": self.groups.as_json(), "statement": self.statement, "clean": self.clean}
+
+    def note(self, source: str, target: str, found: Iterable[Difference], *, untouched: bool = False) -> None:
+        """Count differences, and keep them for the report, up to SHOWN."""
         for difference in found:
+            self.groups.add(Found(source, target, difference, untouched))
+            if self.sink is not None:
+                self.sink(source, target, difference)
             kept = self.extras if difference.extra else self.differences
             if len(kept) < SHOWN:
                 kept.append((source, target, difference))
@@ -98,7 +123,8 @@ class Verdict:
             "different" if judged.outcome == "equal" and added and self.extras_policy == "fail" else judged.outcome
         )
         setattr(self, outcome, getattr(self, outcome) + 1)
-        self.note(source, target, judged.found)
+        self.missing_compared += outcome == "missing"
+        self.note(source, target, judged.found, untouched=judged.untouched)
         if outcome in ("equal", "different"):
             _add(self.evidence, judged.whole)
         for proof in judged.proofs:

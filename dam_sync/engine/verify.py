@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.files import ATTACHMENTS, VERSIONS, pair_files
+from dam_sync.engine.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
+from dam_sync.engine.overwritten import find_causes
+from dam_sync.engine.part_removals import ATTACHMENTS, RELATIONS, VERSIONS, version_key
+from dam_sync.engine.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.probation import until_text, watch_probation
-from dam_sync.engine.relations import RELATIONS, compare_relations, hides_relations
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
@@ -39,6 +42,8 @@ from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
 PAGE = 500
+REMOVED_BY_SERVICE, IN_TRASH = "removed by the service", "in its trash"
+DIGESTING = timedelta(minutes=10)  # within which a service may still work on what a run wrote
 SUSPECTS = 5000  # compared again while the target's index may be behind
 
 
@@ -50,9 +55,11 @@ class Verifier:
     scratch: SqlStore
     level: str
     sample: float = 1.0
+    sink: Callable[[str, str, Difference], None] | None = None  # gets every difference
     terms: dict[str, TermIndex] = field(default_factory=dict)
     suspects: list[LinkRow] = field(default_factory=list)
     patience: float = 0.0
+    written: datetime | None = None  # when the last run had ended and the target had worked on what it wrote
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
     files: FileCheck = field(init=False)
@@ -60,7 +67,7 @@ class Verifier:
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.verdict = Verdict(self.level, self.context.policy.extras)
+        self.verdict = Verdict(self.level, self.context.policy.extras, sink=self.sink)
         self.scope, self.files = scope_of(self.context.crosswalk), FileCheck(self.context, self.level)
         self.origins = SourceTerms.of(self.context)
         self.gate = asyncio.Semaphore(max(2, min(self.context.readers, self.context.writers)))
@@ -73,7 +80,7 @@ class Verifier:
         await self._account_for_source()
         await refuse_mostly_unlisted(context, self.verdict.linked)
         await self._load_terms()
-        self.patience = await context.lag_left()
+        self.patience, self.written = await context.lag_left(), await self._last_written()
         await self._load_members()
         async for shard in context.target.shards(Window()):
             async for batch in context.target.crawl(shard, None):
@@ -81,15 +88,30 @@ class Verifier:
                 self._raise_if_stopped()
         await self._check_unvisited()
         await self._look_again()
+        await find_causes(self.context, self.verdict.groups.most_frequent())
         self.verdict.bytes = self.files.bytes
         self.verdict.removed = await context.store.trashed_count()
         return self.verdict
+
+    async def _last_written(self) -> datetime | None:
+        """On the clock of the target."""
+        ended = [run.ended_at for run in await self.context.store.runs() if run.ended_at is not None]
+        limits = self.context.target.limits
+        later = self.context.target_account.clock_skew + limits.lag + limits.processing_time + DIGESTING
+        return ended[0] + later if ended else None
+
+    def _untouched(self, actual: Asset) -> bool:
+        """Whether nobody changed the asset at the target since a run last wrote it, as far as its date says."""
+        changed = actual.changed_at
+        return changed is not None and self.written is not None and changed <= self.written
 
     async def _look_for_removed(self) -> None:
         """What the service removed is missing and gets parked; what it may still remove is reported."""
         for row in await watch_probation(self.context):
             self.verdict.missing += 1
-            self.verdict.note(row.source, row.target, [Difference("asset", "in the target", row.message)])
+            self.verdict.note(
+                row.source, row.target, [Difference("asset", "in the target", row.message, pattern=REMOVED_BY_SERVICE)]
+            )
         left = await self.context.store.on_probation()
         if left.last:
             self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
@@ -124,7 +146,7 @@ class Verifier:
                     if asset not in links and actions.get(asset) not in ("parked", "skipped"):
                         verdict.unaccounted += 1
                         found = "removed before" if actions.get(asset) == REMOVED else "neither"
-                        verdict.note(asset, "", [Difference("asset", "moved or parked", found)])
+                        verdict.note(asset, "", [Difference("asset", "moved or parked", found, pattern=found)])
                 await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
 
     async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:
@@ -177,7 +199,8 @@ class Verifier:
         """Assets that a run moved to the trash and somebody took out of it are additions."""
         for target, kept in (await self.context.store.trashed_at(strange)).items():
             self.verdict.extra += 1
-            found = [Difference("asset", "in the trash of the target", "taken out of it", extra=True)]
+            taken = "taken out of it"
+            found = [Difference("asset", "in the trash of the target", taken, extra=True, pattern=taken)]
             self.verdict.note(kept.link.source, target, found)
 
     async def _check_unvisited(self) -> None:
@@ -208,7 +231,8 @@ class Verifier:
             except DamSyncError as error:
                 if isinstance(react(error), StopRun | RetryAsset):
                     raise
-                judged = Judgement("different", [Difference("asset", "readable", str(error))], evidence="V0")
+                wrong = Difference("asset", "readable", str(error), pattern=f"not readable: {error.cause}")
+                judged = Judgement("different", [wrong], evidence="V0")
         late = any(not one.extra or one.path == "placements" for one in judged.found)
         if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
@@ -229,9 +253,9 @@ class Verifier:
         try:
             actual = listed or await context.target.fetch(AssetId(link.target))
         except NotFound:
-            return Judgement("missing", [Difference("asset", "in the target", "missing")])
+            return Judgement("missing", [Difference("asset", "in the target", MISSING, pattern=MISSING)])
         if actual.status == TRASH:
-            return Judgement("missing", [Difference("asset", "in the target", "in its trash")])
+            return Judgement("missing", [Difference("asset", "in the target", IN_TRASH, pattern=IN_TRASH)])
         if self.level == "count":
             return Judgement("equal", evidence="V1")
         try:
@@ -256,20 +280,27 @@ class Verifier:
         files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
-        judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden))
+        judged = Judgement(
+            _outcome(found), found, unread=self._unread(asset, hidden), untouched=self._untouched(actual)
+        )
         if (
             found and self.patience > 0 and any(not one.extra for one in found)
         ):  # it will be compared again; no need to download its bytes now
             return judged
-        for pair in files.pairs:
-            wrong, evidence = await self.files.compare(pair)
-            judged.found += wrong
-            judged.proofs.append(FileProof(pair.part, pair.key, evidence))
+        await self._compare_files(files.pairs, judged)
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
         if context.policy.extras == "ignore":
             judged.found = [difference for difference in judged.found if not difference.extra]
         judged.outcome = _outcome(judged.found)
         return judged
+
+    async def _compare_files(self, pairs: Sequence[FilePair], judged: Judgement) -> None:
+        compared = [(pair, *await self.files.compare(pair)) for pair in pairs]
+        judged.proofs += [FileProof(pair.part, pair.key, evidence) for pair, _, evidence in compared]
+        versions = [pair for pair, wrong, _ in compared if wrong and pair.part != ATTACHMENTS]
+        moved = versions if in_other_order(versions) else []
+        for pair, wrong, _ in compared:
+            judged.found += [replace(one, pattern=OTHER_ORDER) for one in wrong] if pair in moved else wrong
 
     async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
         """What the target should have, and the fields for which that is unknown because their values park the asset."""
@@ -278,7 +309,12 @@ class Verifier:
         drafted, unfit = expected(self.context, asset, drafted, link)
         draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [
-            Difference(rejection.path, "a value that fits", f"{rejection.rule}: {rejection.detail}")
+            Difference(
+                rejection.path,
+                "a value that fits",
+                f"{rejection.rule}: {rejection.detail}",
+                pattern=f"value at the source: {rejection.rule}",
+            )
             for rejection in drafted.rejections
         ]
         if asset.file is None:  # without a file a name means nothing, and some services invent one

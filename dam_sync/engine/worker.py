@@ -12,9 +12,9 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
+from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
-from dam_sync.engine.removals import version_key
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written

@@ -33,9 +33,13 @@ class FileRef:
     link: str = field(default="", repr=False, compare=False)
 
     def agrees(self, other: FileRef) -> bool:
-        """Whether size and the digests that both know are equal."""
+        """Whether the size and the digests that both know are equal."""
         common = set(self.digests) & set(other.digests)
-        return self.size == other.size and all(self.digests[name] == other.digests[name] for name in common)
+        return self.has_size_of(other) and all(self.digests[name] == other.digests[name] for name in common)
+
+    def has_size_of(self, other: FileRef) -> bool:
+        """Whether the sizes are equal, or one is unknown."""
+        return None in (self.size, other.size) or self.size == other.size
 
 
 @dataclass(frozen=True, slots=True)

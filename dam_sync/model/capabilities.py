@@ -14,6 +14,7 @@ class Operation(StrEnum):
 
     FIND = "find"
     MEMBERS = "members"
+    COUNTS = "counts"
     TERMS = "terms"
     CREATE = "create"
     UPDATE = "update"

@@ -128,6 +128,9 @@ class Limits:
     )
     lists_whole: bool = False  # a listing of everything returns whole assets, by one call for each page
     members_after_crawl: bool = False  # `members()` is cheaper once this connection has listed everything
+    rewrites: str = (
+        ""  # a sentence: which fields the service fills from the metadata inside files after they were written
+    )
 
     @property
     def hits(self) -> int:

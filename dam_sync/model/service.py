@@ -19,9 +19,11 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
+from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, MonthlyAllowance, OrphanRetention, Pace
+from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
@@ -234,6 +236,10 @@ class Service(ABC):
     def members(self) -> AsyncIterator[Membership]:
         """All memberships, for services whose assets do not carry them."""
         raise Unsupported("assets carry their memberships")
+
+    async def counts(self, fields: Sequence[str]) -> Counts:
+        """What the service counts itself, by a few calls; also how many assets have a value in each of these fields."""
+        raise Unsupported("does not count")
 
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """Every term, parents before children."""
@@ -450,7 +456,7 @@ class Connector:
     base_url_optional: bool = False
     leaves: tuple[OrphanRetention, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()
-    not_moved: tuple[str, ...] = ()
+    not_moved: tuple[NotMoved, ...] = ()
 
     @property
     def capabilities(self) -> Capabilities:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from dam_sync.model.safe_text import visible_lines
 from dam_sync.report.terminal import TITLES, duration
-from dam_sync.report.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
+from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, explained, file_evidence, grouped
 
 _templates = Environment(
     loader=PackageLoader("dam_sync.report"),
@@ -24,4 +24,5 @@ def render_html(report: Mapping[str, Any]) -> str:
     """The report as an HTML page, with every value escaped."""
     template = _templates.get_template("report.html")
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
+    words |= {"kinds": DIFFERENCES, "explained": explained}
     return template.render(report=report, title=TITLES[report["kind"]], duration=duration, **words)

@@ -9,6 +9,11 @@ from typing import Any
 from dam_sync.model.conflict import CONFLICT
 
 
+def after_inspect(job: str) -> list[str]:
+    """The mapping comes next; a check says what is wrong with it."""
+    return [_line("check", job)]
+
+
 def after_check(job: str, code: int) -> list[str]:
     """A dry run, or the same check again once the problems are fixed."""
     return [_line("plan" if code == 0 else "check", job)]
@@ -55,6 +60,16 @@ def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
 def after_state(job: str, what: str) -> list[str]:
     """What to do after `state show`, an export, or an import."""
     return [_line("check" if what == "import" else "status", job)]
+
+
+def after_reports(job: str, newest: Mapping[str, Any] | None) -> list[str]:
+    """Show the newest report that is kept, or make one."""
+    return [_line("report", job, f"--run {newest['run']} --kind {newest['kind']}")] if newest else [_line("run", job)]
+
+
+def after_kept_report(job: str) -> list[str]:
+    """Where the job stands now."""
+    return [_line("status", job)]
 
 
 def after_demo(job: str, code: int) -> list[str]:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dam_sync.model.safe_text import visible, visible_lines
-from dam_sync.report.verdict import COLUMNS, VERDICT_ROWS, file_evidence, grouped
+from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, explained, file_evidence, grouped
 
 TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
 SHOWN = 12
@@ -84,13 +84,16 @@ def duration(seconds: float) -> str:
 
 
 def _verdict(console: Console, verdict: Mapping[str, Any]) -> None:
+    console.print(f"[bold]{plain(verdict['statement'])}[/bold]")
     counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
     _pairs(console, "Evidence by asset", verdict["evidence"])
     _pairs(console, "Evidence by file", file_evidence(verdict))
-    for title, found in (("Differences", verdict["differences"]), ("Additions at the target", verdict["extras"])):
-        rows = [row for group in grouped(found) for row in group.rows()]
+    for title, extra in DIFFERENCES:
+        rows = [row for group in grouped(verdict, extra=extra) for row in group.rows()]
         _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS)
+    for line in explained(verdict):
+        console.print(plain(line))
     _pairs(console, "Not compared: the target does not return it, or cannot store it", verdict["not_compared"])
 
 

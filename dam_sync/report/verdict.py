@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-EXAMPLES = 3
-COLUMNS = ("where", "assets", "source id", "target id", "expected", "found")
+COLUMNS = ("where", "how", "number", "source id", "target id", "expected", "found")
+DIFFERENCES = (("Differences", False), ("Additions at the target", True))  # titles, and which groups
 VERDICT_ROWS = {
     "source_assets": "at the source",
     "linked": "moved",
@@ -28,26 +28,36 @@ PARTS = {"file": "current files", "versions": "older versions", "attachments": "
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Differences at one place; `number` of them, of which the first are shown."""
+    """Differences of one pattern at one place; `number` of them, of which the first are shown. cause, remedy:
+    sentences, if the cause is known."""
 
     path: str
+    pattern: str
     number: int
-    examples: Sequence[tuple[str, str, str, str]]
+    examples: Sequence[Sequence[str]]
+    cause: str = ""
+    remedy: str = ""
 
     def rows(self) -> Iterable[tuple[str, ...]]:
-        """For a table with COLUMNS; place and number are in the first row."""
+        """For a table with COLUMNS; place, pattern and number are in the first row."""
         for index, example in enumerate(self.examples):
-            yield (self.path, f"{self.number:,}", *example) if index == 0 else ("", "", *example)
+            head = (self.path, self.pattern, f"{self.number:,}") if index == 0 else ("", "", "")
+            yield (*head, *example)
 
 
-def grouped(found: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Group]:
-    """Differences grouped by place, the most frequent first."""
-    by_path: dict[str, list[tuple[str, str, str, str]]] = {}
-    for source, target, difference in found:
-        row = (source, target, difference["expected"], difference["found"])
-        by_path.setdefault(difference["path"], []).append(row)
-    groups = [Group(path, len(rows), rows[:EXAMPLES]) for path, rows in by_path.items()]
-    return sorted(groups, key=lambda group: (-group.number, group.path))
+def grouped(verdict: Mapping[str, Any], *, extra: bool) -> list[Group]:
+    """Groups of differences, or of additions, the most frequent first."""
+    names = [field.name for field in fields(Group)]
+    return [Group(**{name: row[name] for name in names}) for row in verdict["groups"] if row["extra"] == extra]
+
+
+def explained(verdict: Mapping[str, Any]) -> list[str]:
+    """For each group whose cause is known: where, how many, why, and what to do."""
+    return [
+        f"{group.path}, {group.number:,} differences ({group.pattern}): {group.cause}. What to do: {group.remedy}"
+        for group in grouped(verdict, extra=False)
+        if group.cause
+    ]
 
 
 def file_evidence(verdict: Mapping[str, Any]) -> dict[str, int]:

@@ -12,7 +12,6 @@ from dam_sync.store.rows import ConflictRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS
 
-PARKED_FOR = "conflict"  # the cause by which such assets are parked
 _SIDES = ("written", "source", "target")
 _REST = ("asset", "path", "state", "why", "decision", "filename")
 _DROP = PreparedStatement(delete(CONFLICTS).where(CONFLICTS.c.asset == bindparam("of")))

@@ -135,6 +135,11 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE member ADD COLUMN first_read INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE member ADD COLUMN last_read INTEGER NOT NULL DEFAULT 0",
     ),
+    10: (
+        "CREATE TABLE report (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, kind TEXT NOT NULL, at TEXT NOT NULL,"
+        " version TEXT NOT NULL, result TEXT NOT NULL, body BLOB NOT NULL)",
+        "CREATE INDEX report_run ON report (run)",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

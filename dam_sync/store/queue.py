@@ -10,9 +10,10 @@ from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, o
 
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
+from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.errors import StoreBusy
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.conflicts import PARKED_FOR, put_conflicts
+from dam_sync.store.conflicts import put_conflicts
 from dam_sync.store.deferred import add_placements, add_relations
 from dam_sync.store.deletions import drop_trashed, move_to_trashed, retry_trashed
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
@@ -179,7 +180,7 @@ class WorkQueue(Repository):
         """Requeue what was parked for conflicts that are all decided now; returns how many."""
         undecided = select(CONFLICTS.c.asset).where(CONFLICTS.c.decision == "")
         decided = select(CONFLICTS.c.asset).where(CONFLICTS.c.asset.not_in(undecided))
-        return await self._put_back(WORK.c.cause == PARKED_FOR, WORK.c.asset.in_(decided))
+        return await self._put_back(WORK.c.cause == CONFLICT, WORK.c.asset.in_(decided))
 
     async def _put_back(self, *chosen: Any) -> int:
         back = update(WORK).where(text(PARKED), *chosen).values(**_PUT_BACK)
@@ -342,7 +343,7 @@ def _complete_rest(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
         add_relations(c, [(row.asset, kind, other, adds) for kind, other, adds in outcome.relations])
     if outcome.action not in UNFINISHED:
         drop_steps(c, row.asset)
-    if outcome.action != "parked" or outcome.cause in (PARKED_FOR, CHANGED_AT_TARGET):
+    if outcome.action != "parked" or outcome.cause in (CONFLICT, CHANGED_AT_TARGET):
         put_conflicts(c, row.asset, outcome.conflicts)
 
 

@@ -279,3 +279,17 @@ class LedgerRow:
     size: int | None = None
     version: str = ""
     seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReport:
+    """A report in the state, without its body. run: the run, or the last one before a verification; version: of the
+    program that made it; result: in a word, such as `parked` or `equal`; bytes: compressed."""
+
+    id: int
+    run: int
+    kind: str
+    at: datetime
+    version: str
+    result: str
+    bytes: int

@@ -27,6 +27,7 @@ from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, strange_
 from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue
 from dam_sync.store.refused import RefusedRepository
+from dam_sync.store.reports import ReportRepository
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
 from dam_sync.store.sqlite import (
     HELPERS,
@@ -57,6 +58,7 @@ class SqlStore(
     RefusedRepository,
     HintRepository,
     ConflictRepository,
+    ReportRepository,
     Ledger,
     JournalRepository,
     Meta,

@@ -293,6 +293,20 @@ class HintTable(SQLModel, table=True):
     state: str
 
 
+class ReportTable(SQLModel, table=True):
+    """Reports of finished runs and of verifications; see `rows.KeptReport`. body: JSON, compressed by zlib."""
+
+    __tablename__: ClassVar[str] = "report"
+    __table_args__ = (Index("report_run", "run"),)
+    id: int | None = Field(default=None, primary_key=True)
+    run: int
+    kind: str
+    at: str
+    version: str
+    result: str
+    body: bytes
+
+
 def table_of(model: type[SQLModel]) -> Table:
     """The table of a model, for Core statements."""
     return SQLModel.metadata.tables[str(model.__tablename__)]
@@ -326,3 +340,4 @@ RELATION = table_of(RelationTable)
 JOURNAL = table_of(JournalTable)
 LEDGER = table_of(LedgerTable)
 HINT = table_of(HintTable)
+REPORT = table_of(ReportTable)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import structlog
 
+from dam_sync.aio.polling import sleep_until_set
 from dam_sync.api.logs import reported
 from dam_sync.api.webhooks import JobWebhooks, Receipt, webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.errors import DamSyncError, StoreBusy
 from dam_sync.model.run_options import RunOptions
-from dam_sync.watch.scheduler import BUSY_PAUSE, FIRST_PAUSE, LONGEST_PAUSE, PERSON
+from dam_sync.watch.scheduler import BUSY_PAUSE, LONGEST_PAUSE, PERSON, doubled_pause
 
 RENEW_SECONDS = 900.0  # services end subscriptions by themselves after failures
 MOST_OPEN = 256  # deliveries that are being read or stored, together if they can be
@@ -48,7 +49,7 @@ class WatchedWebhooks:
                 except Exception as problem:  # noqa: BLE001 -- a bug of ours is reported; the schedule goes on
                     self.problem = reported(problem)
                     _log.error("webhooks.not_subscribed", job=self._config().name, problem=str(self.problem))
-                await self._pause()
+                await sleep_until_set(self._surroundings.clock, RENEW_SECONDS, self._renew)
         finally:
             await self._close()
 
@@ -103,8 +104,7 @@ class WatchedWebhooks:
             self._not_before = now + BUSY_PAUSE
             return
         self._failures += 1
-        pause: timedelta = min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(self._failures - 1, 16)))
-        self._not_before = now + (LONGEST_PAUSE if error.exit_code in PERSON else pause)
+        self._not_before = now + (LONGEST_PAUSE if error.exit_code in PERSON else doubled_pause(self._failures))
 
     async def _subscribe(self) -> None:
         config = self._config()
@@ -115,16 +115,6 @@ class WatchedWebhooks:
             changed = await self._webhooks.subscribe()
             if changed:
                 _log.info("webhooks.subscribed", job=config.name, subscriptions=changed)
-
-    async def _pause(self) -> None:
-        sleeping = asyncio.ensure_future(self._surroundings.clock.sleep(RENEW_SECONDS))
-        woken = asyncio.ensure_future(self._renew.wait())
-        try:
-            await asyncio.wait((sleeping, woken), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleeping.cancel()
-            woken.cancel()
-        self._renew.clear()
 
     async def _close(self) -> None:
         webhooks, self._webhooks = self._webhooks, None

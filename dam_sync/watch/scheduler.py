@@ -159,8 +159,12 @@ def _due(timetable: Timetable, record: WatchRecord) -> tuple[datetime, str]:
 def pause_after(record: WatchRecord) -> timedelta:
     """Pause after failures: doubled with each, up to an hour, shortened at random by up to a half; never shorter than
     a service asked for."""
-    longest: timedelta = min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(record.failures - 1, 16)))
-    return max(longest * (1 - record.chance / 2), timedelta(seconds=record.pause))
+    return max(doubled_pause(record.failures) * (1 - record.chance / 2), timedelta(seconds=record.pause))
+
+
+def doubled_pause(failures: int) -> timedelta:
+    """The pause after so many failures in a row: a minute, doubled with each, up to an hour."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(failures - 1, 16)))
 
 
 def next_day(moment: datetime) -> datetime:

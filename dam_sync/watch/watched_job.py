@@ -11,6 +11,7 @@ from pathlib import Path
 
 import structlog
 
+from dam_sync.aio.polling import sleep_until_set
 from dam_sync.api.job import Job
 from dam_sync.api.jobs import unfinished
 from dam_sync.api.logs import reported
@@ -144,14 +145,7 @@ class WatchedJob:
     async def _sleep(self, at: datetime | None) -> None:
         """Until the next run is due or something is asked, but not longer than a minute."""
         left = LOOK_SECONDS if at is None else (at - self._clock.now()).total_seconds()
-        pause = asyncio.ensure_future(self._clock.sleep(max(0.0, min(left, LOOK_SECONDS))))
-        woken = asyncio.ensure_future(self._wake.wait())
-        try:
-            await asyncio.wait((pause, woken), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            pause.cancel()
-            woken.cancel()
-        self._wake.clear()
+        await sleep_until_set(self._clock, max(0.0, min(left, LOOK_SECONDS)), self._wake)
 
     async def _run(self) -> None:
         if self._ending or not self.decision.is_due(self._clock.now()):  # it waited for a slot

@@ -24,7 +24,8 @@ MODULES = frozenset(
     settling sharing sight steps sweeping trial uploading valuing vault verb verbs wiring wish writing""".split()  # noqa: SIM905 -- a list to be read
 )
 SHAPE = frozenset(
-    ["api", "codec", "estimate", "facts", "options", "service", "source", "target", "taxonomy", "tenant", "uploads"]
+    """api codec estimate facts not_moved options service source target taxonomy tenant
+    uploads""".split()  # noqa: SIM905 -- a list to be read
 )
 SERVICES = sorted(path.name for path in (PACKAGE / "services").iterdir() if (path / "facts.py").exists())
 
@@ -59,4 +60,4 @@ def test_retired_names_stay_retired() -> None:
 def test_all_services_list_the_same_modules(service: str) -> None:
     folder = PACKAGE / "services" / service
     found = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert found - {"__init__", "webhooks"} == SHAPE  # not every service has webhooks
+    assert found - {"__init__", "counts", "webhooks"} == SHAPE  # not every service counts, or has webhooks

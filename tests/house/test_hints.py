@@ -85,7 +85,7 @@ def test_documents_name_only_what_exists(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("see `inspect`", 1),
+        ("see `redirects`", 1),
         ("ask `map check JOB`", 1),
         ("`errors JOB --rerty`", 1),
         ("use --nonsense", 1),

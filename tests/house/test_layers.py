@@ -40,7 +40,7 @@ MAY = {
     },
     "help": {"help", "model"},
     "reference": {"reference", "config", "help", "mapping", "model", "services"},
-    "watch": {"watch", "api", "config", "model", "report"},
+    "watch": {"watch", "api", "aio", "config", "model", "report"},
     "cli": {"cli", "watch", "api", "help", "model", "report"},
     "__main__": {"cli"},
     "__init__": {"api", "model", "report"},  # the public names, imported when they are used

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dam_sync.engine.decide import Create, Park, Policy, Skip, Update, decide, kept_versions, patch_between
 from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.part_removals import version_key
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dam_sync.engine.conflicts import DECISION, Newer, SettledConflict, settle
 from dam_sync.engine.decide import patch_between
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.three_way import (
     Files,
     ThreeWay,

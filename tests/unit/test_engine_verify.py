@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Revision
 from dam_sync.store.rows import LinkRow

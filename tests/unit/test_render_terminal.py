@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from dam_sync.engine.compare import Difference
+from dam_sync.engine.verdict import Verdict
 from dam_sync.report.output import PIPE_WIDTH
 from dam_sync.report.terminal import print_table
 from dam_sync.report.verdict import file_evidence, grouped
@@ -25,11 +27,13 @@ def test_a_title_wider_than_the_terminal_is_folded() -> None:
 
 
 def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -> None:
-    found = [(str(n), f"t{n}", {"path": "fields.title", "expected": "X", "found": "Y"}) for n in range(200)]
-    found += [("7", "t7", {"path": "tags", "expected": "", "found": "sea"})]
-    rows = [row for group in grouped(found) for row in group.rows()]
-    assert [row[:2] for row in rows] == [("fields.title", "200"), ("", ""), ("", ""), ("tags", "1")]
-    assert rows[1][2:] == ("1", "t1", "X", "Y")
+    verdict = Verdict("fields")
+    for n in range(200):
+        verdict.note(str(n), f"t{n}", [Difference("fields.title", "X", "Y")])
+    verdict.note("7", "t7", [Difference("tags", "", "sea", pattern="other")])
+    rows = [row for group in grouped(verdict.as_json(), extra=False) for row in group.rows()]
+    assert [row[::2][:2] for row in rows] == [("fields.title", "200"), ("", ""), ("", ""), ("tags", "1")]
+    assert rows[1][3:] == ("1", "t1", "X", "Y")
 
 
 def test_evidence_is_told_by_kind_of_file() -> None:

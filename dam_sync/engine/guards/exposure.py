@@ -76,7 +76,8 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
     known = {(p.kind, p.path): p.id for p in placements_from_json(link.draft["placements"])}
     exposure = judge(context, asset, drafted, link, known)
     if exposure.parked is not None:
-        return drafted, [Difference(EXPOSURE, "seen by no more people than at the source", exposure.parked.message)]
+        seen = "seen by no more people than at the source"
+        return drafted, [Difference(EXPOSURE, seen, exposure.parked.message, pattern="seen by more people")]
     return exposure.applied(drafted), []
 
 
@@ -89,7 +90,8 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     limited = there.groups is not None and (allowed is None or there.groups <= allowed)
     if hidden or limited:
         return []
-    return [Difference(EXPOSURE, "hidden from ordinary users", told_groups(there.groups))]
+    seen = told_groups(there.groups)
+    return [Difference(EXPOSURE, "hidden from ordinary users", seen, pattern="not hidden")]
 
 
 def can_close(context: RunContext) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Connector, Service
 from dam_sync.services.a_hypermedia import facts
+from dam_sync.services.a_hypermedia.not_moved import NOT_MOVED
 from dam_sync.services.a_hypermedia.options import AUTH, HypermediaOptions
 
 
@@ -22,5 +23,5 @@ CONNECTOR = Connector(
     assumptions=facts.ASSUMPTIONS,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
-    not_moved=facts.NOT_MOVED,
+    not_moved=NOT_MOVED,
 )

@@ -243,17 +243,3 @@ ASSUMED_WRITES = (
         "reading the media before each, for a second one purges, and after the first of a run",
     ),
 )
-
-# spec 000, Resources and Endpoints
-NOT_MOVED = (
-    "folders as such: empty ones, their descriptions, order and responsible users",
-    "rights of folders: no call returns them, so the exposure guard does not know who sees a media by its folders",
-    "terms that no asset uses; renamed, merged and deleted terms",
-    "boards and their columns, workflow membership, validation requests",
-    "baskets as a target; tags, users and shares of baskets",
-    "terms of use, share tokens, embedded players",
-    "faces and individuals",
-    "files of a media besides its versions and attachments (`blobs`), previews, thumbnails chosen by hand",
-    "who created or changed a media; saved searches, scripts",
-    "creation and import dates as a target; coordinates and address of the media itself as a target",
-)

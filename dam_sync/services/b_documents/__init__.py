@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Connector, Service
 from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.not_moved import NOT_MOVED
 from dam_sync.services.b_documents.options import AUTH, DocumentsOptions
 
 
@@ -22,5 +23,5 @@ CONNECTOR = Connector(
     assumptions=facts.ASSUMPTIONS,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
-    not_moved=facts.NOT_MOVED,
+    not_moved=NOT_MOVED,
 )

@@ -111,6 +111,8 @@ LIMITS = Limits(
     filename=FILENAME,
     undated=("relations", "names of terms"),  # wire B 2.6: they are documents and entries of their own
     enumerates_all=True,  # wire B 2.6: neither tags nor members nor rights nor moves move a date
+    # wire B 6.3: extraction runs after a create, and may overwrite these after our write
+    rewrites="b_documents fills imd:*, iptc:* and the properties mapped from binary metadata after each upload",
 )
 
 _LOCKED = "grant the user of the job permission for this document, or release its lock, then `errors JOB --retry`"
@@ -276,14 +278,4 @@ ASSUMED_WRITES = (
     AssumedWrite(
         13, "`Document.AddRelation` with `outgoing`", "`Document.GetLinkedDocuments` before each; `verify` afterwards"
     ),
-)
-NOT_MOVED = (
-    "write permissions, time-limited permissions, denied users: reported per asset; the target gets the right to read",
-    "comments, annotations, the audit trail",
-    "version numbers: versions are renumbered",
-    "published copies as a target, documents that hold others and have a file",
-    "folder and collection metadata, empty folders, workspaces",
-    "locks, workflows, tasks, favorites, saved searches",
-    "order of vocabulary entries, retired entries as such, entries that no asset uses",
-    "renditions and previews, users and groups",
 )

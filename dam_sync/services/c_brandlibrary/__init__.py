@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Connector, Service
 from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.not_moved import NOT_MOVED
 from dam_sync.services.c_brandlibrary.options import AUTH, BrandLibraryOptions
 
 
@@ -23,5 +24,5 @@ CONNECTOR = Connector(
     assumptions=facts.ASSUMPTIONS,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
-    not_moved=facts.NOT_MOVED,
+    not_moved=NOT_MOVED,
 )

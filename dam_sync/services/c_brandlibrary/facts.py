@@ -253,17 +253,3 @@ ASSUMED_WRITES = (
         19, "`POST .../collections` with a slug, after a refusal", "the name in the response; it is not public"
     ),
 )
-
-# spec 001, Resources and Endpoints, Service C
-NOT_MOVED = (
-    "libraries other than the one of the job",
-    "visibility, tagline and order of collections, privacy of the library: no call sets them",
-    "labels of assets as a target; more than one collection for an asset",
-    "embedded metadata, tags and labels of single attachments",
-    "bytes of older versions as a source; previews",
-    "colors, fonts, people, press items and texts as such: they become generic files",
-    "dependencies between fields, translations of fields",
-    "creation date as a target; who created or changed an asset; usage figures",
-    "permissions and invitations of people",
-    "comments, share links, portals, brand guides, saved search filters",
-)

@@ -262,15 +262,3 @@ ASSUMED_WRITES = (
         "the response to each; if refused, it is sent again as `placed-graphic`",
     ),
 )
-
-# spec 002, Endpoints and Resources, Service D
-NOT_MOVED = (
-    "metadata and security of collections; private collections are read like shared ones",
-    "members, roles and privileges behind a security template: templates are compared by name",
-    "the bytes of federated assets",
-    "storyboards, requests, proofs, workflow templates, brand templates",
-    "rights associations, shares and exposed links, the history of assets",
-    "documents, kinds and edges of the content-intelligence interface",
-    "previews uploaded by hand, technical metadata",
-    "creation date, creator and ids as such: map them to attributes of the tenant",
-)

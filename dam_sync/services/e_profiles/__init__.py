@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Connector, Service
 from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.not_moved import NOT_MOVED
 from dam_sync.services.e_profiles.options import AUTH, ProfilesOptions
 
 
@@ -23,5 +24,5 @@ CONNECTOR = Connector(
     needs_tenant_url=True,
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
-    not_moved=facts.NOT_MOVED,
+    not_moved=NOT_MOVED,
 )

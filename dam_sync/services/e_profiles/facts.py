@@ -315,13 +315,3 @@ ASSUMED_WRITES = (
         15, "`POST .../category/assets` and `.../collection/assets` of 100 assets", "`verify`; refused, half as many"
     ),
 )
-NOT_MOVED = (
-    "collections as global or shared ones: they are created as private ones, visible to the user of the job only",
-    "attached documents as a target, archived state, previews made by hand",
-    "products, attributes, channels and their links to assets",
-    "integration links, portals, orders, embed codes",
-    "workflow projects and deliverables",
-    "usage figures (views, downloads, shares)",
-    "renamed categories and terms: a new one is created; empty categories and collections",
-    "a change of the metadata type of an asset that was already moved",
-)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.service import Connector, Service
 from dam_sync.services.folder import facts
+from dam_sync.services.folder.not_moved import NOT_MOVED
 from dam_sync.services.folder.options import FolderOptions
 
 
@@ -21,5 +22,5 @@ CONNECTOR = Connector(
     schemes=("file",),
     base_url_optional=True,
     leaves=facts.LEAVES,
-    not_moved=facts.NOT_MOVED,
+    not_moved=NOT_MOVED,
 )

@@ -30,10 +30,6 @@ FEATURES: Mapping[Feature, Support] = {feature: LESS.get(feature, YES) for featu
 CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
 KEPT = timedelta(days=1)
 LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: removed by a later run"),)
-NOT_MOVED = (
-    "the status that a tenant has of its own below the common one",
-    "times at which files of versions were stored",
-)
 CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})
 CREATED = "created"  # the field that takes the date of creation
 SOURCE_KEY = "source_key"  # the field for the marker

@@ -144,7 +144,8 @@ class Writer:
 
         async def found() -> Json:
             attachments = (await run_sync(self._asset, identity)).attachments
-            same = next((each for each in attachments if each.name == file.name and each.agrees(file)), None)
+            called = [each for each in attachments if (each.name, each.size) == (file.name, file.size)]
+            same = next((each for each in called if each.agrees(file)), None)
             return [same.id, _in_trash(identity, same, which)] if same else None
 
         paths = await journal.run(f"{FOUND}:{which}", found, idempotent=True)

@@ -142,8 +142,8 @@ def _found_again(key: str, fresh: Mapping[str, FileRef], link: LinkRow) -> str:
 
 
 def _is_same(file: FileRef, sent: FileRef) -> bool:
-    """Whether it is the file that was sent; a source may not know its size."""
-    return file.name == sent.name and replace(file, size=sent.size if file.size is None else file.size).agrees(sent)
+    """Whether it is the file that was sent."""
+    return file.name == sent.name and file.agrees(sent)
 
 
 def sent_file(sent: Json) -> FileRef:

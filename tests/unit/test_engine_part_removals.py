@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dam_sync.engine.decide import Policy, Skip, Update, decide
-from dam_sync.engine.removals import removals, version_key, with_current_keys
+from dam_sync.engine.part_removals import removals, version_key, with_current_keys
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Relation, Revision
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_to_json

@@ -1,0 +1,30 @@
+"""Every difference of a verification as a row of a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from dam_sync.api.atomic_io import atomic_write
+from dam_sync.engine.compare import Difference
+from dam_sync.report.csv_rows import DIFFERENCES, difference_row
+
+
+@contextmanager
+def differences_to(path: Path | None) -> Iterator[Callable[[str, str, Difference], None] | None]:
+    """Called with source id, target id and difference; None without a file. The file is there once all are written.
+    Raises ConfigError or DiskFull."""
+    if path is None:
+        yield None
+        return
+    with atomic_write(path, "the list of differences") as out:
+        writer = csv.writer(out)
+        writer.writerow(DIFFERENCES)
+
+        def write(source: str, target: str, found: Difference) -> None:
+            writer.writerow(difference_row(source, target, asdict(found)))
+
+        yield write

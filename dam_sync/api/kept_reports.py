@@ -1,0 +1,99 @@
+"""`report`: the reports of runs and verifications that the state keeps. Needs only the state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dam_sync import __version__
+from dam_sync.api.stored_job import existing_store, stored_job_of
+from dam_sync.config.job import JobConfig
+from dam_sync.engine.verdict import Verdict
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.values import Json, instant_text
+from dam_sync.report.report import Report, ReportedSide
+from dam_sync.store.base import Storage
+from dam_sync.store.reports import NewReport
+from dam_sync.store.rows import KeptReport, RunRow
+from dam_sync.store.store import SqlStore
+
+KINDS = ("run", "verify")
+MOVES = frozenset({"run", "only"})  # commands whose runs have a report
+LISTS = "`report JOB` lists those that are kept"
+
+
+async def keep_report(store: SqlStore, report: Report, run: int) -> None:
+    """Keep a report in the state. run: the run that it is about, or the last one before a verification. Safe to repeat
+    for a run."""
+    if report.kind == "verify":
+        result = "equal" if report.clean else "different"
+    else:
+        result = "parked" if report.parked else "done"
+    await store.keep_report(NewReport(run, report.kind, __version__, result, report.as_json()))
+
+
+async def keep_verification(store: SqlStore, report: Report) -> None:
+    """Keep the report of a verification, with the number of the last run before it."""
+    await keep_report(store, report, next((row.number for row in await store.runs() if row.command in MOVES), 0))
+
+
+async def job_reports(
+    path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK, storage: Storage | None = None
+) -> dict[str, Any]:
+    """`report JOB`: every run, newest first, with its verifications, and whether its report is kept."""
+    job = stored_job_of(path)
+    async with existing_store(job, clock, read_only=True, storage=storage) as store:
+        kept, runs = await store.kept_reports(), await store.runs()
+    reported = {row.run for row in kept if row.kind == "run"}
+    rows = [_of_report(row) for row in kept] + [_of_run(row) for row in runs if _lacks_report(row, reported)]
+    return {"job": job.name, "reports": sorted(rows, key=lambda row: row["run"], reverse=True)}
+
+
+def _lacks_report(row: RunRow, reported: set[int]) -> bool:
+    return row.command in MOVES and row.number not in reported
+
+
+def _of_report(row: KeptReport) -> dict[str, Any]:
+    ended = instant_text(row.at.replace(microsecond=0))
+    facts = {"run": row.run, "kind": row.kind, "ended": ended, "result": row.result}
+    return {**facts, "kept": True, "version": row.version, "bytes": row.bytes}
+
+
+def _of_run(row: RunRow) -> dict[str, Any]:
+    ended = instant_text((row.ended_at or row.started_at).replace(microsecond=0))
+    facts = {"run": row.number, "kind": "run", "ended": ended, "result": row.state}
+    return {**facts, "kept": False, "version": "", "bytes": 0}
+
+
+async def job_report(
+    path: Path | JobConfig,
+    run: int | None = None,
+    kind: str = "",
+    clock: Clock = SYSTEM_CLOCK,
+    storage: Storage | None = None,
+) -> dict[str, Any]:
+    """`report JOB --run N`: the last report of a run, or of any run, of a kind: `run` or `verify`. An older report gets
+    what reports did not have then, empty. Raises ConfigError if there is none."""
+    job = stored_job_of(path)
+    if kind and kind not in KINDS:
+        raise ConfigError(f"--kind expects {' or '.join(KINDS)}, not {kind}")
+    wanted = kind or ("run" if run is not None else "")
+    async with existing_store(job, clock, read_only=True, storage=storage) as store:
+        kept = [row for row in await store.kept_reports() if wanted in ("", row.kind) and run in (None, row.run)]
+        body: Json = await store.report_body(kept[0].id) if kept else None
+    if not isinstance(body, dict):
+        of = "" if run is None else f" of run {run}"
+        raise ConfigError(f"the state has no report{of} of the kind {wanted or 'run'}", hint=LISTS)
+    return _completed(body)
+
+
+def _completed(body: dict[str, Any]) -> dict[str, Any]:
+    """With the keys that were added to reports since it was made."""
+    empty = Report("run", "", ReportedSide("", ""), ReportedSide("", ""), "", "").as_json()
+    whole = {**empty, **body}
+    for side in ("source", "target"):
+        whole[side] = {**empty[side], **whole[side]}
+    if whole["verdict"] is not None:
+        whole["verdict"] = {**Verdict("fields").as_json(), **whole["verdict"]}
+    return whole

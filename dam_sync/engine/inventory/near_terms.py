@@ -1,0 +1,118 @@
+"""Terms that may mean the same, found by their labels."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+MOST_SPELLED = 5_000  # terms of one vocabulary whose spellings are compared with each other
+LEAST, LONG = 5, 10  # characters from which one error, and two errors, make a word no other word
+PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("aux", "al"), ("s", ""))
+UNCHANGED = ("ss", "us", "is")  # ends of words that are no plural
+
+
+@dataclass(frozen=True, slots=True)
+class LabeledTerm:
+    """A term as it is compared: its key, its label, and the key of its parent. Only terms below the same parent are
+    compared."""
+
+    key: str
+    label: str
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NearKeys:
+    """Keys of terms that may mean the same, in the order in which they were given, and why."""
+
+    why: str
+    keys: tuple[str, ...]
+
+
+def near_terms(terms: Iterable[LabeledTerm]) -> tuple[tuple[NearKeys, ...], bool]:
+    """Groups of terms that may mean the same, and whether spellings were compared: not for more than `MOST_SPELLED`."""
+    below: dict[str, list[LabeledTerm]] = defaultdict(list)
+    for term in terms:
+        below[term.parent].append(term)
+    found = [near for siblings in below.values() for near in _alike(siblings)]
+    spelled = sum(map(len, below.values())) <= MOST_SPELLED
+    if spelled:
+        found += [near for siblings in below.values() for near in _misspelled(siblings)]
+    return tuple(found), spelled
+
+
+def difference_of(labels: Sequence[str]) -> str:
+    """The first step of simplification that makes all of these labels equal; empty if none does."""
+    for why, step in STEPS:
+        labels = [step(label) for label in labels]
+        if len(set(labels)) == 1:
+            return why
+    return ""
+
+
+def simplified(label: str) -> str:
+    """A label after all steps: what is left distinguishes terms."""
+    for _, step in STEPS:
+        label = step(label)
+    return label
+
+
+def singular(label: str) -> str:
+    """A label with each word in the singular, by the usual ends of English and French words."""
+    return " ".join(map(_singular, label.split(" ")))
+
+
+def _singular(word: str) -> str:
+    if len(word) < 4 or word.endswith(UNCHANGED):
+        return word
+    return next((word[: -len(end)] + stem for end, stem in PLURALS if word.endswith(end)), word)
+
+
+def _without_accents(label: str) -> str:
+    letters = unicodedata.normalize("NFKD", label)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+STEPS = (
+    ("same label", lambda label: unicodedata.normalize("NFC", label)),
+    ("case", str.casefold),
+    ("whitespace", lambda label: " ".join(label.split())),
+    ("punctuation", lambda label: re.sub(r"[\W_]+", " ", label).strip() or label),
+    ("accents", _without_accents),
+    ("plural", singular),
+)
+"""Steps that simplify a label, in this order, and what two labels differ in that a step makes equal."""
+
+
+def _alike(siblings: Sequence[LabeledTerm]) -> Iterator[NearKeys]:
+    """Terms that are equal once simplified."""
+    groups: dict[str, list[LabeledTerm]] = defaultdict(list)
+    for term in siblings:
+        groups[simplified(term.label)].append(term)
+    for group in groups.values():
+        if len(group) > 1:
+            yield NearKeys(difference_of([term.label for term in group]), tuple(term.key for term in group))
+
+
+def _misspelled(siblings: Sequence[LabeledTerm]) -> Iterator[NearKeys]:
+    """Pairs of words with a few letters added, left out, replaced or swapped; digits must be the same."""
+    words: dict[str, LabeledTerm] = {}
+    for term in siblings:
+        words.setdefault(simplified(term.label), term)
+    long_enough = [word for word in words if len(word) >= LEAST]
+    for number, word in enumerate(long_enough):
+        later = long_enough[number + 1 :]
+        for other, distance, _ in process.extract(word, later, scorer=OSA.distance, score_cutoff=2, limit=None):
+            errors = 2 if min(len(word), len(other)) >= LONG else 1
+            if distance <= errors and _digits(word) == _digits(other):
+                yield NearKeys("spelling", (words[word].key, words[other].key))
+
+
+def _digits(word: str) -> list[str]:
+    return re.findall(r"\d+", word)

@@ -1,0 +1,73 @@
+"""A report as rows for a CSV file: one line per count, write, loss, cause, call and note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from dam_sync.model.safe_text import csv_cell
+from dam_sync.report.verdict import VERDICT_ROWS, file_evidence
+
+SECTIONS = ("section", "item", "rule", "number", "example", "meaning")
+DIFFERENCES = ("asset", "target", "kind", "where", "pattern", "expected", "found")
+
+LISTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
+    "losses": lambda row: ("loss", row["path"], row["rule"], row["assets"], "", ""),
+    "exposure": lambda row: (
+        *("exposure", row["rule"], row["fate"], row["assets"], ", ".join(row["examples"]), row["meaning"]),
+    ),
+    "conflicts": lambda row: (
+        *("conflict", row["path"], f"{row['take']} by {row['by']}", row["assets"], ", ".join(row["examples"]), ""),
+    ),
+    "parked": lambda row: ("parked", row["cause"], row["operation"], row["count"], row["example"], row["hint"]),
+    "gone": lambda row: (
+        *("gone from the source", row["asset"], row["reason"], "", row["target"], f"removed after {row['until']}"),
+    ),
+    "notes": lambda note: ("note", "", "", "", "", note),
+}
+"""Of each list of a report, a row with the columns SECTIONS."""
+
+
+def report_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The columns, then the rows. That of a verification lists differences after a blank line, as far as the report
+    has them."""
+    yield list(SECTIONS)
+    for row in _sections(report):
+        yield [csv_cell(cell) for cell in row]
+    verdict = report["verdict"]
+    if verdict and (verdict["differences"] or verdict["extras"]):
+        yield []
+        yield list(DIFFERENCES)
+        for source, target, found in (*verdict["differences"], *verdict["extras"]):
+            yield difference_row(source, target, found)
+
+
+def difference_row(source: str, target: str, found: Mapping[str, Any]) -> list[str]:
+    """One difference or addition, with the columns DIFFERENCES."""
+    kind = "addition" if found["extra"] else "difference"
+    texts = (source, target, kind, found["path"], found.get("pattern", ""), found["expected"], found["found"])
+    return [csv_cell(text) for text in texts]
+
+
+def _sections(report: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
+    for side in ("source", "target"):
+        facts = report[side]
+        yield side, facts["kind"], facts["release"], facts["assets"] or "", "", facts["tenant"]
+    for section, numbers in _counts(report):
+        yield from ((section, item, "", number, "", "") for item, number in numbers.items())
+    for key, row_of in LISTS.items():
+        yield from (row_of(row) for row in report[key])
+
+
+def _counts(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    yield from (("assets", report["counts"]), ("writes", report["operations"]), ("repaired", report["repaired"]))
+    yield from _verdict(report["verdict"])
+    yield from ((f"calls to the {side}", report[side]["calls"]) for side in ("source", "target"))
+
+
+def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Mapping[str, int]]]:
+    if verdict:
+        yield "verification", {words: verdict[key] for key, words in VERDICT_ROWS.items()}
+        yield "evidence by asset", verdict["evidence"]
+        yield "evidence by file", file_evidence(verdict)
+        yield "not compared", verdict["not_compared"]

@@ -1,0 +1,50 @@
+"""What service B may hold and dam-sync does not move; sections are those of spec 001, service B."""
+
+from __future__ import annotations
+
+from dam_sync.model.not_moved import NotMoved
+
+TRASHED, COMMENTS, FOLDERISH, LOCKED, PROXIES = "trashed", "comments", "folderish", "locked", "proxies"
+
+NOT_MOVED = (
+    NotMoved("documents in the trash", "they count as gone", "Resources, Document", "source", TRASHED),
+    NotMoved(
+        "comments and annotations", "no other service has them at assets", "Endpoints, Comments", counted=COMMENTS
+    ),
+    NotMoved(
+        "documents that have a file and hold other documents",
+        "an asset of the other services holds no assets",
+        "Resources, Asset types",
+        "source",
+        FOLDERISH,
+    ),
+    NotMoved("locks", "they belong to the user who holds them", "Resources, Document", "source", LOCKED),
+    NotMoved(
+        "publications of a single version (proxies)",
+        "sections are read by option, and never written",
+        "Resources, Versioning",
+        counted=PROXIES,
+    ),
+    NotMoved("the audit trail", "it cannot be written", "Endpoints, Audit"),
+    NotMoved(
+        "access entries other than the right to read: denied, timed and inherited ones, the right to write",
+        "they are compared by the exposure guard, and only the local right to read is written",
+        "Endpoints, ACL",
+        "target",
+    ),
+    NotMoved("labels of versions", "the service numbers versions itself", "Resources, Versioning", "target"),
+    NotMoved(
+        "folders, workspaces and collections as such: empty ones, their metadata, order and rights",
+        "a container is created when an asset needs it",
+        "Resources, Document",
+    ),
+    NotMoved("workflows, tasks, favorites, saved searches", "they belong to users", "Endpoints, Workflows, Tasks"),
+    NotMoved(
+        "directory entries that no asset uses; what they have besides id, labels and parent",
+        "only used terms are created",
+        "Resources, Vocabularies",
+    ),
+    NotMoved("views of pictures, renditions, thumbnails", "each service makes its own", "Endpoints, Renditions"),
+    NotMoved("creation date, creator, contributors", "the service sets them itself", "Resources, Document", "target"),
+    NotMoved("repositories other than the one of the job", "a job has one repository", "Addresses"),
+)

@@ -1,0 +1,98 @@
+"""Reports of earlier runs and verifications are kept in the state, listed, shown again and written."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dam_sync import __version__
+from dam_sync.api.state_copies import job_gc
+from tests.support.small import FastClock, Small, hurry, photo, photos, small
+
+LONG = "y" * 2_000
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
+    hurry(monkeypatch)
+    with small(tmp_path, [*photos(2), photo(3, credit=LONG)]) as made:
+        yield made
+
+
+def test_every_report_can_be_shown_again(job: Small, tmp_path: Path) -> None:
+    first = job.run(code=4).data
+    verified = job.ran("verify", "--json", "--no-progress", code=0).data
+    second = job.run(code=4).data
+    listed = job.ran("report", "--json", code=0).data["reports"]
+    assert [(row["run"], row["kind"], row["result"], row["kept"], row["version"]) for row in listed] == [
+        (2, "run", "parked", True, __version__),
+        (1, "verify", "equal", True, __version__),
+        (1, "run", "parked", True, __version__),
+    ]
+    assert job.ran("report", "--run", "1", "--json", code=0).data == first
+    assert job.ran("report", "--run", "2", "--json", code=0).data == second
+    assert job.ran("report", "--run", "1", "--kind", "verify", "--json", code=0).data == verified
+    job.ran("report", code=0).says("run", "verify", "parked", "next: dam-sync report")
+    job.ran("report", "--run", "1", code=0).says("Run 1 of job", "fields.credit: too long")
+    page, table = tmp_path / "run.html", tmp_path / "run.csv"
+    job.ran("report", "--html", str(page), "--csv", str(table), code=0)
+    assert "fields.credit: too long" in page.read_text("utf-8")
+    with table.open(newline="", encoding="utf-8") as rows:
+        sections = {(row["section"], row["item"]): row["number"] for row in csv.DictReader(rows)}
+    assert sections["assets", "created"] == "0"
+    assert sections["parked", "mapping fields.credit: too long"] == "1"
+
+
+def test_what_is_not_kept_is_refused_with_what_is(job: Small) -> None:
+    job.run("--limit", "1", code=8)
+    (row,) = job.ran("report", "--json", code=0).data["reports"]
+    assert (row["run"], row["result"], row["kept"]) == (1, "stopped", False)
+    job.ran("report", code=0).says("no report", "next: dam-sync run")
+    job.ran("report", "--run", "7", code=2).says("the state has no report of run 7", "`report JOB` lists those")
+    job.ran("report", "--kind", "plan", code=2).says("--kind expects run or verify, not plan")
+
+
+def test_a_run_that_is_reported_again_has_one_report(job: Small) -> None:
+    """Killed between the report and its end, it is resumed and reports again."""
+    job.run(code=4)
+    with closing(sqlite3.connect(job.state)) as connection, connection:
+        connection.execute("UPDATE run SET state = 'stopped', owner = ''")
+    job.run(code=4)
+    assert len(job.ran("report", "--json", code=0).data["reports"]) == 1
+
+
+def test_a_report_of_an_earlier_version_gets_what_it_lacks(job: Small) -> None:
+    job.run(code=4)
+    (body,) = rows(job, "SELECT body FROM report")
+
+    old = json.loads(zlib.decompress(body[0]))
+    for key in ("conflicts", "gone", "repaired"):
+        del old[key]
+    with closing(sqlite3.connect(job.state)) as connection, connection:
+        connection.execute("UPDATE report SET body = ?", (zlib.compress(json.dumps(old).encode()),))
+    assert job.ran("report", "--run", "1", "--json", code=0).data["conflicts"] == []
+    job.ran("report", "--run", "1", code=0).says("Run 1 of job")
+    with closing(sqlite3.connect(job.state)) as connection, connection:
+        connection.execute("UPDATE report SET body = x'00'")
+    job.ran("report", "--run", "1", code=2).says("is damaged", "state JOB import")
+
+
+def test_old_reports_are_removed_with_old_rows_of_the_ledger(job: Small) -> None:
+    job.run(code=4)
+    assert asyncio.run(job_gc(job.pair.job, "1d", FastClock()))["reports removed"] == 0
+    assert asyncio.run(job_gc(job.pair.job, "0.001s", FastClock()))["reports removed"] == 1
+    (row,) = job.ran("report", "--json", code=0).data["reports"]
+    assert not row["kept"]
+
+
+def rows(job: Small, query: str) -> list[tuple[bytes, ...]]:
+    with closing(sqlite3.connect(job.state)) as connection:
+        return connection.execute(query).fetchall()

@@ -1,0 +1,114 @@
+"""Secrets in a job file: references to the environment, files, commands and the keyring."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import keyring
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from keyring.backend import KeyringBackend
+
+from dam_sync.config.secrets import Reference, resolve_secret
+from dam_sync.model.errors import ConfigError
+
+
+def reference(folder: Path, text: str) -> Reference:
+    return Reference.at(text, "job.yaml:3: source.auth.token", folder)
+
+
+def refused(folder: Path, text: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        resolve_secret(reference(folder, text))
+    assert caught.value.message.startswith("job.yaml:3: source.auth.token: ")
+    return caught.value
+
+
+def test_plain_words_stand_for_themselves() -> None:
+    assert resolve_secret("dam-sync") == "dam-sync"
+    assert type(resolve_secret(reference(Path(), "dam-sync"))) is str
+
+
+def test_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAM_TEST_SECRET", " s3cret ")
+    assert resolve_secret("${env:DAM_TEST_SECRET}") == " s3cret "
+    monkeypatch.setenv("DAM_TEST_SECRET", "")
+    assert "${env:DAM_TEST_SECRET} is empty" in refused(tmp_path, "${env:DAM_TEST_SECRET}").message
+    monkeypatch.delenv("DAM_TEST_SECRET")
+    error = refused(tmp_path, "${env:DAM_TEST_SECRET}")
+    assert "is not set" in error.message
+    assert "export DAM_TEST_SECRET" in error.hint
+
+
+def test_from_a_file_beside_the_job(tmp_path: Path) -> None:
+    (tmp_path / "token.txt").write_text("s3cret\n")
+    assert resolve_secret(reference(tmp_path, "${file:token.txt}")) == "s3cret"
+    assert resolve_secret(f"${{file:{tmp_path}/token.txt}}") == "s3cret"
+    assert "No such file" in refused(tmp_path, "${file:none.txt}").message
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert "is not text" in refused(tmp_path, "${file:bytes}").message
+
+
+def test_from_a_command(tmp_path: Path) -> None:
+    script = tmp_path / "give.py"
+    script.write_text("import sys\nprint('s3cret')\nsys.exit(int(sys.argv[1]))\n")
+    assert resolve_secret(f"${{command:{sys.executable} '{script}' 0}}") == "s3cret"
+    error = refused(tmp_path, f"${{command:{sys.executable} {script} 3}}")
+    assert "ended with exit code 3" in error.message
+    assert "s3cret" not in str(error) + error.hint
+    assert "No such file" in refused(tmp_path, "${command:/no/such/program}").message
+    assert "quotes" in refused(tmp_path, "${command:say 'x}").message
+
+
+def test_a_command_goes_through_no_shell(tmp_path: Path) -> None:
+    assert resolve_secret("${command:echo a;touch x $HOME}") == "a;touch x $HOME"
+    assert not (tmp_path / "x").exists()
+
+
+class MemoryKeyring(KeyringBackend):
+    priority: ClassVar[float] = 1.0
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return "s3cret" if (service, username) == ("dam/sync", "ann") else None
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise AssertionError
+
+    def delete_password(self, service: str, username: str) -> None:
+        raise AssertionError
+
+
+def test_from_the_keyring(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(MemoryKeyring())  # type: ignore[no-untyped-call]
+    try:
+        assert resolve_secret("${keyring:dam/sync/ann}") == "s3cret"
+        assert "is not in the keyring" in refused(tmp_path, "${keyring:dam/sync/bob}").message
+        assert "names no user" in refused(tmp_path, "${keyring:dam}").message
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_without_the_keyring_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert "dam-sync[keyring]" in refused(tmp_path, "${keyring:a/b}").hint
+
+
+def test_a_part_of_a_value_is_no_reference(tmp_path: Path) -> None:
+    error = refused(tmp_path, "Bearer s3cret${env:HOME}")
+    assert "s3cret" not in str(error) + error.hint
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="}"), max_size=30))
+def test_a_value_around_a_broken_reference_is_never_shown(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve_secret(f"s3cret${{{text}")
+    assert "s3cret" not in str(caught.value) + caught.value.hint
+
+
+def test_a_secret_from_an_editor_that_marks_its_files_is_read(tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(b"\xef\xbb\xbfs3cret-token\r\n")
+    assert resolve_secret(Reference.at("${file:token}", "auth.token", tmp_path)) == "s3cret-token"
