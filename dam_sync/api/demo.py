@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dam_sync.api.demo_folder import keep, prepare
 from dam_sync.api.emulate import ready_mapping
+from dam_sync.api.emulator_process import emulate_arguments, emulated
 from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.library import MARKS, write_empty_tenant, write_library
-from dam_sync.emulators.kit.profile import Profile
-from dam_sync.model.errors import DamSyncError
 from dam_sync.model.run_options import RunOptions
 
 READY = ("a_hypermedia", "e_profiles")  # the pair with a handwritten mapping
-READY_SECONDS = 60
 SHOWN_TO_MORE = ("archived_as_published", "groups_widened")
 """Exposure rules that the demo accepts: some of its assets are archived, and in some services all of them have a
 group."""
@@ -52,8 +46,8 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
     catalogue = write_library(folder, demo.assets)
     empty = write_empty_tenant(folder, like_the_source=not demo.ready)
     keep(folder, foreign)
-    source = [*_emulate(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
-    target = [*_emulate(demo.target), "--load", str(empty)]
+    source = [*emulate_arguments(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
+    target = [*emulate_arguments(demo.target), "--load", str(empty)]
     async with emulated(source) as source_url, emulated(target) as target_url:
         tell(f"the source is emulated at {source_url}, the target at {target_url}")
         job = await _write_job(folder, Emulated(demo.source, source_url), Emulated(demo.target, target_url), demo.ready)
@@ -70,37 +64,6 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
     if stop is not None:
         tell(f"{stop}; {stop.hint}")
     return code or (0 if verdict.clean else 3)
-
-
-def _emulate(kind: str) -> list[str]:
-    """Arguments of the `emulate` command."""
-    trial: Profile = profile_of(kind)
-    options = {**trial.emulated, **trial.demo_emulated}
-    return [kind, *(text for key, value in options.items() for text in ("--option", f"{key}={json.dumps(value)}"))]
-
-
-@asynccontextmanager
-async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
-    """Start an emulated service in a process of its own, return its URL, and stop it afterwards."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "dam_sync", "emulate", "--json", *arguments, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        yield await _address(process)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
-
-
-async def _address(process: asyncio.subprocess.Process) -> str:
-    if process.stdout is None:
-        raise DamSyncError("the emulated service printed no URL")
-    line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS)
-    if not line:
-        raise DamSyncError("the emulated service did not start", hint="start it alone: dam-sync emulate a_hypermedia")
-    url: str = json.loads(line)["url"]
-    return url
 
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, ready: bool) -> Path:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.check import CheckResult
     from dam_sync.api.conflicts import ConflictRequest
+    from dam_sync.api.rehearsal import Rehearsal, RehearsalReport
     from dam_sync.model.inventory import Inventory
     from dam_sync.report.report import Report
 
@@ -111,6 +112,21 @@ class Job:
         from dam_sync.api.jobs import plan_job
 
         return await self._watched(plan_job, options, progress)
+
+    async def rehearse(
+        self,
+        rehearsal: Rehearsal | None = None,
+        options: RunOptions | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+    ) -> RehearsalReport:
+        """Run and verify against an emulated target with the target's own schema. Neither service is written to."""
+        from dam_sync.api.rehearsal import rehearse_job
+
+        async def rehearsed(config: JobConfig, given: RunOptions) -> RehearsalReport:
+            return await rehearse_job(config, given, rehearsal)
+
+        return await self._watched(rehearsed, options, progress)
 
     async def run(self, options: RunOptions | None = None, *, progress: ProgressCallback | None = None) -> Report:
         """Migrate, or bring the target up to date. Safe to repeat; call it again to resume.

@@ -11,7 +11,7 @@ import typer
 from dam_sync import __version__
 from dam_sync.cli.emulation import demo, emulate
 from dam_sync.cli.migration import adopt, check, plan, run, verify
-from dam_sync.cli.preparation import inspect
+from dam_sync.cli.preparation import inspect, rehearse
 from dam_sync.cli.records import report
 from dam_sync.cli.state import conflicts, errors, state, status
 from dam_sync.cli.topics import help_
@@ -24,7 +24,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS = (
-    *(demo, inspect, check, plan, run, watch, verify, adopt),
+    *(demo, inspect, check, plan, rehearse, run, watch, verify, adopt),
     *(status, errors, conflicts, report, state, emulate),
 )
 for function in COMMANDS:

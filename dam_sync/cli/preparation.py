@@ -1,4 +1,4 @@
-"""Commands that prepare a job: inspect."""
+"""Commands before the first write: inspect, rehearse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import HTML, JobFile
-from dam_sync.report.next_step import after_inspect
+from dam_sync.report.next_step import after_inspect, after_rehearsal
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -55,3 +55,35 @@ def _show(output: Output, inventory: Inventory) -> None:
             output.table(table.title, table.columns, table.rows)
         for note in notes:
             output.say(f"note: {note}")
+
+
+@command(HTML)
+def rehearse(
+    output: Output,
+    job: JobFile,
+    sample: Annotated[
+        str, typer.Option("--sample", help="Rehearse with this share of the assets, for example 2%.")
+    ] = "100%",
+    placeholders: Annotated[
+        bool, typer.Option("--placeholders", help="Upload generated files of the same size; read none of the source.")
+    ] = False,
+) -> None:
+    """Migrate into an emulated target with the target's own schema, and verify it. Only reads both services."""
+    from dam_sync.api.job import Job
+    from dam_sync.api.jobs import unfinished
+    from dam_sync.api.rehearsal import Rehearsal
+
+    async def act(options: RunOptions) -> int:
+        found = await Job.load(job).rehearse(Rehearsal(sample, placeholders), options)
+        if output.as_json:
+            output.data({"run": found.run.as_json(), "verify": found.verification.as_json(), "unlike": found.unlike})
+        else:
+            output.report(found.run.as_json())
+            output.report(found.verification.as_json())
+        code, stop = unfinished(found.run)
+        if stop is not None:
+            output.told(stop)
+        output.next(*after_rehearsal(str(job)))
+        return code or (0 if found.verification.clean else 3)
+
+    execute(output, act)

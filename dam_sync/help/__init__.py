@@ -23,6 +23,7 @@ ORDER = (
     "safety-stops",
     "exposure",
     "adopt",
+    "rehearse",
     "verify",
     "reports",
     "operations",

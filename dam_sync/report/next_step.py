@@ -36,6 +36,11 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
     ]
 
 
+def after_rehearsal(job: str) -> list[str]:
+    """The plan for the target itself."""
+    return [_line("plan", job)]
+
+
 def after_errors(job: str, parked: int, retried: int) -> list[str]:
     """Retry the parked assets, run, or verify."""
     if retried:

@@ -172,3 +172,13 @@ def about_webhooks(source: str, *, offered: bool) -> list[str]:
     if not offered:
         return [f"{source} has no webhooks: its changes are found by the schedule"]
     return ["with `watch`, changes that webhooks of the source report are moved at once, without a listing"]
+
+
+def about_rehearsal(unlike: Sequence[str], sample: str, *, placeholders: bool) -> list[str]:
+    """What a rehearsal did in another way than a run would. unlike: what the emulated target has in another way."""
+    share = "" if sample == "100%" else f" with {sample} of the assets"
+    files = ", generated files in place of the source's" if placeholders else ""
+    return [
+        f"this was a rehearsal{share} into an emulated target{files}: nothing was written to the target of the job",
+        *(f"the emulated target differs from the target: {line}" for line in unlike),
+    ]

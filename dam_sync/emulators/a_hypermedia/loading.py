@@ -73,8 +73,9 @@ class Loader:
     def _thesauri(self, catalogue: Catalogue) -> dict[str, int]:
         thesauri, roots = self.library.thesauri, {}
         for record in catalogue.vocabularies:
-            title = str(record.get("label") or record["key"])
-            roots[str(record["key"])] = thesauri.add(0, {self.library.languages[0]: title}).id
+            key = str(record["key"])
+            title, number = str(record.get("label") or key), int(key) if key.isdecimal() else 0
+            roots[key] = thesauri.add(0, {self.library.languages[0]: title}, number=number).id
         for term in catalogue.terms:
             key = str(term["vocabulary"])
             above = str(term.get("parent") or "")

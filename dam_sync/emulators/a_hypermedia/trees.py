@@ -105,12 +105,14 @@ class Thesauri:
             raise not_found("thesaurus")
         return self.nodes[number]
 
-    def add(self, parent: int, titles: dict[str, str], catalogue_id: str = "") -> Node:
-        """A new term, or a root for parent 0. Raises 400 on a title that is missing or too long."""
+    def add(self, parent: int, titles: dict[str, str], catalogue_id: str = "", number: int = 0) -> Node:
+        """A new term, or a root for parent 0; number: its id, the next one for 0. Raises 400 on a title that is missing
+        or too long."""
         _check_titles(titles)
         siblings = self.get(parent).children if parent else self.roots
-        self._last += 1
-        node = self.nodes[self._last] = Node(self._last, parent, titles, catalogue_id=catalogue_id)
+        number = number or self._last + 1
+        self._last = max(self._last, number)
+        node = self.nodes[number] = Node(number, parent, titles, catalogue_id=catalogue_id)
         siblings.append(node.id)
         return node
 

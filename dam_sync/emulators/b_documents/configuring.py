@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dam_sync.emulators.b_documents.directories import COLUMNS, Directory, Entry
 from dam_sync.emulators.b_documents.repository import Repository
@@ -19,7 +19,8 @@ _PLACE = (Field("latitude", "double"), Field("longitude", "double"), Field("addr
 
 
 class Configuration:
-    """What a package would configure: one schema for the catalogue's fields, a type for each of its types."""
+    """What a package would configure: a schema for each prefix of the catalogue's field keys, a type for each of its
+    types."""
 
     def __init__(self, repository: Repository, catalogue: Catalogue) -> None:
         self._repository, self._catalogue = repository, catalogue
@@ -35,9 +36,19 @@ class Configuration:
             self._entry(record)
         self._vocabularies = {str(r["key"]): str(r.get("vocabulary") or "") for r in self._catalogue.fields}
         types = self._repository.types
-        types.add_schema(Schema(SCHEMA, PREFIX, tuple(self._field(record) for record in self._catalogue.fields)))
+        schemas = [Schema(_schema_of(prefix), prefix, tuple(fields)) for prefix, fields in self._fields().items()]
+        for schema in schemas:
+            types.add_schema(schema)
         for record in self._catalogue.types:
-            self._type(record)
+            self._type(record, [schema.name for schema in schemas])
+
+    def _fields(self) -> dict[str, list[Field]]:
+        """The fields by prefix: that of their keys, else our own."""
+        found: dict[str, list[Field]] = {PREFIX: []}
+        for record in self._catalogue.fields:
+            prefix, _, key = str(record["key"]).rpartition(":")
+            found.setdefault(prefix or PREFIX, []).append(self._field({**record, "key": key}))
+        return found
 
     def type_of(self, record: Record) -> str:
         """The document type of an asset."""
@@ -92,16 +103,20 @@ class Configuration:
             return Constraint("EnumConstraint", {"Values": tuple(directory.entries)})
         return directory_rule(directory.name, path=bool(directory.parent), separator=self._separator)
 
-    def _type(self, record: Record) -> None:
+    def _type(self, record: Record, schemas: Sequence[str]) -> None:
         types = self._repository.types
         media = [str(each) for each in record.get("media") or ()]
-        base = types.types[MEDIA.get(media[0], "File") if media else "File"]
         wanted = re.sub(r"\W+", "_", str(record["name"])) or "Asset"
+        base = types.types[MEDIA.get(media[0], "File") if media else wanted if wanted in MEDIA.values() else "File"]
         taken = wanted in types.types and wanted != base.name
         name = f"Lib{wanted}" if taken else wanted
         self._names[str(record["name"])] = name
         parent = base.parent if name == base.name else base.name
-        types.add_type(DocType(name, parent, (*base.schemas, SCHEMA), base.facets))
+        types.add_type(DocType(name, parent, (*base.schemas, *schemas), base.facets))
+
+
+def _schema_of(prefix: str) -> str:
+    return SCHEMA if prefix == PREFIX else f"{prefix}_fields"
 
 
 def _rules(record: Record) -> Iterator[Constraint]:

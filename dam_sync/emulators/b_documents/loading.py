@@ -209,7 +209,7 @@ class Loader:
         doc = Document("", kind, "", "", {})
         fields, made = self._repository.types.fields_of(doc), Props()
         for key, value in given.items():
-            name = f"{PREFIX}:{key}"
+            name = key if ":" in key else f"{PREFIX}:{key}"
             kept = self._kept(key, fields[name], value)
             if kept not in (None, "", [], {}):
                 made[name] = kept

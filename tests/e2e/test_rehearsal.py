@@ -1,0 +1,51 @@
+"""A rehearsal does what the run does later, and neither service is written to."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from dam_sync.api.rehearsal import Rehearsal, RehearsalReport, rehearse_job
+from dam_sync.model.run_options import RunOptions
+from tests.support.anypair import any_pair, ran, verified
+from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.pairs import ids, pairs
+from tests.support.profiles import FOLDER, profile_of
+from tests.support.small import photos, small
+from tests.support.tenants import Pair
+
+PAIRS = [pair for pair in pairs(3, 4) if pair[1] != FOLDER]
+
+
+def rehearsed(pair: Pair, rehearsal: Rehearsal | None = None) -> RehearsalReport:
+    return asyncio.run(rehearse_job(pair.job, RunOptions(), rehearsal))
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
+def test_the_run_does_what_was_rehearsed(tmp_path: Path, source: str, target: str) -> None:
+    library = everything(without=profile_of(source).refuses)
+    with any_pair(tmp_path, source, target, library, receiving(), OWN_MARKS) as pair:
+        found = rehearsed(pair)
+        assert found.unlike == ()
+        assert pair.target.assets == []
+        assert not (tmp_path / "state" / "job.db").exists()
+        report = ran(pair)
+        done = found.run.as_json()
+        assert [done[key] for key in ("counts", "operations", "losses")] == [
+            report[key] for key in ("counts", "operations", "losses")
+        ]
+        assert done["parked"] == report["parked"]
+        assert found.verification.clean == verified(pair)["clean"]
+
+
+def test_a_sample_with_generated_files(tmp_path: Path) -> None:
+    with small(tmp_path, photos(20)) as job:
+        result = job.pair.json("rehearse", str(job.pair.job), "--sample", "40%", "--placeholders")
+        assert 0 < result["run"]["counts"]["created"] < 20
+        assert result["run"]["counts"]["created"] == result["verify"]["verdict"]["equal"]
+        assert not any("download" in call for call in job.pair.source.calls)
+        assert job.pair.target.assets == []
+        again = job.pair.json("rehearse", str(job.pair.job), "--sample", "40%", "--placeholders")
+        assert again["run"]["counts"] == result["run"]["counts"]
