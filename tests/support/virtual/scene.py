@@ -45,27 +45,28 @@ class Scene:
     def run(self, **options: Any) -> Report:
         """One run, and time for every index to catch up."""
         report = self.universe.do(run_job(self.job, self.universe.options(**options)))
-        self.universe.do(self._settle())
+        self.universe.do(self.settle())
         return report
 
-    async def _settle(self, role: str = "target") -> None:
+    async def settle(self, role: str = "target") -> None:
         """Let every index catch up; emulators go on with what they process when they are called."""
         for _ in range(2):
             await self.universe.clock.sleep(LAGS)
-            service = self._connected(role)
+            service = self.connected(role)
             await service.probe()
             await service.close()
 
-    def _connected(self, role: str = "target") -> Service:
+    def connected(self, role: str = "target") -> Service:
+        """The service of one side, with all rights."""
         return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
 
     def plan(self, **options: Any) -> Report:
         """A plan."""
         return self.universe.do(plan_job(self.job, self.universe.options(**options)))
 
-    def verify(self) -> Any:
+    def verify(self, level: str = "digest") -> Any:
         """What a verification finds."""
-        return self.universe.do(verify_job(self.job, self.universe.options(), "digest", "100%")).verdict
+        return self.universe.do(verify_job(self.job, self.universe.options(), level, "100%")).verdict
 
     def found(self, verdict: Any) -> dict[str, set[str]]:
         """Names of the edits by what was reported of their assets: differences and additions, by path."""
@@ -80,10 +81,10 @@ class Scene:
     def edit(self, role: str = "target") -> None:
         """Every edit, on an asset of its own."""
         self.universe.do(self._edit(role))
-        self.universe.do(self._settle())
+        self.universe.do(self.settle())
 
     async def _edit(self, role: str) -> None:
-        side, service = self.target if role == "target" else self.source, self._connected(role)
+        side, service = self.target if role == "target" else self.source, self.connected(role)
         try:
             await service.probe()
             await service.schema()
@@ -102,7 +103,7 @@ class Scene:
         self.universe.do(self._edit_originals())
 
     async def _edit_originals(self) -> None:
-        service = self._connected("source")
+        service = self.connected("source")
         try:
             await service.probe()
             await service.schema()
@@ -120,7 +121,7 @@ class Scene:
         self.universe.do(self._change_source(change, every))
 
     async def _change_source(self, change: Change, every: bool) -> None:
-        service = self._connected("source")
+        service = self.connected("source")
         try:
             await service.probe()
             await service.schema()
@@ -138,7 +139,7 @@ class Scene:
         self.universe.do(self._edit_source(changes))
 
     async def _edit_source(self, changes: Mapping[str, Change]) -> None:
-        service = self._connected("source")
+        service = self.connected("source")
         try:
             await service.probe()
             await service.schema()
@@ -148,7 +149,7 @@ class Scene:
                     await changes[edit.name](hand, await service.fetch(AssetId(self.source_of(target))))
         finally:
             await service.close()
-        await self._settle("source")
+        await self.settle("source")
 
     def source_of(self, target: str) -> str:
         """The source asset that became this one."""
@@ -171,18 +172,27 @@ class Scene:
 
 @contextmanager
 def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iterator[Scene]:
-    """Moved, and verified to be clean."""
+    """A library with an asset for each edit and some more, moved between two services of one kind, and verified to be
+    clean."""
+    with moved(folder, (kind, kind), library(len(edits) + SPARE), **policy) as made:
+        made.edits = edits
+        yield made
+
+
+@contextmanager
+def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: Any) -> Iterator[Scene]:
+    """A library moved from a service of one kind to one of the other, and verified to be clean."""
+    first, second = kinds
     with Universe(1) as universe:
-        source, target = (
-            universe.tenant(kind, rows, **options_of(kind)) for rows in (library(len(edits) + SPARE), receiving())
-        )
-        mapping, into = folder / "mapping.yaml", Emulated(kind, target.url, profile_of(kind).parted)
-        job = write_job(folder / "job.yaml", "move", Emulated(kind, source.url, asked_of(kind)), into, mapping)
-        universe.do(write_suggested_mapping(job, mapping, profile_of(kind).prefix + OWN_MARKS, universe.options()))
-        made = Scene(universe, source, target, job, edits)
+        source = universe.tenant(first, rows, **options_of(first))
+        target = universe.tenant(second, receiving(), **options_of(second))
+        mapping, into = folder / "mapping.yaml", Emulated(second, target.url, profile_of(second).parted)
+        job = write_job(folder / "job.yaml", "move", Emulated(first, source.url, asked_of(first)), into, mapping)
+        universe.do(write_suggested_mapping(job, mapping, profile_of(second).prefix + OWN_MARKS, universe.options()))
+        made = Scene(universe, source, target, job, ())
         made.policy(**policy)
         report = made.run()
-        assert report.counts["created"] == len(edits) + SPARE, report.parked
+        assert report.counts["created"] == sum(row["record"] == "asset" for row in rows), report.parked
         verdict = made.verify()
         assert (verdict["clean"], made.found(verdict)) == (True, {}), verdict["differences"] + verdict["extras"]
         yield made
