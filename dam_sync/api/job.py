@@ -188,6 +188,22 @@ class Job:
 
         return await job_conflicts(self._config, request)
 
+    async def explain(
+        self, called: str, by: str = "", options: RunOptions | None = None, *, live: bool = False
+    ) -> dict[str, Any]:
+        """Everything that the state knows about the asset with this id at one of the services, or with this file name;
+        with `live` also its records at both services. `candidates` if several are called so."""
+        from dam_sync.api.explain import job_explain
+        from dam_sync.api.explain_live import job_explain_live
+
+        if not live:
+            return await job_explain(self._config, called, by)
+
+        async def explained(config: JobConfig, given: RunOptions) -> dict[str, Any]:
+            return await job_explain_live(config, called, by, given)
+
+        return await self._watched(explained, options, None)
+
     async def reports(self) -> dict[str, Any]:
         """Every run and verification, newest first, and whether its report is kept."""
         from dam_sync.api.kept_reports import job_reports

@@ -1,4 +1,4 @@
-"""Commands that show what was recorded of a job: report."""
+"""Commands that show what was recorded of a job: report, explain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
-from dam_sync.report.next_step import after_kept_report, after_reports
+from dam_sync.report.next_step import after_explain, after_kept_report, after_reports
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -67,3 +67,70 @@ def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None
     if csv_file is not None:
         with atomic_write(csv_file, "the report") as out:
             csv.writer(out).writerows(report_rows(found))
+
+
+@command()
+def explain(
+    output: Output,
+    job: JobFile,
+    called: Annotated[str, typer.Argument(metavar="ID", help="Its id at either service, or its file name.")],
+    by: Annotated[
+        str, typer.Option("--by", help="What ID is: source, target or filename. All are tried by default.")
+    ] = "",
+    live: Annotated[bool, typer.Option("--live", help="Also read its records at both services.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the page to this HTML file.")] = None,
+) -> None:
+    """Show everything that is known about one asset: values, rules, writes, calls, evidence, conflicts and causes."""
+
+    async def act(options: RunOptions) -> int:
+        story = await _story(job, called, by, live, options)
+        if "candidates" in story:
+            _list_candidates(output, job, story)
+            return 2
+        if html is not None:
+            _write_story(story, html)
+        if output.as_json:
+            output.data(story)
+        else:
+            _show_story(output, story)
+        output.next(*after_explain(str(job), story))
+        return 0
+
+    execute(output, act)
+
+
+async def _story(job: Path, called: str, by: str, live: bool, options: RunOptions) -> dict[str, Any]:
+    if live:
+        from dam_sync.api.explain_live import job_explain_live  # loads the services
+
+        return await job_explain_live(job, called, by, options)
+    from dam_sync.api.explain import job_explain
+
+    return await job_explain(job, called, by, options.clock, options.storage)
+
+
+def _list_candidates(output: Output, job: Path, story: dict[str, Any]) -> None:
+    if output.as_json:
+        output.data(story)
+    else:
+        keys = ("source", "target", "filename", "by")
+        rows = [tuple(row[key] for key in keys) for row in story["candidates"]]
+        output.table(f"Assets called {story['asked']}", ("source id", "target id", "file name", "found by"), rows)
+    output.note(f"error: {len(story['candidates'])} assets are called so", style="red")
+    output.note(f"hint: name one by its source id: `explain {job} ID --by source`")
+
+
+def _show_story(output: Output, story: dict[str, Any]) -> None:
+    from dam_sync.report.story import sections_of, title_of
+
+    output.say(title_of(story))
+    for section in sections_of(story):
+        output.table(section.title, section.columns, section.rows)
+
+
+def _write_story(story: dict[str, Any], html: Path) -> None:
+    from dam_sync.api.atomic_io import atomic_write
+    from dam_sync.report.story import render_story
+
+    with atomic_write(html, "the page") as out:
+        out.write(render_story(story))

@@ -67,6 +67,17 @@ def after_state(job: str, what: str) -> list[str]:
     return [_line("check" if what == "import" else "status", job)]
 
 
+def after_explain(job: str, story: Mapping[str, Any]) -> list[str]:
+    """Decide an open conflict, look at what is parked, or compare with the services."""
+    if story["conflicts"]:
+        return [_line("conflicts", job)]
+    if story["now"].get("outcome") == "parked":
+        return [_line("errors", job)]
+    if story["live"]:
+        return [_line("verify", job)]
+    return [_line("explain", job, f"{shlex.quote(story['asset']['source_id'])} --by source --live")]
+
+
 def after_reports(job: str, newest: Mapping[str, Any] | None) -> list[str]:
     """Show the newest report that is kept, or make one."""
     return [_line("report", job, f"--run {newest['run']} --kind {newest['kind']}")] if newest else [_line("run", job)]

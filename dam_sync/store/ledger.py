@@ -24,7 +24,7 @@ class Ledger(Repository):
         chosen = select(LEDGER).where(LEDGER.c.seq > after_seq).order_by(LEDGER.c.seq).limit(at_most)
 
         def job(c: Connection) -> list[LedgerRow]:
-            return [_row(row) for row in c.execute(chosen)]
+            return [ledger_row(row) for row in c.execute(chosen)]
 
         return await self._read(job)
 
@@ -67,7 +67,8 @@ def append(c: Connection, row: LedgerRow) -> None:
     )
 
 
-def _row(row: Row[Any]) -> LedgerRow:
+def ledger_row(row: Row[Any]) -> LedgerRow:
+    """A row from its table row."""
     return LedgerRow(
         row.seq,
         row.run,

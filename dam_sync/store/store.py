@@ -38,6 +38,7 @@ from dam_sync.store.sqlite import (
     transaction,
     translate_errors,
 )
+from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.writer import ReaderThread
 
@@ -59,6 +60,7 @@ class SqlStore(
     HintRepository,
     ConflictRepository,
     ReportRepository,
+    StoryRepository,
     Ledger,
     JournalRepository,
     Meta,

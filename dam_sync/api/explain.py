@@ -1,0 +1,222 @@
+"""`explain`: everything that is known about one asset, from the state."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from dam_sync.api.bootstrap import written_mapping_of
+from dam_sync.api.stored_job import existing_store, stored_job_of
+from dam_sync.config.diagnostics import dotted
+from dam_sync.config.job import JobConfig
+from dam_sync.http.redaction import redact
+from dam_sync.mapping.document import line_places
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.conflict import PLACEMENTS, shown
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.values import Json, instant_text
+from dam_sync.report.causes import sentence
+from dam_sync.store.base import Storage
+from dam_sync.store.rows import LedgerRow, RunRow
+from dam_sync.store.store import SqlStore
+from dam_sync.store.story import ASKED_BY, Candidate, StoredStory
+
+Facts = dict[str, Any]
+WRITERS = {  # parts of a draft whose rule is not called like them
+    "filename": "asset.filename",
+    "status": "asset.status",
+    "rights.release_at": "security.release",
+    "rights.expires_at": "security.expiry",
+    "rights.groups": "security.groups",
+}
+
+
+async def job_explain(
+    path: Path | JobConfig,
+    called: str,
+    by: str = "",
+    clock: Clock = SYSTEM_CLOCK,
+    storage: Storage | None = None,
+) -> Facts:
+    """What the state knows about the asset with this id at the source or at the target, or with this file name. by:
+    only one of these. With several such assets, only `candidates`. Raises ConfigError if there is none."""
+    job = stored_job_of(path)
+    if by and by not in ASKED_BY:
+        raise ConfigError(f"--by expects one of {', '.join(ASKED_BY)}, not {by}")
+    async with existing_store(job, clock, read_only=True, storage=storage) as store:
+        found = [one for one in await store.candidates_called(called) if by in ("", one.by)]
+        if not found:
+            ids = "its id at the source or at the target, or its file name as it is at the target"
+            raise ConfigError(f"the state knows no asset called {called!r}", hint=f"name {ids}")
+        if len({one.source for one in found}) > 1:
+            return {"job": job.name, "asked": called, "candidates": [asdict(one) for one in found]}
+        story = await store.story(found[0].source)
+        facts = await _facts(store, job, story, found[0])
+    shown_facts: Facts = redacted(facts)
+    return shown_facts
+
+
+async def _facts(store: SqlStore, job: JobConfig, story: StoredStory, found: Candidate) -> Facts:
+    runs = {row.number: row for row in await store.runs()}
+    conflicts = await store.conflicts_of([story.source])
+    return {
+        "job": job.name,
+        "asset": {
+            "source_id": story.source,
+            "target_id": story.link.target if story.link else found.target,
+            "filename": found.filename,
+            "source": job.source.kind,
+            "target": job.target.kind,
+        },
+        "now": _now(story),
+        "values": _values(job, story),
+        "losses": [dict(loss) for loss in story.last.losses] if story.last else [],
+        "files": _files(story),
+        "conflicts": [
+            {
+                "value": row.path,
+                **{side: shown(row.path, getattr(row, side)) for side in ("written", "source", "target")},
+                "why": row.why,
+                "decision": row.decision,
+            }
+            for row in conflicts
+        ],
+        "writes": [_write(row) for row in story.ledger],
+        "calls": dict(sum((Counter(row.calls) for row in story.ledger), Counter())),
+        "runs": [_run(runs[number]) for number in _involved(story) if number in runs],
+        "open_steps": [{"write": name, "state": state} for name, state in story.open_steps],
+        "waiting": [{"what": what, "refused": why} for what, why in story.waiting],
+        "live": None,
+    }
+
+
+def redacted(value: Json) -> Any:
+    """The same JSON without credentials and signed URLs."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: redacted(part) for key, part in value.items()}
+    return [redacted(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _now(story: StoredStory) -> Facts:
+    last, link = story.last, story.link
+    facts: Facts = {
+        "outcome": last.action if last else "linked" if link else "",
+        "in run": last.run if last else None,
+        "at": last.at if last else "",
+        "listed in run": last.listed_run if last else story.seen_run or None,
+        "revision at the source": last.revision if last else link.source_revision if link else "",
+        "cause": last.cause if last else "",
+        "meaning": sentence(last.cause) if last and last.action == "parked" else "",
+        "call": last.operation if last else "",
+        "message": last.message if last else "",
+        "what to do": last.hint if last else "",
+        "evidence": link.evidence if link else "",
+        "may still be removed by the target, created at": _text(link.made_at) if link else "",
+        "gone from the source since": _text(story.gone),
+        "moved to the trash of the target": f"run {story.trashed[0]}, {story.trashed[1]}" if story.trashed else "",
+        "removed by the target": story.removed,
+    }
+    return {key: value for key, value in facts.items() if value not in ("", None)}
+
+
+def _text(moment: datetime | None) -> str:
+    return instant_text(moment) if moment else ""
+
+
+def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
+    """Each part of what was last written, with the line of the mapping that writes it."""
+    rules = rules_of(job)
+    draft = story.link.draft if story.link else None
+    kept = story.link.kept if story.link else {}
+    return [
+        {
+            "value": key,
+            "rule": rules.get(WRITERS.get(key, key), ""),
+            "written": _side(key, value),
+            "kept at the target": _side(key, kept[key]) if key in kept else "",
+        }
+        for key, value in parts_of(draft or {}).items()
+    ]
+
+
+def rules_of(job: JobConfig) -> dict[str, str]:
+    """The lines of the mapping as JSON text, by what they write."""
+    data = written_mapping_of(job).data
+    found: dict[str, str] = {}
+    for place in line_places(data):
+        node = data
+        for part in place:
+            node = node[part]
+        name = "placements" if place[0] == "placements" else dotted(place)
+        text = json.dumps(node, ensure_ascii=False, default=str)
+        found[name] = f"{found[name]}; {text}" if name in found else text
+    return found
+
+
+def parts_of(draft: Mapping[str, Json]) -> dict[str, Json]:
+    """The filled parts of a draft (as JSON) by name."""
+    parts = {key: draft.get(key) for key in ("filename", "profile", "status")}
+    parts |= {f"fields.{key}": value for key, value in (draft.get("fields") or {}).items()}
+    parts |= {"tags": draft.get("tags"), "placements": draft.get("placements")}
+    parts |= {f"rights.{key}": value for key, value in (draft.get("rights") or {}).items()}
+    return {key: value for key, value in parts.items() if value not in (None, "", [], {})}
+
+
+def _files(story: StoredStory) -> list[Facts]:
+    link = story.link
+    if link is None:
+        return []
+    keys = [*(("version", key) for key in link.versions), *(("attachment", key) for key in link.attachments)]
+    return [{"part": part, "key": key, "evidence": link.proofs.get(key, "")} for part, key in keys]
+
+
+def _write(row: LedgerRow) -> Facts:
+    return {
+        "run": row.run,
+        "at": row.at,
+        "operation": row.operation,
+        "target": row.target,
+        "changes": [_change(key, sides) for key, sides in row.changes.items()],
+        "calls": dict(row.calls),
+        "bytes": row.size,
+        "digest": row.digest,
+        "version": row.version,
+        "seconds": row.seconds,
+        "detail": row.detail,
+    }
+
+
+def _change(key: str, sides: Json) -> Facts:
+    if not isinstance(sides, list) or len(sides) != 2:
+        return {"value": key, "before": "", "after": "" if sides is None else str(sides)}
+    return {"value": key, "before": _side(key, sides[0]), "after": _side(key, sides[1])}
+
+
+def _side(key: str, value: Json) -> str:
+    try:
+        return shown(PLACEMENTS if key == "placements" else key, value)
+    except (KeyError, TypeError, ValueError):  # ids of members, and what later versions record
+        return json.dumps(value, ensure_ascii=False)
+
+
+def _involved(story: StoredStory) -> list[int]:
+    """Numbers of the runs that wrote or last visited it, newest first."""
+    last = (story.last.run, story.last.listed_run) if story.last else (story.seen_run,)
+    return sorted({row.run for row in story.ledger} | set(last), reverse=True)
+
+
+def _run(row: RunRow) -> Facts:
+    return {
+        "run": row.number,
+        "command": row.command,
+        "started": _text(row.started_at),
+        "ended": _text(row.ended_at),
+        "result": row.state,
+    }
