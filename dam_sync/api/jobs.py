@@ -25,7 +25,12 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.conflicts import report_conflicts
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
-from dam_sync.engine.guards.preflight import refuse_before_run, refuse_before_verify, refuse_in_between
+from dam_sync.engine.guards.preflight import (
+    refuse_before_run,
+    refuse_before_verify,
+    refuse_half_rolled_back,
+    refuse_in_between,
+)
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.retrying import unseen_changes
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
@@ -147,6 +152,7 @@ def _beyond_allowance(report: Report, opened: ConnectedJob, options: RunOptions)
 async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
     """The run to execute: the interrupted one, or a new one."""
     await refuse_in_between(store, options.only)
+    await refuse_half_rolled_back(store, options)
     return await store.begin(job.name, "only" if options.only else "run")
 
 

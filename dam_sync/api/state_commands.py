@@ -16,6 +16,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text
 from dam_sync.store.base import Storage
 from dam_sync.store.rows import IN_TRASH, UNLISTED, ParkedRow
+from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
@@ -41,8 +42,19 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
             for row in runs
         ]
         now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta("watermark") or "none"}
+        now |= await _rolled_back(store)
         gone = await gone_from_source(store, policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace))
         return {"job": job.name, "now": now, "runs": rows, **({"gone": gone} if gone else {})}
+
+
+async def _rolled_back(store: SqlStore) -> dict[str, Any]:
+    """Runs that were rolled back, and the last one that was not; nothing if there are none."""
+    done = [rollback_of(row) for row in await store.rollbacks() if row.state == "done"]
+    if not done:
+        return {}
+    stands = [row.number for row in await store.runs() if rollback_of(row) is None and row.number not in done]
+    told = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
+    return {"rolled back": f"run {told}", "stands at": f"run {stands[0]}" if stands else "no run"}
 
 
 async def gone_from_source(store: SqlStore, policy: DeletionPolicy | None) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from dam_sync.cli.emulation import demo, emulate
 from dam_sync.cli.migration import adopt, check, plan, run, verify
 from dam_sync.cli.preparation import inspect, rehearse
 from dam_sync.cli.records import explain, report
+from dam_sync.cli.rollback import rollback
 from dam_sync.cli.state import conflicts, errors, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
@@ -25,7 +26,7 @@ cli = typer.Typer(
 )
 COMMANDS = (
     *(demo, inspect, check, plan, rehearse, run, watch, verify, adopt),
-    *(status, errors, conflicts, explain, report, state, emulate),
+    *(status, errors, conflicts, explain, report, rollback, state, emulate),
 )
 for function in COMMANDS:
     cli.command()(function)

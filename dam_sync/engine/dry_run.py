@@ -28,6 +28,7 @@ from dam_sync.model.service import (
     Service,
     Shard,
     TrashMove,
+    VersionReturn,
     Window,
 )
 from dam_sync.model.values import Term
@@ -137,6 +138,10 @@ class DryTarget(Service):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
         self._estimate(FileRef("", content.name, content.size), content.size)
+
+    async def restore_version(self, asset: AssetId, version: FileRef) -> None:
+        """Nothing is sent."""
+        self._estimate(VersionReturn(version))
 
     async def remove(self, asset: AssetId) -> None:
         """Nothing is sent."""

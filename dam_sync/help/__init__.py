@@ -27,6 +27,7 @@ ORDER = (
     "verify",
     "reports",
     "operations",
+    "rollback",
     "watch",
     "emulate",
     "api",

@@ -19,6 +19,7 @@ class Operation(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
+    RESTORE_VERSION = "restore_version"
     REMOVE = "remove"
     RESTORE = "restore"
     CONTAINERS = "containers"

@@ -10,6 +10,8 @@ _SILENT = "note: "
 _INNER = "in "
 _REPAIR = "repair:"
 _CONFLICT = "conflict:"
+_UNDO = "undo "
+UNDONE = "undone"  # in the ledger: which of its rows a rollback undid
 
 
 def silent(name: str) -> str:
@@ -79,7 +81,17 @@ def conflict(number: int) -> str:
 
 def writes(name: str) -> bool:
     """Whether the entry counts as a write in reports."""
-    return not is_inner(name) and not name.startswith(_CONFLICT)
+    return not is_inner(name) and not name.startswith(_CONFLICT) and name != UNDONE
+
+
+def undo(what: str) -> str:
+    """A write of a rollback that undoes one of this kind."""
+    return f"{_UNDO}{what}"
+
+
+def is_undo(name: str) -> bool:
+    """Whether a rollback made the write."""
+    return name.startswith(_UNDO)
 
 
 def kind_of(name: str) -> str:

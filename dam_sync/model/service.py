@@ -100,6 +100,13 @@ class TrashMove:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionReturn:
+    """An older file version that is to become the current one."""
+
+    version: FileRef
+
+
+@dataclass(frozen=True, slots=True)
 class PartRemoval:
     """A part that is to be removed from an asset."""
 
@@ -114,12 +121,24 @@ class Renaming:
 
 
 Change: TypeAlias = (
-    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | TrashMove | PartRemoval | Renaming
+    Draft
+    | Patch
+    | FileRef
+    | Term
+    | Placement
+    | Membership
+    | Attachment
+    | Relation
+    | TrashMove
+    | VersionReturn
+    | PartRemoval
+    | Renaming
 )
 """A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
 `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
-Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove `remove` or `restore`, a PartRemoval `detach` of a
-FileRef or `unrelate` of a Relation, a Renaming `rename_term` or `rename_container`."""
+Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove `remove` or `restore`, a VersionReturn
+`restore_version`, a PartRemoval `detach` of a FileRef or `unrelate` of a Relation, a Renaming `rename_term` or
+`rename_container`."""
 
 
 TRASH = "trash"  # the status of an asset in the trash
@@ -271,6 +290,12 @@ class Service(ABC):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Adds a file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
+
+    async def restore_version(self, asset: AssetId, version: FileRef) -> None:
+        """Makes an older file version, one of those that `fetch` returns, the current one again. The version that was
+        current stays in the history. Other values may become those of that version. Raises NotFound if the asset has no
+        such version. Safe to repeat."""
+        raise Unsupported("cannot make an older file version the current one")
 
     async def remove(self, asset: AssetId) -> None:
         """Moves an asset to the trash; never deletes it permanently. Safe to repeat."""

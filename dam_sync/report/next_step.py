@@ -62,6 +62,13 @@ def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
+def after_rollback(job: str, run: int, *, dry_run: bool, complete: bool) -> list[str]:
+    """Undo it, or look at what is left and plan the next run."""
+    if dry_run:
+        return [_line("rollback", job, f"--run {run}")]
+    return [_line("plan", job)] if complete else [_line("status", job), _line("plan", job)]
+
+
 def after_state(job: str, what: str) -> list[str]:
     """What to do after `state show`, an export, or an import."""
     return [_line("check" if what == "import" else "status", job)]

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
+from dam_sync.model.journal_names import writes
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.migrations import KEPT_ROWS
 from dam_sync.store.rows import LedgerRow
@@ -31,6 +32,11 @@ class Ledger(Repository):
     async def ledger_count(self) -> int:
         """The number of rows, which is also the number of the last one."""
         return await self._read(lambda c: int(c.execute(select(func.max(LEDGER.c.seq))).scalar() or 0))
+
+    async def writes_of(self, run: int) -> int:
+        """How many rows of a run count as writes in its report."""
+        chosen = select(LEDGER.c.operation).where(LEDGER.c.run == run)
+        return await self._read(lambda c: sum(writes(name) for name in c.execute(chosen).scalars()))
 
     async def gc(self, before: str) -> int:
         """Remove the rows of finished runs that were written before a time (`stamp`); returns how many. Links, and

@@ -22,6 +22,8 @@ HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 HISTORY = 1_000
 
+_ROLLBACK = "rollback "
+
 _OWNER = PreparedStatement(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
 
 
@@ -141,6 +143,21 @@ class Runs(Repository):
 
         return await self._read(job)
 
+    async def run_row(self, number: int) -> RunRow | None:
+        """One run of the history."""
+        chosen = select(RUN).where(RUN.c.id == number)
+
+        def job(c: Connection) -> RunRow | None:
+            row = c.execute(chosen).first()
+            return None if row is None else _run_row(row)
+
+        return await self._read(job)
+
+    async def rollbacks(self) -> list[RunRow]:
+        """The runs that rolled back another, newest first."""
+        chosen = select(RUN).where(RUN.c.command.startswith(_ROLLBACK, autoescape=True)).order_by(RUN.c.id.desc())
+        return await self._read(lambda c: [_run_row(row) for row in c.execute(chosen)])
+
     def _lease(self) -> dict[str, Any]:
         now, host = self._now(), socket.gethostname()
         return {"state": "running", "beat_at": now, "owner": self._database.holder, "host": host, "pid": os.getpid()}
@@ -156,6 +173,16 @@ class Runs(Repository):
         owner = _OWNER.value(c, run=run) if run else None
         if owner is not None and owner != self._database.holder:
             raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
+
+
+def rollback_command(run: int) -> str:
+    """The command of a run that rolls back another."""
+    return f"{_ROLLBACK}{run}"
+
+
+def rollback_of(row: RunRow) -> int | None:
+    """The run that this one rolls back; None if it is no rollback."""
+    return int(row.command.removeprefix(_ROLLBACK)) if row.command.startswith(_ROLLBACK) else None
 
 
 def release_claims(c: Connection, *, untried: bool = False) -> None:

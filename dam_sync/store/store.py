@@ -40,6 +40,7 @@ from dam_sync.store.sqlite import (
 )
 from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
+from dam_sync.store.undo import UndoRepository
 from dam_sync.store.writer import ReaderThread
 
 COPY = "the copy of the state"
@@ -61,6 +62,7 @@ class SqlStore(
     ConflictRepository,
     ReportRepository,
     StoryRepository,
+    UndoRepository,
     Ledger,
     JournalRepository,
     Meta,

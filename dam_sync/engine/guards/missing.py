@@ -49,15 +49,16 @@ class MissingMonitor:
         source. Costs a call to each. Raises SafetyStop if the target is empty, or too many disappeared."""
         source, target = self.context.source, self.context.target
         if link is not None and await is_gone(target, AssetId(link.target)):
-            await self._from_target()
+            await self.from_target()
             told = f"it was moved before, and {link.target} is no longer at the target"
             return NotFound(told, asset=asset, code=CAUSE, hint=TARGET_HINT)
         if await is_gone(source, asset):
             return self.from_source(asset)
         return error
 
-    async def _from_target(self) -> None:
-        """After the first one, and then ever more rarely, check others: one asset may be gone, but not all."""
+    async def from_target(self) -> None:
+        """One asset is gone from the target: after the first one, and then ever more rarely, check others. Raises
+        SafetyStop if most of them are gone."""
         async with self._gate:
             self.gone_at_target += 1
             if self.gone_at_target < self._next_look:

@@ -13,7 +13,9 @@ from dam_sync.engine.guards.identity import ORIGIN, changed_identity, tenant_key
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
+from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
 
 Guard: TypeAlias = Callable[[RunContext], AsyncIterator[GuardFinding]]
@@ -43,6 +45,14 @@ async def refuse_before_verify(context: RunContext) -> None:
     await use_origin(context)
 
 
+async def refuse_before_rollback(context: RunContext) -> None:
+    """Raises SafetyStop for another tenant or user, and for a target that lost what was moved to it. Stores nothing."""
+    guards: tuple[Guard, ...] = (changed_identity, emptied_target)
+    found = [finding for guard in guards for finding in [each async for each in guard(context)]]
+    context.accept(refuse(found, context.options))
+    await use_origin(context)
+
+
 async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
     """Raises SafetyStop if single assets are requested while a whole run is unfinished."""
     unfinished = [row for row in await store.runs() if row.command == "run" and row.state != "done"]
@@ -51,6 +61,15 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
             f"run {unfinished[0].number} is not finished, so --only cannot be used",
             hint="first finish that run: run the job without --only",
         )
+
+
+async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> None:
+    """Raises SafetyStop while a rollback is unfinished; one that the operator gives up is closed."""
+    for row in await store.rollbacks():
+        if row.state != "done":
+            hint = f"`rollback JOB --run {rollback_of(row)}` finishes it; --accept-changes gives it up"
+            refuse([GuardFinding(f"the rollback of run {rollback_of(row)} was interrupted", hint)], options)
+            await store.close_interrupted(row.id, 0)
 
 
 async def _findings(context: RunContext) -> AsyncIterator[GuardFinding]:

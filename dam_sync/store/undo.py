@@ -1,0 +1,145 @@
+"""What a rollback commits: an asset is undone in one transaction with its link, its work and its ledger rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from dam_sync.model import journal_names
+from dam_sync.model.asset import AssetId, Placement
+from dam_sync.store.base import Repository, from_text, pieces, to_text
+from dam_sync.store.deletions import drop_trashed, move_to_trashed
+from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps
+from dam_sync.store.ledger import append
+from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
+from dam_sync.store.runs import RUN_SCOPE
+from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
+
+UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
+_AGAIN: dict[str, Any] = {
+    **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
+    **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": "", "payload": None},
+    **{"revision": READ_AGAIN, "passing": 0},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """An asset whose writes were undone. source: empty for what belongs to no asset. rows: the ledger rows that are
+    undone by it. fate: what becomes of its link: `UNLINKED`, `LINKED` as `link` says, or `IN_TRASH`; empty if it stays
+    as it is. again: the next run reads the asset."""
+
+    source: str
+    target: str
+    rows: Sequence[int]
+    fate: str = ""
+    link: LinkRow | None = None
+    unplaced: Sequence[Placement] = ()
+    again: bool = False
+
+
+class UndoRepository(Repository):
+    """Rollbacks."""
+
+    def undo_journal(self, run: int, target: str, source: str) -> StoredJournal:
+        """The journal of one asset in the rollback of a run; it ends when the asset is undone."""
+        return StoredJournal(self._database, _scope(run, target), source, 0)
+
+    async def begun_assets(self, sources: Sequence[str]) -> frozenset[str]:
+        """Those of these source assets that an attempt of a run did not complete."""
+        return await self._read(lambda c: begun_among(c, sources))
+
+    async def unfinished_assets(self, run: int, after: str, at_most: int) -> list[AssetId]:
+        """A page of the source assets that this run began and did not complete, in the order of their ids."""
+        begun = select(JOURNAL.c.scope).where(JOURNAL.c.scope == ASSET_SCOPE + WORK.c.asset)
+        chosen = select(WORK.c.asset).where(WORK.c.run == run, WORK.c.asset > after, begun.exists())
+        chosen = chosen.order_by(WORK.c.asset).limit(at_most)
+        return await self._read(lambda c: [AssetId(asset) for asset in c.execute(chosen).scalars()])
+
+    async def undone(self, run: int, row: Undone) -> None:
+        """Commit what was undone of an asset of this run; safe to repeat."""
+        now = self._now()
+
+        def job(c: Connection) -> None:
+            if row.rows:
+                detail = {"run": run, "rows": list(row.rows)}
+                name, by = journal_names.UNDONE, self._database.run
+                append(c, LedgerRow(0, by, name, row.source, row.target, detail, now))
+            c.execute(delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, row.target)))
+            if row.source:
+                _put_link(c, row, run, now)
+                _unplace(c, row)
+                if row.again:
+                    _read_again(c, row.source, self._database.run)
+
+        await self._write(job)
+
+    async def relation_undone(self, owner: str, kind: str, other: str, *, added: bool) -> None:
+        """A relation that a run added is gone again, or one that it removed is there: the link of its owner says so.
+        Safe to repeat."""
+
+        def job(c: Connection) -> None:
+            row = c.execute(select(LINK.c.relations).where(LINK.c.source == owner)).first()
+            if row is None:
+                return
+            pairs = [pair for pair in from_text(row.relations) if pair != [kind, other]]
+            pairs += [] if added else [[kind, other]]
+            values = {"relations": to_text(sorted(pairs)), "source_revision": "", "source_fingerprint": ""}
+            c.execute(update(LINK).where(LINK.c.source == owner).values(values))
+
+        await self._write(job)
+
+    async def container_of(self, container: str) -> list[Placement]:
+        """The containers with this id of the target that memberships were queued for."""
+        chosen = select(CONTAINER).where(CONTAINER.c.container == container).order_by(CONTAINER.c.id)
+        return await self._read(
+            lambda c: [Placement(row.kind, tuple(from_text(row.path)), row.container) for row in c.execute(chosen)]
+        )
+
+    async def close_interrupted(self, run: int, by: int) -> None:
+        """An interrupted run that was rolled back is not resumed; safe to repeat."""
+        closed = {"state": "done", "ended_at": self._now(), "outcome": to_text({"rolled back by": by})}
+        stopped = (RUN.c.id == run) & (RUN.c.state != "done") & (RUN.c.id != by)
+        await self._write(lambda c: c.execute(update(RUN).where(stopped).values(closed)) and None)
+
+
+def _scope(run: int, target: str) -> str:
+    return f"{RUN_SCOPE}undo:{run}:{target}"
+
+
+def _put_link(c: Connection, row: Undone, run: int, now: str) -> None:
+    match row.fate:
+        case "unlinked":
+            drop_link(c, row.source)
+            drop_trashed(c, row.source)
+            drop_steps(c, row.source)
+            c.execute(delete(PLACEMENT).where(PLACEMENT.c.asset == row.target))
+            c.execute(delete(RELATION).where(RELATION.c.owner == row.source))
+        case "linked" if row.link is not None:
+            removed = c.execute(select(TRASHED.c.source).where(TRASHED.c.source == row.source)).first()
+            listed = c.execute(select(WORK.c.listed_run).where(WORK.c.asset == row.source)).scalar()
+            write_link(c, row.link, listed if removed is not None else None)
+            drop_trashed(c, row.source)
+            drop_steps(c, row.source)
+        case "trashed" if row.link is not None:
+            write_link(c, row.link)
+            move_to_trashed(c, row.source, run, now)
+
+
+def _unplace(c: Connection, row: Undone) -> None:
+    """Memberships that the run queued and did not write are not wanted any more."""
+    for piece in pieces([place.id for place in row.unplaced]):
+        spots = select(CONTAINER.c.id).where(CONTAINER.c.container.in_(piece))
+        c.execute(delete(PLACEMENT).where(PLACEMENT.c.asset == row.target, PLACEMENT.c.spot.in_(spots)))
+
+
+def _read_again(c: Connection, source: str, run: int) -> None:
+    given = update(WORK).where(WORK.c.asset == source).values(**_AGAIN)
+    if not c.execute(given).rowcount:
+        last = int(c.execute(select(WORK.c.seq).order_by(WORK.c.seq.desc()).limit(1)).scalar() or 0)
+        new = {"seq": last + 1, "asset": source, "run": run, "listed_run": 0, **_AGAIN}
+        c.execute(insert(WORK).values(new))

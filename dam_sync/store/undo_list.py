@@ -1,0 +1,267 @@
+"""What a run wrote, by the asset of the target that it concerns, in a scratch file: the rows of the ledger that a
+rollback undoes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dam_sync.model import journal_names
+from dam_sync.store.base import from_text, to_text
+from dam_sync.store.rows import LedgerRow
+
+OF_ASSET = frozenset({"create", "hide", "remove", "restore", "version", "attach", "detach", "update", "repair"})
+RELATIONS = frozenset({"relate", "unrelate"})
+PLACE = "place"
+EXAMPLES = 3
+MADE = frozenset({"term", "container"})
+NOBODY: tuple[list[str], list[str]] = ([], [])
+_SCHEMA = """
+CREATE TABLE undone (seq INTEGER PRIMARY KEY);
+CREATE TABLE written (target TEXT, seq INTEGER, kind TEXT, source TEXT, body TEXT, PRIMARY KEY (target, seq))
+    WITHOUT ROWID;
+CREATE INDEX written_source ON written (source);
+CREATE TABLE later (target TEXT, seq INTEGER, run INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
+CREATE TABLE related (seq INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE member (container TEXT, target TEXT, seq INTEGER, adds INTEGER, PRIMARY KEY (container, target, seq))
+    WITHOUT ROWID;
+CREATE TABLE uploaded (target TEXT, seq INTEGER, digest TEXT, size INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
+CREATE TABLE other (kind TEXT, seq INTEGER PRIMARY KEY, run INTEGER, name TEXT);
+CREATE TABLE kept (target TEXT PRIMARY KEY);
+CREATE TABLE obstacle (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target TEXT,
+    PRIMARY KEY (what, reason, stays, asset, target)) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAsset:
+    """What the run wrote to one asset of the target, in the order of writing. later: the last run that wrote to it
+    after that and was not rolled back, 0 if none did; created: whether the run created it."""
+
+    target: str
+    rows: tuple[LedgerRow, ...]
+    later: int = 0
+
+    @property
+    def source(self) -> str:
+        """The asset of the source; the rows of an asset all name it."""
+        return self.rows[0].asset
+
+    @property
+    def created(self) -> bool:
+        """Whether the run created the asset."""
+        return any(row.operation == journal_names.CREATE for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenMembers:
+    """Assets that the run added to a container of the target, or removed from it. rows: numbers of the ledger rows of
+    each asset."""
+
+    container: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    rows: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why something stays as the run left it. what: what stays; stays: it was meant to, and is no reason to look at
+    it."""
+
+    what: str
+    reason: str
+    stays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFile:
+    """A file as it was uploaded before: `algorithm:value` and bytes, as in the ledger."""
+
+    digest: str
+    size: int | None
+
+
+class UndoList:
+    """A temporary database; nothing in it outlives the command. run: the run that is to be rolled back."""
+
+    def __init__(self, path: Path, run: int) -> None:
+        self.run = run
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Release the file; safe to repeat."""
+        self._db.close()
+
+    def add(self, rows: Sequence[LedgerRow]) -> None:
+        """A page of the ledger, in the order of writing."""
+        self._db.execute("BEGIN")
+        for row in rows:
+            self._add(row)
+        self._db.execute("COMMIT")
+
+    def _add(self, row: LedgerRow) -> None:
+        kind = journal_names.kind_of(row.operation)
+        if row.operation == journal_names.UNDONE:
+            self._db.executemany("INSERT OR IGNORE INTO undone VALUES (?)", [(seq,) for seq in row.detail["rows"]])
+        elif journal_names.is_undo(row.operation) or not journal_names.writes(row.operation):
+            return
+        elif row.run == self.run:
+            self._written(row, kind)
+        elif row.run > self.run:
+            self._db.executemany(
+                "INSERT OR IGNORE INTO later VALUES (?, ?, ?)",
+                [(target, row.seq, row.run) for target in concerned(row, kind)],
+            )
+        if kind in ("create", "version") and (row.digest or row.size is not None):
+            self._db.execute("INSERT INTO uploaded VALUES (?, ?, ?, ?)", (row.target, row.seq, row.digest, row.size))
+
+    def _written(self, row: LedgerRow, kind: str) -> None:
+        if kind in OF_ASSET and row.target:
+            values = (row.target, row.seq, kind, row.asset, to_text(asdict(row)))
+            self._db.execute("INSERT INTO written VALUES (?, ?, ?, ?, ?)", values)
+        elif kind in RELATIONS and _relation_of(row):
+            self._db.execute("INSERT INTO related VALUES (?, ?)", (row.seq, to_text(asdict(row))))
+        elif kind == PLACE and _members_of(row) != NOBODY:
+            removed, added = _members_of(row)
+            rows = [(row.target, each, row.seq, adds) for ids, adds in ((removed, 0), (added, 1)) for each in ids]
+            self._db.executemany("INSERT INTO member VALUES (?, ?, ?, ?)", rows)
+        else:
+            self._db.execute("INSERT INTO other VALUES (?, ?, ?, ?)", (kind, row.seq, row.run, row.operation))
+
+    def complete(self) -> None:
+        """The whole ledger was added: leave out what was undone before."""
+        for table in ("written", "later", "related", "other"):
+            self._db.execute(f"DELETE FROM {table} WHERE seq IN (SELECT seq FROM undone)")
+        self._db.execute("DELETE FROM member WHERE seq IN (SELECT seq FROM undone)")
+
+    def assets(self, after: str, at_most: int) -> list[WrittenAsset]:
+        """A page of the assets that the run wrote to, in the order of their ids."""
+        chosen = "SELECT DISTINCT target FROM written WHERE target > ? ORDER BY target LIMIT ?"
+        return [self._asset(target) for (target,) in self._db.execute(chosen, (after, at_most)).fetchall()]
+
+    def _asset(self, target: str) -> WrittenAsset:
+        rows = self._db.execute("SELECT body FROM written WHERE target = ? ORDER BY seq", (target,))
+        return WrittenAsset(target, tuple(_row(body) for (body,) in rows), self.later(target))
+
+    def later(self, target: str) -> int:
+        """The last run that wrote to the asset after the one to be rolled back; 0 if none did."""
+        found = self._db.execute("SELECT max(run) FROM later WHERE target = ?", (target,)).fetchone()
+        return int(found[0] or 0)
+
+    def created(self, target: str) -> bool:
+        """Whether the run created this asset, and that was not undone."""
+        chosen = "SELECT 1 FROM written WHERE target = ? AND kind = 'create'"
+        return self._db.execute(chosen, (target,)).fetchone() is not None
+
+    def sources(self, assets: Sequence[str]) -> set[str]:
+        """Those of these source assets of which the run wrote something."""
+        marks = ", ".join("?" * len(assets))
+        chosen = f"SELECT DISTINCT source FROM written WHERE source IN ({marks})"
+        return {source for (source,) in self._db.execute(chosen, tuple(assets))}
+
+    def relations(self) -> Iterator[LedgerRow]:
+        """Relations that the run wrote or removed, the last one first."""
+        for (body,) in self._db.execute("SELECT body FROM related ORDER BY seq DESC").fetchall():
+            yield _row(body)
+
+    def members(self) -> Iterator[WrittenMembers]:
+        """What the run changed in each container: what was done first says what was there before."""
+        for (container,) in self._db.execute("SELECT DISTINCT container FROM member ORDER BY container").fetchall():
+            first: dict[str, bool] = {}
+            rows: dict[str, list[int]] = {}
+            chosen = "SELECT target, seq, adds FROM member WHERE container = ? ORDER BY target, seq"
+            for target, seq, adds in self._db.execute(chosen, (container,)):
+                first.setdefault(target, bool(adds))
+                rows.setdefault(target, []).append(seq)
+            yield WrittenMembers(
+                container,
+                tuple(target for target, adds in first.items() if adds),
+                tuple(target for target, adds in first.items() if not adds),
+                {target: tuple(seqs) for target, seqs in rows.items()},
+            )
+
+    def others(self) -> dict[str, list[str]]:
+        """Other writes of the run by kind, with their names: terms, containers, and kinds that nothing undoes."""
+        found: dict[str, list[str]] = {}
+        for kind, name in self._db.execute("SELECT kind, name FROM other ORDER BY seq"):
+            found.setdefault(kind, []).append(name)
+        return found
+
+    def uploaded_before(self, target: str, seq: int) -> EarlierFile | None:
+        """The file that was current before this row was written, if the ledger has it."""
+        chosen = "SELECT digest, size FROM uploaded WHERE target = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
+        found = self._db.execute(chosen, (target, seq)).fetchone()
+        return EarlierFile(str(found[0]), found[1]) if found else None
+
+    def keep(self, target: str) -> None:
+        """This asset stays as it is; so do its memberships and relations."""
+        self._db.execute("INSERT OR IGNORE INTO kept VALUES (?)", (target,))
+
+    def is_kept(self, target: str) -> bool:
+        """Whether the asset stays as it is."""
+        return self._db.execute("SELECT 1 FROM kept WHERE target = ?", (target,)).fetchone() is not None
+
+    # -- what stays -----------------------------------------------------------------------------------------------
+
+    def add_obstacles(self, found: Iterable[Obstacle], asset: str, target: str = "") -> None:
+        """Why parts of an asset stay; asset: its id at the source, or the name of something else."""
+        rows = [(one.what, one.reason, one.stays, asset, target) for one in found]
+        self._db.executemany("INSERT OR IGNORE INTO obstacle VALUES (?, ?, ?, ?, ?)", rows)
+
+    def obstacles(self) -> Iterator[tuple[Obstacle, str, str]]:
+        """Everything that stays, with the asset at the source and at the target."""
+        chosen = "SELECT * FROM obstacle ORDER BY stays, what, reason, asset, target"
+        for what, reason, stays, asset, target in self._db.execute(chosen):
+            yield Obstacle(what, reason, bool(stays)), asset, target
+
+    def obstacle_groups(self, examples: int = EXAMPLES) -> list[tuple[Obstacle, int, list[str]]]:
+        """Reasons with the number of assets and the first of them: first what somebody has to look at, the most
+        frequent first."""
+        chosen = "SELECT what, reason, stays, count(*) AS n FROM obstacle GROUP BY 1, 2, 3 ORDER BY 3, 4 DESC, 1, 2"
+        first = "SELECT asset FROM obstacle WHERE (what, reason, stays) = (?, ?, ?) ORDER BY asset, target LIMIT ?"
+        return [
+            (
+                Obstacle(what, reason, bool(stays)),
+                int(number),
+                [asset for (asset,) in self._db.execute(first, (what, reason, stays, examples))],
+            )
+            for what, reason, stays, number in self._db.execute(chosen).fetchall()
+        ]
+
+    def forget_obstacles(self) -> None:
+        """Count again."""
+        self._db.execute("DELETE FROM obstacle")
+        self._db.execute("DELETE FROM kept")
+
+
+def concerned(row: LedgerRow, kind: str) -> set[str]:
+    """The assets of the target that a write changed."""
+    if kind in MADE:
+        return set()
+    if kind == PLACE:
+        removed, added = _members_of(row)
+        return {*removed, *added}
+    other = _relation_of(row).get("target") if kind in RELATIONS else ""
+    return {each for each in (row.target, other) if each}
+
+
+def _relation_of(row: LedgerRow) -> Mapping[str, str]:
+    """Kind and target of a relation; empty for a row of an older release, which recorded no changes."""
+    removed, added = row.changes.get("relation") or (None, None)
+    return added or removed or {}
+
+
+def _members_of(row: LedgerRow) -> tuple[list[str], list[str]]:
+    """Assets removed and added; nobody for a row of an older release."""
+    removed, added = row.changes.get("members") or NOBODY
+    return removed, added
+
+
+def _row(body: str) -> LedgerRow:
+    return LedgerRow(**from_text(body))
