@@ -10,19 +10,13 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.api.atomic_io import atomic_write
-from dam_sync.api.bootstrap import connect
 from dam_sync.api.job_file import job_of
-from dam_sync.api.sampling import sample_of
+from dam_sync.api.suggesting import suggestion_of
 from dam_sync.config.secrets import is_secret
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
-from dam_sync.mapping.suggest import suggest
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.schema import Schema
 from dam_sync.services import discover
-from dam_sync.transfer.budget import MemoryBudget
-
-NO_FILES = 1 << 20  # memory for file bytes if no files are moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +69,5 @@ async def write_suggested_mapping(
     job_path: Path, mapping: Path, marker: str = "", options: RunOptions | None = None
 ) -> None:
     """Write a mapping suggested from the two schemas, for a job without a mapping file."""
-    mapping.write_text("version: 1\n", encoding="utf-8")
-    job, budget = job_of(job_path), MemoryBudget(NO_FILES)
-    schemas: list[Schema] = []
-    letters, sample = 0, None
-    for role in ("source", "target"):
-        service = connect(job, role, options or RunOptions(), budget, read_only=True)
-        try:
-            await service.probe()
-            if schemas:
-                await service.adopt_schema(schemas[0])
-            schemas.append(await service.schema())
-            letters = service.limits.filename
-            sample = sample or await sample_of(service)
-        finally:
-            await service.close()
-    found = suggest(*schemas, marker=marker, filename=letters, sample=sample)
+    found = await suggestion_of(job_of(job_path), options or RunOptions(), marker)
     mapping.write_text(found.text(), encoding="utf-8")

@@ -11,6 +11,7 @@ import typer
 from dam_sync import __version__
 from dam_sync.cli.emulation import demo, emulate
 from dam_sync.cli.migration import adopt, check, plan, run, verify
+from dam_sync.cli.new_job import init
 from dam_sync.cli.preparation import inspect, rehearse
 from dam_sync.cli.records import explain, report
 from dam_sync.cli.rollback import rollback
@@ -25,7 +26,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS = (
-    *(demo, inspect, check, plan, rehearse, run, watch, verify, adopt),
+    *(demo, init, inspect, check, plan, rehearse, run, watch, verify, adopt),
     *(status, errors, conflicts, explain, report, rollback, state, emulate),
 )
 for function in COMMANDS:

@@ -214,6 +214,12 @@ def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
     return _job_of(written, path.absolute().parent, kinds)
 
 
+def job_of_keys(data: Mapping[str, Json], path: Path, kinds: Mapping[str, Connector]) -> JobConfig:
+    """A job from the keys that the file at this path will have; a literal secret is refused. Raises ConfigError with
+    every diagnostic."""
+    return _job_of(SourceMap(str(path), dict(data)), path.absolute().parent, kinds)
+
+
 def job_of_code(
     data: Mapping[str, Json], folder: Path, kinds: Mapping[str, Connector], mapping: GivenMapping | None = None
 ) -> JobConfig:

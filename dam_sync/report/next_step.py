@@ -9,6 +9,11 @@ from typing import Any
 from dam_sync.model.conflict import CONFLICT
 
 
+def after_init(job: str, *, complete: bool) -> list[str]:
+    """Look at both libraries, or write the mapping once the variables are set."""
+    return [_line("inspect", job), _line("check", job)] if complete else [_line("init", job)]
+
+
 def after_inspect(job: str) -> list[str]:
     """The mapping comes next; a check says what is wrong with it."""
     return [_line("check", job)]

@@ -1,0 +1,196 @@
+"""`init`: a new job file, a first mapping, and a template of the environment variables they need."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.job_file import job_of
+from dam_sync.api.new_side import NOTHING, Ask, NewSide, SideQuestions, Tell, variables_of
+from dam_sync.api.suggesting import suggestion_of
+from dam_sync.config.job import JobConfig, job_of_keys
+from dam_sync.config.job_schema import job_schema
+from dam_sync.config.secrets import REFERENCE
+from dam_sync.mapping.document import json_schema
+from dam_sync.mapping.yaml_writer import entry, flow
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.service import Connector
+from dam_sync.model.values import Json
+from dam_sync.services import discover
+
+SCHEMAS = "schemas"
+"""Folder next to a job file with the JSON Schemas that its first line names."""
+ROLES = ("source", "target")
+DOUBTFUL = 0.8  # score below which a suggested line is counted as doubtful
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What was asked for. path: of the job file; name: of the job, by default that of the file; mapping: where the
+    mapping is written, by default next to the job file."""
+
+    path: Path
+    source: NewSide = NOTHING
+    target: NewSide = NOTHING
+    name: str = ""
+    mapping: Path | None = None
+
+    @property
+    def job_name(self) -> str:
+        """The name of the job."""
+        return self.name or self.path.stem
+
+    @property
+    def mapping_path(self) -> Path:
+        """Where the mapping is written."""
+        return self.mapping or self.path.with_name(f"{self.path.stem}.mapping.yaml")
+
+    @property
+    def environment_path(self) -> Path:
+        """Where the template of the environment is written."""
+        return self.path.with_name(f"{self.path.stem}.env.example")
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it says anything besides the path of the job file."""
+        return (self.source, self.target, self.name, self.mapping) != (NOTHING, NOTHING, "", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """What `init` did. written: files; unset: variables without which no mapping can be suggested; lines: of the
+    mapping, of which `doubtful` have a low score; notes: what a person has to decide."""
+
+    job: Path
+    mapping: Path
+    written: tuple[Path, ...]
+    unset: tuple[str, ...] = ()
+    lines: int = 0
+    doubtful: int = 0
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """For `--json`."""
+        return {
+            "job": str(self.job),
+            "mapping": str(self.mapping) if self.mapping in self.written else None,
+            "written": [str(path) for path in self.written],
+            "unset": list(self.unset),
+            "lines": self.lines,
+            "doubtful": self.doubtful,
+            "notes": list(self.notes),
+        }
+
+
+def write_new_job(
+    new: NewJob, ask: Ask | None, tell: Tell, installed: Mapping[str, Connector] | None = None
+) -> list[Path]:
+    """Write the job file, the template of its environment and the schemas; returns the files. ask: None if nobody can
+    be asked; installed: replaces the installed services. If the job file is there and nothing else is given, nothing
+    is asked or written: the mapping is what is left to do. Raises ConfigError for what is wrong, and for a file that
+    exists."""
+    connectors = installed or discover()
+    if new.path.exists() and not new.says_something:
+        job = job_of(new.path, connectors)
+        _refuse_existing(job.mapping_path)
+        return []
+    for path in (new.path, new.mapping_path, new.environment_path):
+        _refuse_existing(path)
+    sides = {
+        role: SideQuestions(role, new.job_name, connectors, ask, tell).complete(getattr(new, role)) for role in ROLES
+    }
+    keys = _keys(new, sides)
+    job_of_keys(keys, new.path, connectors)
+    texts = {
+        new.path: "\n".join(_job_lines(new, keys)) + "\n",
+        new.environment_path: "\n".join(_environment_lines(new, sides)) + "\n",
+    }
+    for path, text in texts.items():
+        with atomic_write(path, "the file") as out:
+            out.write(text)
+    return [*texts, *_write_schemas(new.path.parent, connectors)]
+
+
+async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
+    """Write a mapping suggested for a job that has none, if its variables are set. Raises what either service raises,
+    and ConfigError if the mapping exists."""
+    job = job_of(path, options.connectors)
+    _refuse_existing(job.mapping_path)
+    unset = _unset(job)
+    if unset:
+        return Initialized(path, job.mapping_path, (), tuple(unset))
+    found = await suggestion_of(job, options)
+    folder = os.path.relpath(path.absolute().parent / SCHEMAS, job.mapping_path.parent)
+    with atomic_write(job.mapping_path, "the mapping") as out:
+        out.write(f"{_schema_line(Path(folder) / 'mapping.schema.json')}\n{found.text()}")
+    doubtful = sum(line.score < DOUBTFUL for line in found.lines)
+    return Initialized(path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, found.notes)
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise ConfigError(f"{path} exists; nothing was changed", hint="remove it, or name another file")
+
+
+def _keys(new: NewJob, sides: Mapping[str, NewSide]) -> dict[str, Json]:
+    mapping = os.path.relpath(new.mapping_path.absolute(), new.path.absolute().parent)
+    return {
+        "version": 1,
+        "name": new.job_name,
+        **{role: side.keys() for role, side in sides.items()},
+        "mapping": mapping,
+        "state": f"{new.path.stem}.db",
+    }
+
+
+def _job_lines(new: NewJob, keys: Mapping[str, Json]) -> Iterator[str]:
+    """The job file: one line for each key of a side."""
+    yield _schema_line(Path(SCHEMAS) / "job.schema.json")
+    yield "# `dam-sync help jobs` describes every key. Secrets are references, never values."
+    yield f"# The variables are listed in {new.environment_path.name}."
+    for key, value in keys.items():
+        if key not in ROLES:
+            yield entry(key, value)
+            continue
+        yield f"{key}:"
+        for inner, text in value.items():
+            yield entry(inner, text, indent="  ")
+        if "options" not in value:
+            yield f"  # options: {flow({})}  # see `dam-sync help {value['kind']}`"
+
+
+def _environment_lines(new: NewJob, sides: Mapping[str, NewSide]) -> Iterator[str]:
+    copy = new.environment_path.with_suffix("").name
+    yield f"# Variables of {new.path.name}. Copy this file to {copy}, fill in the values, and keep the copy out of"
+    yield f"# version control. Then, in the shell: set -a; . ./{copy}; set +a"
+    for variable, what in variables_of([(role, sides[role]) for role in ROLES]):
+        yield f"# {what}"
+        yield f"{variable}="
+
+
+def _schema_line(path: Path) -> str:
+    return f"# yaml-language-server: $schema={path.as_posix()}"
+
+
+def _write_schemas(folder: Path, connectors: Mapping[str, Connector]) -> list[Path]:
+    """Written again by each `init`: they follow the installed services."""
+    schemas = {"job": job_schema(connectors), "mapping": json_schema()}
+    written = []
+    for name, schema in schemas.items():
+        written.append(folder / SCHEMAS / f"{name}.schema.json")
+        with atomic_write(written[-1], "the schema") as out:
+            out.write(json.dumps(schema, indent=1, ensure_ascii=False) + "\n")
+    return written
+
+
+def _unset(job: JobConfig) -> list[str]:
+    """Variables that the job refers to and the environment lacks."""
+    auths = (side.auth.parameters.values() for side in (job.source, job.target) if side.auth is not None)
+    references = (REFERENCE.fullmatch(text) for texts in auths for text in texts)
+    names = dict.fromkeys(found[2].strip() for found in references if found is not None and found[1] == "env")
+    return [name for name in names if not os.environ.get(name)]

@@ -1,0 +1,176 @@
+"""`init` writes a job file that loads, for every service and every way to authenticate, and never a secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from dam_sync.api.new_job import NewJob, write_first_mapping, write_new_job
+from dam_sync.api.new_side import NOTHING, NewSide, SideQuestions
+from dam_sync.config.job import load_job
+from dam_sync.config.options import required_of
+from dam_sync.config.secrets import is_secret
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.run_options import RunOptions
+from dam_sync.services import built_in
+from tests.support.json_schema import accepts
+
+FLOWS = [(kind.name, flow) for kind in built_in().values() for flow in kind.auth or ("",)]
+FILLED = {("b_documents", "token"): {"login": "dam-sync"}, ("b_documents", "oauth"): {"grant": "client_credentials"}}
+NAMED = {("b_documents", "token"): {"password": "PW"}, ("b_documents", "oauth"): {"client_secret": "CS"}}
+SECRET = "hush-Hush-42"
+FOLDER = NewSide("folder", options={"path": "library"})
+
+
+def side_of(kind: str, flow: str) -> NewSide:
+    """What a careful person gives: everything that is required, secrets by the default names."""
+    connector = built_in()[kind]
+    if not connector.auth:
+        return FOLDER
+    needed = required_of(connector.auth[flow])
+    values = {name: "https://login.example" if name.endswith("_url") else "x" for name in needed if not is_secret(name)}
+    tenant = "https://tenant.example" if connector.needs_tenant_url else ""
+    values |= FILLED.get((kind, flow), {})
+    return NewSide(kind, "https://dam.example", tenant, flow, NAMED.get((kind, flow), {}), values)
+
+
+class Typing:
+    """A person who answers the questions in this order; none may be left."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.questions: list[str] = []
+        self.told: list[str] = []
+
+    def ask(self, question: str, default: str) -> str:
+        self.questions.append(question)
+        return self.answers.pop(0) or default
+
+    def tell(self, text: str) -> None:
+        self.told.append(text)
+
+
+def questions(typing: Typing | None, role: str = "source") -> SideQuestions:
+    ask, tell = (typing.ask, typing.tell) if typing else (None, print)
+    return SideQuestions(role, "museum", built_in(), ask, tell)
+
+
+@pytest.mark.parametrize(("kind", "flow"), FLOWS)
+def test_every_service_and_flow_makes_a_job_that_loads(tmp_path: Path, kind: str, flow: str) -> None:
+    path = tmp_path / "jobs" / "museum.yaml"
+    written = write_new_job(NewJob(path, side_of(kind, flow), FOLDER), None, print)
+    job = load_job(path, built_in())
+    assert (job.source.kind, job.target.kind, job.mapping_path) == (
+        kind,
+        "folder",
+        path.with_name("museum.mapping.yaml"),
+    )
+    assert set(written) == {file for file in path.parent.rglob("*") if file.is_file()}
+    text = path.read_text(encoding="utf-8")
+    first = text.splitlines()[0]
+    schema = path.parent / first.removeprefix("# yaml-language-server: $schema=")
+    data = YAML(typ="safe").load(text)
+    assert accepts(json.loads(schema.read_text(encoding="utf-8")), data)
+    names = [line[:-1] for line in path.with_name("museum.env.example").read_text().splitlines() if line[-1:] == "="]
+    assert sorted(names) == sorted({text[6:-1] for text in _references(data)})
+
+
+def _references(data: dict[str, dict[str, dict[str, str]]]) -> Iterator[str]:
+    return (text for text in data["source"].get("auth", {}).values() if text.startswith("${env:"))
+
+
+def test_a_person_is_asked_for_what_the_service_needs_and_again_after_a_mistake() -> None:
+    typing = Typing("z", "e", "ftp://x", "https://api.example", "https://t.example", "", SECRET, "E_TOKEN", "bad=1", "")
+    side = questions(typing, "target").complete(NOTHING)
+    assert side == NewSide(
+        "e_profiles", "https://api.example", "https://t.example", "token", {"token": "E_TOKEN"}, {}, {}
+    )
+    assert typing.answers == []
+    assert not any(SECRET in text for text in (*typing.told, *typing.questions))
+    assert sum("is not a URL" in text for text in typing.told) == 1
+    assert any("no option bad" in text for text in typing.told)
+
+
+def test_a_flow_with_alternatives_is_asked_for_until_it_is_complete() -> None:
+    typing = Typing("b", "https://b.example", "token", "login", "bob", "password", "", "type=Picture", "")
+    side = questions(typing).complete(NOTHING)
+    assert (side.values, side.variables) == ({"login": "bob"}, {"password": "MUSEUM_SOURCE_PASSWORD"})
+    assert side.options == {"type": "Picture"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (NewSide(), "missing: kind of the source"),
+        (NewSide("a_hypermedia"), "missing: URL of the source"),
+        (NewSide("a_hypermedia", "https://a.example", flow="basic"), "missing: login of the source"),
+        (NewSide("a_hypermedia", "https://a.example", flow="nope"), "there is no flow of this name"),
+        (NewSide("nope"), "there is no kind 'nope'"),
+        (NewSide("a_hypermedia", f"https://bob:{SECRET}@a.example"), "contains more than host and path"),
+        (NewSide("c_brandlibrary", "https://c.example", values={"token": SECRET}), "token is a secret"),
+        (NewSide("c_brandlibrary", "https://c.example", variables={"token": SECRET}), "not the name of a variable"),
+        (NewSide("c_brandlibrary", "https://c.example", variables={SECRET: "X"}), "no parameter of this name"),
+        (NewSide("e_profiles", "https://c.example"), "missing: second URL of the source"),
+        (NewSide("c_brandlibrary", "https://c.example", options={"library": "${env:X}"}), "allowed under auth only"),
+        (NewSide("folder", flow="basic"), "takes no credentials"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said_without_the_secret(given: NewSide, words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        questions(None).complete(given)
+    assert words in str(raised.value)
+    assert SECRET not in f"{raised.value} {raised.value.hint}"
+
+
+def test_pairs_are_read_with_the_keys_of_a_job_file() -> None:
+    texts = ["kind=c_brandlibrary", "base_url=https://c.example", "options.library=Main = 1"]
+    side = NewSide.of(texts, ["token=C_TOKEN"], "source")
+    assert side == NewSide(
+        "c_brandlibrary", "https://c.example", variables={"token": "C_TOKEN"}, options={"library": "Main = 1"}
+    )
+    with pytest.raises(ConfigError, match="--source-env expects KEY=VALUE") as raised:
+        NewSide.of([], [SECRET], "source")
+    assert SECRET not in f"{raised.value} {raised.value.hint}"
+
+
+def test_a_reference_may_stand_for_a_secret() -> None:
+    given = NewSide("c_brandlibrary", "https://c.example", values={"token": "${file:/run/secrets/c}"})
+    assert questions(None).complete(given).keys()["auth"] == {"flow": "token", "token": "${file:/run/secrets/c}"}
+
+
+@pytest.mark.parametrize("name", ["museum.yaml", "museum.mapping.yaml", "museum.env.example"])
+def test_nothing_is_overwritten(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="exists; nothing was changed"):
+        write_new_job(NewJob(tmp_path / "museum.yaml", FOLDER, FOLDER), None, print)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine\n"
+
+
+async def test_a_mapping_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "museum.yaml"
+    write_new_job(NewJob(path, FOLDER, FOLDER), None, print)
+    (tmp_path / "museum.mapping.yaml").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"museum\.mapping\.yaml exists"):
+        write_new_job(NewJob(path), None, print)
+    with pytest.raises(ConfigError, match=r"museum\.mapping\.yaml exists"):
+        await write_first_mapping(path, RunOptions())
+
+
+async def test_between_folders_the_mapping_is_written_at_once(tmp_path: Path) -> None:
+    path, mapping = tmp_path / "jobs" / "museum.yaml", tmp_path / "mappings" / "first.yaml"
+    (tmp_path / "jobs" / "library").mkdir(parents=True)
+    asset = {"record": "asset", "id": "7", "filename": "sea.jpg", "status": "published", "fields": {}}
+    (tmp_path / "jobs" / "library" / "catalogue.jsonl").write_text(json.dumps(asset) + "\n", encoding="utf-8")
+    target = NewSide("folder", options={"path": "copy"})
+    write_new_job(NewJob(path, FOLDER, target, "first", mapping), None, print)
+    done = await write_first_mapping(path, RunOptions())
+    assert done.written == (mapping,)
+    assert done.lines
+    head = mapping.read_text(encoding="utf-8").splitlines()[0]
+    assert head == "# yaml-language-server: $schema=../jobs/schemas/mapping.schema.json"
+    assert load_job(path, built_in()).mapping_path == mapping
