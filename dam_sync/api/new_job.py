@@ -161,7 +161,7 @@ def _job_lines(new: NewJob, keys: Mapping[str, Json]) -> Iterator[str]:
         for inner, text in value.items():
             yield entry(inner, text, indent="  ")
         if "options" not in value:
-            yield f"  # options: {flow({})}  # see `dam-sync help {value['kind']}`"
+            yield f"  # options: {flow({})}  # see dam-sync help {value['kind']}"
 
 
 def _environment_lines(new: NewJob, sides: Mapping[str, NewSide]) -> Iterator[str]:

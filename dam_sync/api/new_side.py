@@ -23,7 +23,7 @@ from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 
 Ask: TypeAlias = Callable[[str, str], str]
-"""Asks a person a question with a default, and returns the answer."""
+"""Asks a person a question with a default, and returns what was typed."""
 Tell: TypeAlias = Callable[[str], None]
 OPTIONS = "options."
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
@@ -79,7 +79,7 @@ NOTHING = NewSide()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """flag: what gives the answer without asking, after `--source`; empty: whether no answer is one."""
+    """flag: what stands for it on the command line, after `--source`; empty: whether nothing may be typed."""
 
     text: str
     flag: str = ""
@@ -196,7 +196,7 @@ class SideQuestions:
         names = ", ".join(connector.options.model_fields)
         if self.ask is None or side.options or not names:
             return side
-        self.tell(f"options of {connector.name}: {names}. `dam-sync help {connector.name}` describes them")
+        self.tell(f"options of {connector.name}: {names}; see dam-sync help {connector.name}")
         options: dict[str, str] = {}
         question = Question(f"option of the {self.role} as KEY=VALUE, empty to go on", empty=True)
 
@@ -217,7 +217,7 @@ class SideQuestions:
             found = [one for one in found if one.key == f"{self.role}.{key}"]
         if found:
             lines = (f"{one.key}: {one.message}" + (f" ({one.hint})" if one.hint else "") for one in found)
-            hint = f"`dam-sync help {side.kind}` describes URLs, parameters and options"
+            hint = f"URLs, parameters and options: dam-sync help {side.kind}"
             raise ConfigError("\n".join(lines), hint=hint)
 
     def _answer(self, given: str, question: Question, check: Callable[[str], str]) -> str:

@@ -15,6 +15,7 @@ from dam_sync.model.errors import ConfigError
 ORDER = (
     "jobs",
     "commands",
+    "init",
     "inspect",
     "mapping",
     "services",
