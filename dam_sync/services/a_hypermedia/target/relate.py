@@ -158,7 +158,10 @@ class MediaRelations(MediaReader):
     async def _is_linked(self, asset: str, kind: str, other: str) -> bool:
         params = [("fields", "id"), *await self._api.arrays()]
         request = HalRequest("GET", "medias", LINKED, (asset, kind), params, asset=asset)
-        return other in map(wanted_id, await self._api.listed(request, "media", counted=False))
+        try:
+            return other in map(wanted_id, await self._api.listed(request, "media", counted=False))
+        except NotFound:
+            return False  # a list without members may not be there
 
     async def _link_type(self, asset: str, title: str) -> str:
         if title not in self._link_types:
