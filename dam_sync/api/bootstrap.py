@@ -18,7 +18,7 @@ from dam_sync.engine.run_context import Contents, RunContext
 from dam_sync.http.shared_rates import JobRates
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.document import MappingReading, mapping_of_file, read_mapping, reading_of
+from dam_sync.mapping.document import MappingDocument, MappingReading, mapping_of_file, read_mapping, reading_of
 from dam_sync.model.asset import FileRef, digest_of
 from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
@@ -51,6 +51,7 @@ class ConnectedJob:
     target_schema: Schema
     crosswalk: Crosswalk
     budget: MemoryBudget
+    document: MappingDocument
 
 
 NO_MARKER = (
@@ -152,9 +153,9 @@ async def connected(
         source_schema = await source.schema()
         await target.adopt_schema(source_schema)
         schemas = source_schema, await target.schema()
-        _, crosswalk = compile_reading(reading_of_job(job), *schemas)
+        document, crosswalk = compile_reading(reading_of_job(job), *schemas)
         refuse_unwritten(job, crosswalk)
-        yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget)
+        yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget, document)
 
 
 def _rates_of(side: Service, role: str, rates: JobRates | None) -> RateStatus:

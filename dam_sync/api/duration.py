@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dam_sync.config.job import JobConfig
@@ -12,8 +12,14 @@ from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Service
 from dam_sync.report import sentences
+from dam_sync.report.parts import Disk, Estimate, TimePart
 
 CALL_SECONDS = 0.2  # seconds that a call is expected to take if none was measured
+LEAST, MOST = 0.97, 1.12  # of the estimate: what half of all runs take at least, and nine in ten at most
+SLACK = 2.0  # seconds that a run may take longer, however short it is
+SOURCE, TARGET = "source", "target"
+RATE_LIMIT, CONCURRENCY, BANDWIDTH = "rate limit", "concurrency", "bandwidth"
+PROCESSING, READING, ONE_BY_ONE = "processing", "reading", "one after another"
 HOPS = 2  # responses of storage before a file arrives: most links redirect
 
 
@@ -91,33 +97,81 @@ class PlannedTime:
         )
 
 
-def estimate_notes(job: JobConfig, target: Service, files: DryFiles) -> list[str]:
-    """Notes of a plan about bytes, the disk space they need here, and what the estimated duration leaves out."""
-    room = shutil.disk_usage(next(parent for parent in job.state_path.parents if parent.exists())).free
-    untimed = files.size if job.limits.bandwidth is None else 0
+def estimate_notes(files: DryFiles, target: Service, estimate: Estimate) -> list[str]:
+    """Notes of a plan about what the estimated duration leaves out or assumes, and the disk that files need here."""
     assumed = CALL_SECONDS if target.measured_pace.call_seconds is None else None
-    return sentences.about_estimate(untimed, assumed, files.largest, room)
+    room = estimate.disk.free if estimate.disk is not None else files.largest
+    return sentences.about_estimate(estimate.untimed, assumed, files.largest, room)
 
 
-def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None = None) -> float:
-    """Seconds that the run will take; what bytes take only where a bandwidth is set, bytes a second of each side.
-
-    Reading, as measured by the plan, and writing overlap; memberships and relations come after both.
-    """
-    reading = max(
-        planned.ended - planned.began,
-        source.at_rate(planned.source_calls),
-        source.at_once(planned.source_calls, source.workers),
+def estimate_of(
+    planned: PlannedTime, sides: tuple[Speed, Speed], files: DryFiles, bandwidth: float | None, disk: Disk
+) -> Estimate:
+    """The duration of a run with its parts. bandwidth: bytes a second of each side; without it, what bytes take is left
+    out."""
+    reading, writing, finishing = _parts(planned, *sides, bandwidth)
+    seconds = planned.began + max(_together(reading), _together(writing)) + _together(finishing)
+    parts = tuple(part for part in (*reading, *writing, *finishing) if part.seconds > 0)
+    return Estimate(
+        p50=seconds * LEAST,
+        p90=seconds * MOST + SLACK,
+        bottleneck=max(parts, key=lambda part: part.seconds, default=None),
+        parts=parts,
+        files=files.opened,
+        bytes=files.size,
+        largest=files.largest,
+        untimed=0 if bandwidth is not None else files.size,
+        disk=disk,
     )
+
+
+def disk_of(job: JobConfig, state: int, files: DryFiles) -> Disk:
+    """The bytes that a run needs on the disk of the state. state: by which the state of the plan grew."""
+    folder = next(parent for parent in job.state_path.parents if parent.exists())
+    return Disk(str(job.state_path.parent), shutil.disk_usage(folder).free, state, files.largest)
+
+
+def _parts(
+    planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None
+) -> tuple[list[TimePart], list[TimePart], list[TimePart]]:
+    """What reading, writing and finishing take. Reading, as measured by the plan, and writing overlap; memberships and
+    relations come after both."""
     workers = max(1, min(target.workers, planned.assets))
     rounds = -(-planned.assets // workers)
     uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some workers are idle
     waiting = -(-planned.made // workers) * target.processing_time
     fetching = (planned.open_calls + planned.files * HOPS) * source.call_seconds / workers
-    writing = max(
-        target.at_rate(planned.moving + planned.making),
-        (target.at_once(planned.moving, workers) + fetching) * uneven + waiting,
-        planned.making * target.each,
-        planned.size / bandwidth if bandwidth else 0.0,
-    )
-    return planned.began + max(reading, writing) + planned.finishing * target.each
+    calls = target.at_once(planned.moving, workers)
+    latency = f"{workers} assets at once, {target.call_seconds:.2f} s for each call"
+    reading = [
+        TimePart(READING, SOURCE, planned.ended - planned.began, "as long as the plan read"),
+        _rate(SOURCE, source, planned.source_calls),
+        TimePart(CONCURRENCY, SOURCE, source.at_once(planned.source_calls, source.workers), _latency(source)),
+    ]
+    moved = (calls + fetching) * uneven + waiting
+    slowest = max((calls, CONCURRENCY, TARGET), (fetching, CONCURRENCY, SOURCE), (waiting, PROCESSING, TARGET))
+    text = latency if slowest[1] == CONCURRENCY else "until new files are usable at the target"
+    writing = [
+        _rate(TARGET, target, planned.moving + planned.making),
+        TimePart(slowest[1], slowest[2], moved, text),
+        TimePart(ONE_BY_ONE, TARGET, planned.making * target.each, "terms and containers"),
+        TimePart(
+            BANDWIDTH, "", planned.size / bandwidth if bandwidth else 0.0, "all files, at the bandwidth of the job"
+        ),
+    ]
+    finishing = [TimePart(ONE_BY_ONE, TARGET, planned.finishing * target.each, "memberships and relations")]
+    return reading, writing, finishing
+
+
+def _together(parts: Iterable[TimePart]) -> float:
+    """Parts that overlap take as long as the longest."""
+    return max((part.seconds for part in parts), default=0.0)
+
+
+def _rate(side: str, speed: Speed, calls: int) -> TimePart:
+    rate = f"{speed.pace.per_second:g} calls per second" if speed.pace.per_second else ""
+    return TimePart(RATE_LIMIT, side, speed.at_rate(calls), rate)
+
+
+def _latency(speed: Speed) -> str:
+    return f"{speed.workers} calls at once, {speed.call_seconds:.2f} s for each"

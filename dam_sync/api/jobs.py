@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import anyio
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
-from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
+from dam_sync.api.bootstrap import connected, refuse_unmarked, run_context_of
 from dam_sync.api.differences import differences_to
-from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_notes
 from dam_sync.api.job_file import job_of
 from dam_sync.api.kept_reports import keep_report, keep_verification
-from dam_sync.api.run_record import LedgerSummary, books_of, counting, keep_spent
-from dam_sync.api.state_commands import causes_of, gone_from_source
+from dam_sync.api.plan_report import PlanSpan, add_allowances, add_estimate
+from dam_sync.api.run_record import books_of, counting, keep_spent
+from dam_sync.api.run_report import Done, bare_report, complete, report_of
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.conflicts import report_conflicts
-from dam_sync.engine.dry_run import DryFiles, DryTarget
-from dam_sync.engine.guards.exposure import exposure_stop, report_exposure
+from dam_sync.engine.dry_run import DryFiles
+from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.engine.guards.preflight import (
     refuse_before_run,
     refuse_before_verify,
@@ -32,23 +30,16 @@ from dam_sync.engine.guards.preflight import (
     refuse_in_between,
 )
 from dam_sync.engine.probation import until_text, watch_probation
-from dam_sync.engine.retrying import unseen_changes
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.second_pass import disappeared, unwritten_relations
 from dam_sync.engine.verify import LEVELS, Verifier
-from dam_sync.http.shared_rates import month_after
 from dam_sync.model import journal_names
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.errors import ConfigError, DamSyncError
-from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.run_options import RunOptions, fraction_of
-from dam_sync.model.service import Account, Service
-from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
 from dam_sync.report.html import render_html
-from dam_sync.report.report import Report, ReportedSide, count_operations
+from dam_sync.report.report import Report, count_operations
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.spool import clean_spool
@@ -110,7 +101,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await copy_state(job, options, copied)
         store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
-        options = await counting(store, options)
+        state_bytes, options = store.size, await counting(store, options)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
@@ -124,29 +115,16 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         done = await Done.of(context)
         await execute(context)
         report = await report_of("plan", opened, context, done)
-        report.source.calls = dict(Counter(report.source.calls) + files.estimated)
-        report.forecast_seconds = _estimated_seconds(report, opened, files, (started, options.clock.monotonic()))
-        report.bytes = files.size
-        report.notes.extend(estimate_notes(job, opened.target, files))
+        add_estimate(report, opened, files, PlanSpan(started, options.clock.monotonic(), state_bytes, store.size))
         if job.webhooks is not None:
             offered = Operation.SUBSCRIBE in opened.source.capabilities
             report.notes.extend(sentences.about_webhooks(job.source.kind, offered=offered))
-        report.notes.extend(_beyond_allowance(report, opened, options))
+        add_allowances(report, opened, options)
+        complete(report)
         if options.output is not None:
             await _write_plan(options.output, report, store, done.ledger)
     write_html(report, options.html)
     return report
-
-
-def _beyond_allowance(report: Report, opened: ConnectedJob, options: RunOptions) -> list[str]:
-    """Sides whose monthly allowance does not suffice for the run."""
-    sides = {"source": (report.source, opened.source_account), "target": (report.target, opened.target_account)}
-    return [
-        sentences.about_allowance(role, side.total_calls, left, allowance.calls, month_after(options.clock.now()))
-        for role, (side, account) in sides.items()
-        if (allowance := account.allowance) is not None
-        if (left := options.rates.left(role, allowance)) < side.total_calls
-    ]
 
 
 async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
@@ -185,73 +163,9 @@ async def verify_job(
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What the report of a resumed run leaves out: ledger rows, assets of the run by outcome, and losses by path and
-    rule."""
-
-    ledger: int
-    counts: Mapping[str, int] = field(default_factory=dict)
-    losses: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    @classmethod
-    async def of(cls, context: RunContext) -> Done:
-        """Everything done so far by an interrupted run: a plan covers the rest."""
-        ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
-        settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
-        return cls(ledger, settled, await _losses(context))
-
-    def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """A tally without what was done before; never negative, because listed assets may change."""
-        done = {**self.counts, "listed": sum(self.counts.values())}
-        return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
-
-
-async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: Done) -> Report:
-    """What the run did, read back from the state."""
-    report = bare_report(kind, opened, context)
-    report.run = context.run.number if kind == "run" else 0
-    report.resumed = context.run.resumed
-    report.counts = done.rest(await context.store.tally(context.run.id))
-    report.notes.extend(sentences.about_resumed(context.run.number, sum(done.counts.values())))
-    written = await LedgerSummary.of(context.store, context.run.id, done.ledger)
-    report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
-    report.losses = [
-        {"path": path, "rule": rule, "assets": number}
-        for (path, rule), number in (await _losses(context) - done.losses).most_common()
-    ]
-    report.exposure = await report_exposure(context, report.losses)
-    report.conflicts = await report_conflicts(context, written.conflicts)
-    report.losses = [loss for loss in report.losses if loss["path"] != CONFLICT]
-    report.losses = [loss for loss in report.losses if loss["path"] != EXPOSURE or " " in loss["rule"]]
-    report.parked = [
-        {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
-        for cause, operation, hint, count, example in await causes_of(context.store)
-    ]
-    report.bytes = context.progress.bytes
-    report.notes.extend(opened.crosswalk.notes)
-    report.left_out = await context.store.left_out(context.run.id)
-    report.notes.extend(sentences.about_left_out(report.left_out))
-    report.notes.extend(sentences.about_retried(context.retried))
-    window = await context.store.get_meta(f"window:{context.run.id}") or {}
-    unseen = unseen_changes(context, window.get("since"))
-    report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
-    report.notes.extend(sentences.about_read_again(context.read_again, window.get("rotation")))
-    report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
-    report.gone = await gone_from_source(context.store, context.policy.deletions)
-    removes = context.policy.deletions is not None
-    if loss := await disappeared(context):
-        report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
-    return report
-
-
 async def _probation(context: RunContext) -> list[str]:
     left = await context.store.on_probation()
     return sentences.about_probation(left.number, until_text(context, left.last)) if left.last else []
-
-
-async def _losses(context: RunContext) -> Counter[tuple[str, str]]:
-    return Counter({(path, rule): number for path, rule, number in await context.store.losses(context.run.id)})
 
 
 def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
@@ -265,32 +179,6 @@ def write_html(report: Report, path: Path | None) -> None:
     if path is not None:
         with atomic_write(path, REPORT) as out:
             out.write(render_html(report.as_json()))
-
-
-def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
-    """A report with only sides, times and notes."""
-    now = context.clock.now()
-    return Report(
-        kind=kind,
-        job=opened.job.name,
-        source=_side(opened.job.source.kind, opened.source_account, opened.source),
-        target=_side(opened.job.target.kind, opened.target_account, opened.target),
-        started=instant_text(context.run.started_at.replace(microsecond=0)),
-        ended=instant_text(now.replace(microsecond=0)),
-        seconds=(now - context.run.started_at).total_seconds(),
-        notes=[
-            *opened.source_account.notes,
-            *opened.target_account.notes,
-            *sentences.about_accepted(context.accepted),
-        ],
-    )
-
-
-def _side(kind: str, account: Account, service: Service) -> ReportedSide:
-    calls: Counter[str] = Counter(service.calls)
-    if isinstance(service, DryTarget):
-        calls.update(service.estimated)
-    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls))
 
 
 def _reason(error: BaseException) -> str:
@@ -308,14 +196,6 @@ async def _ledger_start(store: SqlStore, run: Run) -> int:
     """The last ledger row before the run began, even if another process began it."""
     runs = [row.outcome for row in await store.runs(at_most=50) if row.id < run.id and isinstance(row.outcome, dict)]
     return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
-
-
-def _estimated_seconds(report: Report, opened: ConnectedJob, files: DryFiles, span: tuple[float, float]) -> float:
-    """Estimated seconds of the run; without anything to move, as long as the plan took."""
-    target = opened.target
-    assert isinstance(target, DryTarget)
-    planned = PlannedTime.of(target, files, report.counts, span)
-    return estimate_duration(planned, Speed.of(opened.source), Speed.of(target), opened.job.limits.bandwidth)
 
 
 async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dam_sync import __version__
+from dam_sync.api.trees import MadeTrees
 from dam_sync.engine.conflicts import SettledKey, settled_of
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.repair import repaired_of
@@ -78,31 +79,35 @@ def books_of(report: Report, context: RunContext, spent: Mapping[str, Json], led
 @dataclass(frozen=True, slots=True)
 class LedgerSummary:
     """What a run wrote. repaired: assets by the part that was repaired; digest: of the operations in any order, empty
-    without any; conflicts: assets with a settled conflict, by value, result and policy."""
+    without any; conflicts: assets with a settled conflict, by value, result and policy; made: its terms and
+    containers."""
 
     operations: dict[str, int]
     repaired: dict[str, int]
     digest: str
     conflicts: dict[SettledKey, list[str]]
+    made: MadeTrees
 
     @classmethod
     async def of(cls, store: SqlStore, run: int, after: int) -> LedgerSummary:
         """The rows of a run behind this one, read once."""
         names, repaired, total = Counter[str](), Counter[str](), 0
         conflicts: dict[SettledKey, list[str]] = {}
+        made = MadeTrees()
         while rows := await store.ledger(after, PAGE):
             after = rows[-1].seq
             for row in rows:
                 if row.run != run:
                     continue
                 names[row.operation] += 1
+                made.add(row)
                 repaired.update(repaired_of(row.operation, row.detail))
                 for settled in settled_of(row.operation, row.detail):
                     conflicts.setdefault(settled, []).append(row.asset)
                 if not is_inner(row.operation):
                     total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
         digest = f"{total % WHOLE:032x}" if total else ""
-        return cls(count_operations(names), dict(sorted(repaired.items())), digest, conflicts)
+        return cls(count_operations(names), dict(sorted(repaired.items())), digest, conflicts, made)
 
 
 def _said(row: LedgerRow) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from dam_sync.engine.accounts import account_of
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
@@ -372,11 +373,11 @@ class TargetWriter:
         target, capabilities = AssetId(link.target), self.context.target.capabilities
         rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
         rows = [row for row in rows if capabilities.membership(row[0].kind) is MembershipWrite.IN_BULK]
+        lost = (*drafted.losses, *losses)
         return Outcome(
             action=action,
-            losses=[
-                {"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in (*drafted.losses, *losses)
-            ],
+            losses=[{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in lost],
+            account=account_of(self.context, asset, drafted, lost),
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
             placements=tuple(rows),
             relations=(

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import structlog
 
+from dam_sync.engine.accounts import with_parked_account
 from dam_sync.engine.asset_labels import labels_of
 from dam_sync.engine.error_policy import ParkAsset, RestartAsset, RetryAsset, StopRun, react
 from dam_sync.engine.guards.parking import ParkingMonitor
@@ -126,7 +127,7 @@ class Pipeline:
                 written = await self._after_failure(written, writing=True)
             if written is not None:
                 self.failures = 0
-                await self._complete(written.work, _named(written.outcome, written.asset))
+                await self._complete(written.work, self._described(written.outcome, written.asset))
             self.in_hand.pop(item.work.asset, None)
 
     async def _release(self, work: Work) -> None:
@@ -139,6 +140,12 @@ class Pipeline:
         await self.context.store.complete(work, outcome)
         _count(self.context, outcome)
         self.parking.watch(work, outcome, self.in_hand.values())
+
+    def _described(self, outcome: Outcome, asset: Asset | None) -> Outcome:
+        """A parked asset with the names by which people recognize it, and its account."""
+        if outcome.action != "parked" or asset is None:
+            return outcome
+        return with_parked_account(self.context, replace(outcome, named=labels_of(asset)), asset)
 
     async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:
         """The asset as parked, or None if its work item was put back. Raises the error if it stops the run."""
@@ -159,17 +166,12 @@ class Pipeline:
                 return Concluded(work, outcome, failed.asset)
             case ParkAsset(outcome):  # an outage must not park one asset after another: the failure count stays
                 self.in_hand.pop(work.asset, None)
-                await self._complete(work, _named(outcome, work.payload))
+                await self._complete(work, self._described(outcome, work.payload))
                 return None
 
     async def _put_back(self, work: Work, after_s: float) -> None:
         self.in_hand.pop(work.asset, None)
         await self.context.store.retry(work, after_s)
-
-
-def _named(outcome: Outcome, asset: Asset | None) -> Outcome:
-    """Add the names by which people recognize a parked asset."""
-    return replace(outcome, named=labels_of(asset)) if outcome.action == "parked" and asset is not None else outcome
 
 
 def _count(context: RunContext, outcome: Outcome) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dam_sync.engine.decide import Policy
+from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, FileRef
@@ -60,6 +61,7 @@ class RunContext:
     retried: Counter[str] = field(default_factory=Counter)  # parked assets that are tried again, by reason
     read_again: Counter[str] = field(default_factory=Counter)  # assets that are read again by their ids, by reason
     accepted: list[str] = field(default_factory=list)  # accepted guard findings
+    samples: ValueSamples = field(default_factory=ValueSamples)
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     @property

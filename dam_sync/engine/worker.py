@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.engine.apply import TargetWriter
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RestartAsset, react
@@ -151,6 +152,7 @@ class Worker:
         marker = marker_value(self.context.source_account.tenant, asset.id)
         await self._load_terms(asset)
         drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
+        self.context.samples.add(asset.id, drafted)
         refused = rejected(drafted)
         if refused is not None and link is None and not work.begun:
             return Concluded(work, refused, asset)
@@ -182,13 +184,17 @@ class Worker:
         if drafted.new_terms:
             self.terms.refuse_unmakeable(drafted.new_terms)
             await self.containers.refuse_unmakeable(drafted.draft.placements)
-        draft = await self.names.allocate(asset, drafted.draft, marker, new=item.link is None)
+        draft, wanted = (
+            await self.names.allocate(asset, drafted.draft, marker, new=item.link is None),
+            drafted.draft.filename,
+        )
         if drafted.new_terms:
             await self.origins.load(asset, [term for _, term in drafted.new_terms])
         created = await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         related = self.context.crosswalk.related(asset)
-        losses = (*drafted.losses, *left_versions(asset, self.context))
+        taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
+        losses = (*drafted.losses, *left_versions(asset, self.context), *taken)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _containers(self) -> Known:

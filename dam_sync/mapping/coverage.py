@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.mapping.paths import LABEL, field_name, labelled, labels_of
 from dam_sync.mapping.results import empty, listed
-from dam_sync.mapping.rules import DROPPED
+from dam_sync.mapping.rules import WHEN
+from dam_sync.model.account import DROPPED, LOST
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar
 
 NOT_MAPPED, NOT_USED, NOT_HELD = "not mapped", "not used", "target cannot hold"
 LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
 CONDITION = "only in conditions"
+IGNORED, QUIET = "ignored by the mapping", "unmapped: ignore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +41,26 @@ class Coverage:
         """Keys of the fields that rules and conditions read."""
         return self.read | self.tested
 
+    @property
+    def unread(self) -> frozenset[str]:
+        """Fields that follow from the file and that no rule reads: their values are not counted."""
+        return self.derived - self.read
+
     def close(
         self,
         asset: Asset,
         consumed: Counter[str],
         skipped: Mapping[str, tuple[str, str]],
         reach: Callable[[], Collection[str]],
-    ) -> tuple[list[Loss], Counter[tuple[str, str]]]:
-        """Losses and counts of what no rule consumed.
+    ) -> tuple[list[Loss], Counter[tuple[str, str, str]]]:
+        """Losses, and counts by path, outcome and reason, of what no rule consumed.
 
         skipped: (rule, detail) of values that only a rule for another type, or one whose condition is false, reads;
         reach: names of values that some path reaches.
         """
         account = _Account(self, consumed, skipped, reach)
         for key, value in sorted(asset.fields.items()):
-            if key not in self.derived:
+            if key not in self.unread:
                 account.field(key, list(_texts(key, value)))
         for path, names in _memberships(asset):
             account.members(path, names)
@@ -61,7 +68,7 @@ class Coverage:
             account.single(path, value)
         account.losses.extend(_unheld(asset, self.holds))
         account.losses.extend(_unrelated(asset, self))
-        return account.losses, account.tally
+        return account.losses, +account.tally
 
 
 @dataclass(slots=True)
@@ -71,25 +78,37 @@ class _Account:
     skipped: Mapping[str, tuple[str, str]]
     reach: Callable[[], Collection[str]]
     losses: list[Loss] = field(default_factory=list)
-    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tally: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def field(self, key: str, labels: list[str]) -> None:
         """One metadata field, with the names of its values."""
         left = self._left(labels)
-        if not left or key in self.coverage.ignored:
+        if not left:
             return
-        if key not in self.coverage.read:
-            if not self.coverage.quiet:
-                rule = CONDITION if key in self.coverage.tested else NOT_MAPPED
-                self.losses.append(Loss(field_name(key), rule))
-            return
-        self.losses.extend(dict.fromkeys(self._why(key, label, len(left) < len(labels)) for label in left))
+        if key in self.coverage.ignored:
+            self._count(left, DROPPED, IGNORED)
+        elif key not in self.coverage.read and self.coverage.quiet:
+            self._count(left, DROPPED, QUIET)
+        elif key not in self.coverage.read:
+            rule = CONDITION if key in self.coverage.tested else NOT_MAPPED
+            self._count(left, LOST, rule)
+            self.losses.append(Loss(field_name(key), rule))
+        else:
+            why = [self._why(key, label, len(left) < len(labels)) for label in left]
+            for label, loss in zip(left, why, strict=True):
+                self._count([label], DROPPED if loss.rule in (NOT_USED, WHEN) else LOST, loss.rule)
+            self.losses.extend(dict.fromkeys(() if key in self.coverage.derived else why))
 
     def _left(self, labels: list[str]) -> list[str]:
-        """Values that no rule consumed, counted as dropped."""
-        left = list((Counter(labels) - self.consumed).elements())
-        self.tally.update((label, DROPPED) for label in left)
-        return left
+        """Values that no rule consumed."""
+        return list((Counter(labels) - self.consumed).elements())
+
+    def _lose(self, labels: Iterable[str], loss: Loss) -> None:
+        self._count(labels, DROPPED if loss.rule == WHEN else LOST, loss.rule)
+        self.losses.append(loss)
+
+    def _count(self, labels: Iterable[str], outcome: str, reason: str) -> None:
+        self.tally.update((label, outcome, reason) for label in labels)
 
     def _why(self, key: str, label: str, partly: bool) -> Loss:
         language = label not in (field_name(key), f"{field_name(key)}[]")
@@ -104,22 +123,20 @@ class _Account:
         left = self._left(labels)
         if left:
             held = path == "machine_tags" or path in self.coverage.holds
-            skipped = self.skipped.get(f"{path}[]")
-            if skipped is not None:
-                self.losses.append(Loss(path, *skipped))
-                return
-            self.losses.append(Loss(path, NOT_MAPPED if held else NOT_HELD, str(len(left))))
+            missed = (NOT_MAPPED if held else NOT_HELD, str(len(left)))
+            self._lose(left, Loss(path, *self.skipped.get(f"{path}[]", missed)))
 
     def single(self, path: str, value: str) -> None:
         """Status and dates of the asset itself; a creation date that is also a field is reported as such."""
+        if path in self.consumed:
+            return
         if path in self.coverage.ignored:
+            self._count([path], DROPPED, IGNORED)
             return
         name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
-        if path not in self.consumed:
-            self.tally[path, DROPPED] += 1
-            held = name == "substatus" or name.removesuffix("_at") in self.coverage.holds
-            missed = (NOT_MAPPED if held else NOT_HELD, value)
-            self.losses.append(Loss(name, *self.skipped.get(path, missed)))
+        held = name == "substatus" or name.removesuffix("_at") in self.coverage.holds
+        missed = (NOT_MAPPED if held else NOT_HELD, value)
+        self._lose([path], Loss(name, *self.skipped.get(path, missed)))
 
 
 def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:
@@ -140,7 +157,8 @@ def _memberships(asset: Asset) -> Iterator[tuple[str, list[str]]]:
     )
     for path, names in sets:
         yield path, [f"{path}[]" for name in names if name.strip()]
-    yield "placements", sorted(f"placements.{p.kind}[]" for p in asset.placements if p.kind != LABEL)
+    placed = (p for p in asset.placements if p.kind != LABEL and p.text.strip())
+    yield "placements", sorted(f"placements.{p.kind}[]" for p in placed)
 
 
 def _singles(asset: Asset) -> Iterator[tuple[str, str]]:
@@ -152,7 +170,7 @@ def _singles(asset: Asset) -> Iterator[tuple[str, str]]:
         ("expires_at", rights.expires_at),
         ("created_at", asset.created_at if asset.created_at not in asset.fields.values() else None),
     )
-    yield from ((path, str(value)) for path, value in pairs if value)
+    yield from ((path, str(value)) for path, value in pairs if value and str(value).strip())
 
 
 def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:

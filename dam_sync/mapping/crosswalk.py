@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import TypeAlias
 
+from dam_sync.config.diagnostics import dotted
+from dam_sync.mapping.accounts import ReadValue, best_of, count_values
 from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import container_of, deduplicated, limit_containers
 from dam_sync.mapping.coverage import OTHER_TYPE, Coverage
@@ -19,6 +21,7 @@ from dam_sync.mapping.selection import Selection, SelectionVerdict
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
+from dam_sync.model.account import BY_DEFAULT, EMPTY, FILLED, READ, TRANSFORMED, WRITTEN, Account, AccountKey
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction
 from dam_sync.model.diagnostic import Diagnostic
@@ -36,9 +39,10 @@ class Drafted:
     """The result of mapping one asset. Any rejection parks it; new terms have to be created before it is written.
 
     new_terms: (vocabulary of the target, term), parents before children; unmade: which of them is at (field,
-    position) of the draft. tally: values by (path, outcome), where the
-    outcome is written, transformed, dropped or parked; a value read by several lines counts once for each. losses begin
-    with what the source has but does not return. decided: what the mapping decided about its audience.
+    position) of the draft. account: what becomes of every value if the asset is written; a value read by several rules
+    counts once. filled: by rule, whether it gave a value from the source, its default, or nothing; shown: by rule, the
+    values that it read and those that it made of them. losses begin with what the source has but does not return.
+    decided: what the mapping decided about its audience.
     """
 
     draft: Draft
@@ -46,7 +50,9 @@ class Drafted:
     rejections: tuple[Loss, ...] = ()
     new_terms: tuple[tuple[str, Term], ...] = ()
     unmade: Mapping[tuple[str, int], TermKey] = field(default_factory=dict)
-    tally: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    account: Mapping[AccountKey, int] = field(default_factory=dict)
+    filled: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, tuple[tuple[Scalar, ...], tuple[Scalar, ...]]] = field(default_factory=dict, compare=False)
     decided: Decided = field(default_factory=Decided)
 
     def with_terms(self, created: Mapping[TermKey, Term]) -> Drafted:
@@ -170,8 +176,9 @@ class _Drafting:
     rejections: list[Loss] = field(default_factory=list)
     new_terms: dict[TermKey, tuple[str, Term]] = field(default_factory=dict)
     unmade: dict[tuple[str, int], TermKey] = field(default_factory=dict)
-    tally: Counter[tuple[str, str]] = field(default_factory=Counter)
-    consumed: Counter[str] = field(default_factory=Counter)
+    known: dict[tuple[str, int], ReadValue] = field(default_factory=dict)
+    filled: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, tuple[tuple[Scalar, ...], tuple[Scalar, ...]]] = field(default_factory=dict)
     skipped: dict[str, tuple[str, str]] = field(default_factory=dict)
     decided: Decided = field(default_factory=Decided)
 
@@ -180,8 +187,6 @@ class _Drafting:
         crosswalk, plan = self.crosswalk, self.crosswalk.plan
         profile = self._text(plan.profiles.rule)
         plan = self._held(plan, plan.profiles.types.get(profile))
-        if plan.filename is None:
-            self.consumed["filename"] = 1
         draft = Draft(
             marker=Marker(crosswalk.marker, marker_value) if crosswalk.marker else None,
             filename=self._text(plan.filename) or self._own_name(),
@@ -192,16 +197,27 @@ class _Drafting:
             tags=frozenset(str(value) for value in self._values(plan.tags)),
             rights=self._rights(plan),
         )
-        losses, counted = crosswalk.coverage.close(self.asset, self.consumed, self.skipped, self._within_reach)
+        consumed = Counter(path for path, _ in self.known)
+        losses, left = crosswalk.coverage.close(self.asset, consumed, self.skipped, self._within_reach)
         return Drafted(
             draft,
             (*dict.fromkeys(self.asset.losses), *self.losses, *losses),
             tuple(self.rejections),
             tuple(self.new_terms.values()),
             self.unmade,
-            dict(self.tally + counted),
+            self._account(consumed, left),
+            self.filled,
+            self.shown,
             self.decided,
         )
+
+    def _account(self, consumed: Mapping[str, int], left: Mapping[tuple[str, str, str], int]) -> Account:
+        """Values as counted from the asset, and what the rules, or their absence, made of them."""
+        read = count_values(self.asset, self.crosswalk.coverage.unread, consumed.keys())
+        account: Account = Counter({AccountKey(path, READ): number for path, number in read.items()})
+        account.update(AccountKey(each.path, each.outcome, each.rule) for each in self.known.values())
+        account.update({AccountKey(*key): number for key, number in left.items()})
+        return account
 
     def looked_up(self) -> bool:
         """Run the rules that look up terms, as `done` would; whether some terms are new and none is refused."""
@@ -210,7 +226,7 @@ class _Drafting:
         fields = {key: rule for key, rule in plan.fields.items() if self._in_types(key, types)}
         for rule in replace(self._held(plan, types), fields=fields).rules():
             if rule.looks_up_terms:
-                self._keep(rule.run(self.asset, self.context))
+                self._keep(rule, rule.run(self.asset, self.context))
         return bool(self.new_terms) and not self.rejections
 
     def _held(self, plan: Plan, types: frozenset[str] | None) -> Plan:
@@ -235,6 +251,10 @@ class _Drafting:
     def _own_name(self) -> str:
         name = self.asset.filename or (self.asset.file.name if self.asset.file else "")
         made = NameFit(text_field("filename"), naming=self.crosswalk.plan.naming).each(name, self.context)
+        changed = made.note.rule if made.note is not None else ""
+        if self.crosswalk.plan.filename is None and self.asset.filename.strip():
+            outcome = TRANSFORMED if changed else WRITTEN
+            self.known["filename", 0] = ReadValue("filename", 0, outcome, changed)
         if not name or made.note is None:
             return name
         self.losses.append(Loss("filename", made.note.rule, made.note.detail))
@@ -247,14 +267,19 @@ class _Drafting:
         if rule is None:
             return ()
         ran = rule.run(self.asset, self.context, required)
-        self._keep(ran)
+        self._keep(rule, ran)
         return ran.values
 
-    def _keep(self, ran: RuleResult) -> None:
+    def _keep(self, rule: FieldRule, ran: RuleResult) -> None:
         self.losses += ran.losses
         self.rejections += ran.rejections
-        self.tally += ran.tally
-        self.consumed |= ran.consumed
+        for each in ran.outcomes:
+            key = each.path, each.index
+            self.known[key] = best_of(self.known.get(key), each)
+        name = dotted(rule.place)
+        self.filled[name] = FILLED if any(ran.origins) else BY_DEFAULT if ran.values else EMPTY
+        if ran.read:
+            self.shown[name] = ran.read, ran.values
         self.skipped.update(dict.fromkeys(ran.skipped, (WHEN, "the condition of its line is false")))
         for vocabulary, term in ran.new_terms:
             self.new_terms.setdefault((vocabulary, term.path), (vocabulary, term))
@@ -270,7 +295,7 @@ class _Drafting:
                 told = f"{key} is not in {', '.join(sorted(types))}"
                 self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, told)))
                 continue
-            values = self._known_terms(key, rule.run(self.asset, self.context, field.required))
+            values = self._known_terms(key, rule, rule.run(self.asset, self.context, field.required))
             if values:
                 made[key] = values if field.multiple else values[0]
         return made
@@ -279,9 +304,9 @@ class _Drafting:
         own = self.crosswalk.target_fields[key].types
         return types is None or not own or bool(types & own)
 
-    def _known_terms(self, key: str, ran: RuleResult) -> tuple[Scalar, ...]:
+    def _known_terms(self, key: str, rule: FieldRule, ran: RuleResult) -> tuple[Scalar, ...]:
         """The values of a field; new terms among them are recorded in `unmade`."""
-        self._keep(ran)
+        self._keep(rule, ran)
         values, new = list(ran.values), {term.path: vocabulary for vocabulary, term in ran.new_terms}
         for position, value in enumerate(values):
             if isinstance(value, Term) and not value.id and value.path in new:
@@ -294,8 +319,8 @@ class _Drafting:
         made = [(rule.run(self.asset, self.context), kind) for rule, kind in plan.placements]
         limit_containers(made, plan.container_most)
         start = len(self.losses)
-        for ran, _ in made:
-            self._keep(ran)
+        for (rule, _), (ran, _) in zip(plan.placements, made, strict=True):
+            self._keep(rule, ran)
         self.losses[start:] = deduplicated(self.losses[start:])
         return frozenset(Placement(kind, container_of(value, kind)) for ran, kind in made for value in ran.values)
 
@@ -313,8 +338,8 @@ class _Drafting:
         if rule is None:
             return []
         ran = rule.run(self.asset, self.context)
-        self._keep(ran)
-        made_of = [{ran.outcomes[index][0] for index in indices} for indices in ran.origins]
+        self._keep(rule, ran)
+        made_of = [{ran.outcomes[index].path for index in indices} for indices in ran.origins]
         self.decided = Decided(
             groups=_all_from(made_of, "groups[]"),
             containers=_all_from(made_of, "placements."),

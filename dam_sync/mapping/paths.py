@@ -10,9 +10,10 @@ could be ambiguous; in a YAML file a path with quotes is put in single quotes: `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
 from dam_sync.mapping.results import SHAPES, LanguagePreference, ValueType, empty
 from dam_sync.mapping.vocabulary import path_text
@@ -47,11 +48,13 @@ class PathFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PathValue:
-    """A value of a path, and the name under which it is counted; `texts` names those of each language."""
+    """A value of a path, and the name under which it is counted; `texts` names those of each language. index: of the
+    value among those of its name in the asset."""
 
     label: str
     value: Scalar
     texts: tuple[tuple[str, str, str], ...] = ()  # (label, locale, text) of each language
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +84,23 @@ class AssetPath:
             case "file":
                 yield from self._file(asset)
             case "placements":
-                kept = [p for p in asset.placements if p.kind != LABEL and self.key in ("", p.kind)]
-                yield from (
-                    PathValue(f"placements.{p.kind}[]", p.text) for p in sorted(kept, key=lambda p: (p.kind, p.path))
-                )
+                yield from self._placements(asset)
             case "labels":
                 names = label_paths(asset) if self.part == "path" else labels_of(asset)
-                yield from (PathValue("labels[]", name) for name in names)
+                yield from _indexed("labels[]", names)
             case "groups":
-                yield from (PathValue("groups[]", name) for name in sorted(asset.rights.groups))
+                yield from _indexed("groups[]", sorted(asset.rights.groups))
             case "tags" | "machine_tags":
-                yield from (PathValue(f"{self.root}[]", tag) for tag in sorted(getattr(asset, self.root)))
+                yield from _indexed(f"{self.root}[]", sorted(getattr(asset, self.root)))
             case _:
                 value = _plain(asset, self.root)
                 yield from [PathValue(self.root, value)] if value is not None else []
+
+    def _placements(self, asset: Asset) -> Iterator[PathValue]:
+        kinds = sorted({p.kind for p in asset.placements if p.kind != LABEL and self.key in ("", p.kind)})
+        for kind in kinds:
+            paths = sorted((p for p in asset.placements if p.kind == kind), key=lambda p: p.path)
+            yield from _indexed(f"placements.{kind}[]", [p.text for p in paths])
 
     def _file(self, asset: Asset) -> Iterator[PathValue]:
         file = asset.file
@@ -108,26 +114,24 @@ class AssetPath:
         value = asset.fields.get(self.key)
         if value is None:
             return
-        for label, scalar in labelled(self.key, value):
+        for index, (label, scalar) in enumerate(labelled(self.key, value)):
             if isinstance(scalar, Localized):
-                yield from self._languages(label, scalar, languages, all_languages)
+                found = self._languages(label, scalar, languages, all_languages)
+                yield found if index == 0 else replace(found, index=index)
             elif self.part:
-                yield from (PathValue(label, part) for part in _parts(scalar, self.part, languages))
+                yield from (PathValue(label, part, (), index) for part in _parts(scalar, self.part, languages))
             else:
-                yield PathValue(label, scalar)
+                yield PathValue(label, scalar, (), index)
 
-    def _languages(
-        self, label: str, value: Localized, languages: LanguagePreference, all_languages: bool
-    ) -> Iterator[PathValue]:
+    def _languages(self, label: str, value: Localized, languages: LanguagePreference, all_languages: bool) -> PathValue:
         if all_languages and not self.locale:
             texts = {locale: text for locale, text in value.texts.items() if text.strip()}
             rows = tuple((f"{label}.{locale}", locale, text) for locale, text in texts.items())
-            yield PathValue(label, Localized(texts), rows)
-            return
+            return PathValue(label, Localized(texts), rows)
         locale = self.locale or languages.pick(value.texts)
         text = value.texts.get(locale, "")
         rows = ((f"{label}.{locale}", locale, text),)
-        yield PathValue(f"{label}.{locale}", Localized({locale: text}) if all_languages else text, rows)
+        return PathValue(f"{label}.{locale}", Localized({locale: text}) if all_languages else text, rows)
 
 
 def parse_path(text: str, source: Schema) -> AssetPath:
@@ -145,6 +149,10 @@ def parse_path(text: str, source: Schema) -> AssetPath:
     if root in (*TEXTS, *INSTANTS) and not rest and not many:
         return AssetPath(text, root, ValueType.INSTANT if root in INSTANTS else ValueType.TEXT)
     raise PathFault(f"an asset has no path {text}", nearest(text, _known(source)))
+
+
+def _indexed(label: str, texts: Iterable[str]) -> Iterator[PathValue]:
+    return (PathValue(label, text, (), index) for index, text in enumerate(texts))
 
 
 def labelled(key: str, value: Value) -> Iterator[tuple[str, Scalar]]:
@@ -234,6 +242,7 @@ def spelt(key: str) -> str:
     return key if PLAIN.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+@cache
 def field_name(key: str) -> str:
     """The path of a metadata field, and the name under which its values are counted."""
     return f"fields.{spelt(key)}"

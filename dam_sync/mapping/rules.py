@@ -2,60 +2,53 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.config.diagnostics import KeyPath, dotted
+from dam_sync.mapping.accounts import ReadValue
 from dam_sync.mapping.coercion import SEVERAL, Fit
 from dam_sync.mapping.expressions import Evaluated, Expression
 from dam_sync.mapping.paths import AssetPath, PathValue
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.mapping.transforms.values import MatchTerm
+from dam_sync.model.account import DEFAULTED, DROPPED, LOST, PARKED, TRANSFORMED, WRITTEN
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.values import Localized, Scalar, Term
 
-WRITTEN, TRANSFORMED, DROPPED, PARKED = "written", "transformed", "dropped", "parked"
 REQUIRED, CEL, WHEN = "required", "cel", "when"
 
 
 @dataclass(slots=True)
 class RuleResult:
-    """The result of one rule for one asset. consumed: how many values of each name it read, whatever the outcome.
-
-    outcomes: (name, outcome) of each value that was read; origins: for each of `values` the outcomes it was
-    made of. skipped: names of the values that it did not read because its `when` is false.
-    """
+    """The result of one rule for one asset. outcomes: of each value that was read; origins: for each of `values` the
+    outcomes it was made of; read: the values that `values` were made of. skipped: names of the values that it did not
+    read because its `when` is false."""
 
     values: tuple[Scalar, ...] = ()
     losses: list[Loss] = field(default_factory=list)
     rejections: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
-    outcomes: list[tuple[str, str]] = field(default_factory=list)
+    outcomes: list[ReadValue] = field(default_factory=list)
     origins: list[tuple[int, ...]] = field(default_factory=list)
-    consumed: Counter[str] = field(default_factory=Counter)
+    read: tuple[Scalar, ...] = ()
     emptied: bool = False
     skipped: frozenset[str] = frozenset()
 
-    @property
-    def tally(self) -> Counter[tuple[str, str]]:
-        """Number of values by name and outcome."""
-        return Counter(self.outcomes)
-
     def keep_only(self, kept: Collection[Scalar], rule: str) -> None:
-        """Drop the other values, each a loss with this rule; values read only for them count as dropped."""
+        """Drop the other values, each a loss with this rule; values read only for them count as lost."""
         pairs = list(zip(self.values, self.origins, strict=True))
         left = [(value, indices) for value, indices in pairs if value in kept]
         used = {index for _, indices in left for index in indices}
         for value, indices in pairs:
             if value in kept:
                 continue
-            names = [self.outcomes[index][0] for index in indices]
+            names = [self.outcomes[index].path for index in indices]
             self.losses.append(Loss(names[0] if names else "placements", rule, str(value)))
             for index in set(indices) - used:
-                name, outcome = self.outcomes[index]
-                self.outcomes[index] = (name, outcome if outcome == PARKED else DROPPED)
+                if self.outcomes[index].outcome != PARKED:
+                    self.outcomes[index] = replace(self.outcomes[index], outcome=LOST, rule=rule)
         self.values, self.origins = tuple(value for value, _ in left), [indices for _, indices in left]
 
 
@@ -154,6 +147,10 @@ class FieldRule:
             ran.origins += [()] * len(made.values)
             if made.note is not None and made.note.outcome is not ValueOutcome.KEPT:
                 ran.rejections.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
+        if ran.values:
+            ran.outcomes = [
+                replace(each, outcome=DEFAULTED) if each.outcome == DROPPED else each for each in ran.outcomes
+            ]
 
 
 @dataclass(slots=True)
@@ -169,6 +166,7 @@ class _Origin:
     label: str
     value: Scalar
     locale: str = ""
+    index: int = 0
 
 
 @dataclass(slots=True)
@@ -181,6 +179,7 @@ class _Evaluation:
     origins: list[_Origin] = field(default_factory=list)
     items: list[_Item] = field(default_factory=list)
     parked: set[int] = field(default_factory=set)
+    reasons: dict[int, str] = field(default_factory=dict)  # by origin: the last rule that said something about it
     losses: list[Loss] = field(default_factory=list)
     rejections: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
@@ -210,15 +209,16 @@ class _Evaluation:
         ran.rejections += self.rejections
         ran.new_terms += self.new_terms
         ran.emptied = ran.emptied or self.emptied
-        ran.consumed |= Counter(origin.label for origin in self.origins)
-        ran.outcomes += [(origin.label, self._outcome(index, origin)) for index, origin in enumerate(self.origins)]
+        ran.outcomes += [self._outcome(index, origin) for index, origin in enumerate(self.origins)]
+        if self.items:
+            ran.read += tuple(found.value for found in self.found)
 
     def _take(self, found: PathValue) -> None:
         start = len(self.origins)
         if found.texts:
-            self.origins.extend(_Origin(label, text, locale) for label, locale, text in found.texts)
+            self.origins.extend(_Origin(label, text, locale, found.index) for label, locale, text in found.texts)
         else:
-            self.origins.append(_Origin(found.label, found.value))
+            self.origins.append(_Origin(found.label, found.value, "", found.index))
         self.items.append(_Item(found.value, tuple(range(start, len(self.origins)))))
 
     def _replace(self, made: Evaluated) -> None:
@@ -264,6 +264,7 @@ class _Evaluation:
     def _note(self, note: Note, origins: tuple[int, ...]) -> None:
         outcome = self.rule.on_error if note.outcome is ValueOutcome.FAILED else note.outcome
         label = self.origins[origins[0]].label if origins else ""
+        self.reasons.update(dict.fromkeys(origins, note.rule))
         if outcome is ValueOutcome.PARKED:
             self.parked.update(origins)
             source = f" (from {label})" if label else ""
@@ -294,17 +295,20 @@ class _Evaluation:
             extra, self.items = self.items[1:], self.items[:1]
             self._note(note, tuple(origin for item in extra for origin in item.origins))
 
-    def _outcome(self, index: int, origin: _Origin) -> str:
+    def _outcome(self, index: int, origin: _Origin) -> ReadValue:
+        reason = self.reasons.get(index, "")
         if index in self.parked:
-            return PARKED
+            return ReadValue(origin.label, origin.index, PARKED, reason)
         kept = [item for item in self.items if index in item.origins]
-        if not kept:
-            return DROPPED
         texts = [_language(item.value, origin.locale) for item in kept]
         if all(text is None for text in texts):
-            return DROPPED
+            return ReadValue(
+                origin.label, origin.index, DROPPED, reason or ("null" if self.emptied else self.rule.target)
+            )
         same = len(kept) == 1 and (len(kept[0].origins) == 1 or bool(origin.locale))
-        return WRITTEN if same and _same(origin.value, texts[0], self.context.languages) else TRANSFORMED
+        if same and _same(origin.value, texts[0], self.context.languages):
+            return ReadValue(origin.label, origin.index, WRITTEN)
+        return ReadValue(origin.label, origin.index, TRANSFORMED, reason)
 
 
 def _language(value: Scalar, locale: str) -> Scalar | None:

@@ -168,6 +168,32 @@ class Capabilities:
         usual = MembershipWrite.IN_BULK if Operation.PLACE in self else MembershipWrite.WITH_ASSET
         return self.memberships.get(kind, usual)
 
+    @property
+    def irreversible(self) -> Mapping[str, tuple[str, ...]]:
+        """What nothing takes back at this target, by the kind of write (see `journal_names.kind_of`)."""
+        fixed = sorted(kind for kind, how in self.memberships.items() if how is MembershipWrite.AT_CREATION)
+        found = (
+            (
+                "create",
+                Operation.REMOVE not in self,
+                "a created asset cannot be moved to the trash: the target has none",
+            ),
+            ("create", not self.writes(Feature.FILENAME), "a created asset keeps its file name: it cannot be renamed"),
+            ("create", bool(fixed), f"a created asset stays where it was created ({', '.join(fixed)})"),
+            ("version", True, "an added file version cannot be removed"),
+            ("term", True, "a created term stays in its vocabulary"),
+            ("container", True, "a created container stays, also without assets"),
+            ("attach", Operation.DETACH not in self, "an added attachment cannot be removed"),
+            ("detach", True, "a removed attachment is not put back"),
+            ("relate", Operation.UNRELATE not in self, "a written relation cannot be removed"),
+            ("remove", Operation.RESTORE not in self, "an asset in the trash of the target cannot be taken out of it"),
+        )
+        made: dict[str, tuple[str, ...]] = {}
+        for kind, holds, text in found:
+            if holds:
+                made[kind] = (*made.get(kind, ()), text)
+        return made
+
     def without(
         self, *operations: Operation, writes: Iterable[Feature] = (), reads: Iterable[Feature] = ()
     ) -> Capabilities:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from dam_sync.model import journal_names
 from dam_sync.model.values import Json
+from dam_sync.report.parts import (
+    Collisions,
+    Estimate,
+    FieldAccount,
+    FileProblem,
+    Headline,
+    IrreversibleStep,
+    LossLine,
+    MappingLine,
+    Origin,
+    Risk,
+    Scope,
+    Tree,
+)
+
+FORMAT = 2  # of `as_json`; 1 had no `format`
 
 
 @dataclass(slots=True)
 class ReportedSide:
-    """One service in a report. `calls` by endpoint; for a plan they are estimated."""
+    """One service in a report. user: of its credential; `calls` by endpoint; for a plan they are estimated."""
 
     kind: str
     tenant: str
     release: str = ""
     assets: int | None = None
     calls: dict[str, int] = field(default_factory=dict)
+    user: str = ""
 
     @property
     def total_calls(self) -> int:
@@ -27,14 +45,19 @@ class ReportedSide:
 
 @dataclass(slots=True)
 class Report:
-    """kind: plan, run or verify. counts: assets by what happened to them. losses: by path and rule, with their assets.
+    """kind: plan, run, verify or adopt. counts: assets by what happened to them.
 
-    operations: how many writes of each kind. repaired: assets by the part that was changed at the target and is set
-    right. parked: cause, operation, hint, count, example. exposure: by rule, how many assets more people would see, or
-    may see because the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that changed at
-    both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples. gone:
-    assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until (the
-    end of the grace period). left_out: assets that were not selected, by the condition of `select`.
+    headline: the result in one sentence; None for verifications and adoptions, which have a `verdict` or counts.
+    origin: who made it, with which version, mapping and schemas. scope: which assets it covers. mapping: field rules
+    with samples; accounts: what became of the values, by path; losses: by path and rule, with their assets.
+    terms, containers: what is to be created. collisions: file names that are taken. files: those that the target does
+    not take. operations: how many writes of each kind. repaired: assets by the part that was changed at the target and
+    is set right. parked: cause, operation, hint, count, example. exposure: by rule, how many assets more people would
+    see, or may see because the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that
+    changed at both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples.
+    gone: assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until
+    (the end of the grace period). left_out: assets that were not selected, by the condition of `select`. estimate: of a
+    plan. risks: what the reader should decide about. irreversible: writes that nothing takes back.
     """
 
     kind: str
@@ -46,20 +69,31 @@ class Report:
     run: int = 0
     seconds: float = 0.0
     resumed: bool = False
+    headline: Headline | None = None
+    origin: Origin = field(default_factory=Origin)
+    scope: Scope = field(default_factory=Scope)
     counts: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     operations: dict[str, int] = field(default_factory=dict)
     digest: str = ""
     repaired: dict[str, int] = field(default_factory=dict)
-    losses: list[dict[str, Json]] = field(default_factory=list)
+    mapping: list[MappingLine] = field(default_factory=list)
+    accounts: list[FieldAccount] = field(default_factory=list)
+    losses: list[LossLine] = field(default_factory=list)
+    terms: list[Tree] = field(default_factory=list)
+    containers: list[Tree] = field(default_factory=list)
+    collisions: Collisions = field(default_factory=Collisions)
+    files: list[FileProblem] = field(default_factory=list)
     parked: list[dict[str, Json]] = field(default_factory=list)
     exposure: list[dict[str, Json]] = field(default_factory=list)
     conflicts: list[dict[str, Json]] = field(default_factory=list)
     gone: list[dict[str, Json]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
+    estimate: Estimate | None = None
+    risks: list[Risk] = field(default_factory=list)
+    irreversible: list[IrreversibleStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
-    forecast_seconds: float | None = None
 
     @property
     def clean(self) -> bool:
@@ -72,11 +106,11 @@ class Report:
         return self.verdict is not None and bool(self.verdict.get("early"))
 
     def as_json(self) -> dict[str, Json]:
-        """For `--json` and files."""
-        return asdict(self)
+        """For `--json` and files; see `dam-sync help reports`."""
+        return {"format": FORMAT, **asdict(self)}
 
 
-def count_operations(names: Counter[str]) -> dict[str, int]:
+def count_operations(names: Mapping[str, int]) -> dict[str, int]:
     """Writes by kind, without their inner steps and settled conflicts."""
     kinds: Counter[str] = Counter()
     for name, number in names.items():

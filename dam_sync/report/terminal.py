@@ -57,8 +57,9 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
         _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls])
     for note in report["notes"]:
         console.print(f"note: {plain(note)}")
-    if report.get("forecast_seconds") is not None:
-        console.print(f"estimated: about {duration(report['forecast_seconds'])}")
+    if report.get("estimate") is not None:
+        band = dict.fromkeys(duration(report["estimate"][part]) for part in ("p50", "p90"))
+        console.print(f"estimated: about {' to '.join(band)}")
     elif report["seconds"]:
         console.print(f"took {duration(report['seconds'])}")
 

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Engine
 
+from dam_sync.model.account import AccountKey
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
@@ -68,6 +69,7 @@ class Database:
     run: int = 0
     beat_at: datetime | None = None
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
+    account_ids: dict[AccountKey, int] = field(default_factory=dict)  # those that this process has met
 
 
 class Repository:

@@ -140,6 +140,12 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         " version TEXT NOT NULL, result TEXT NOT NULL, body BLOB NOT NULL)",
         "CREATE INDEX report_run ON report (run)",
     ),
+    11: (
+        "ALTER TABLE work ADD COLUMN account TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE work ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE account_key (id INTEGER PRIMARY KEY, path TEXT NOT NULL, outcome TEXT NOT NULL,"
+        " rule TEXT NOT NULL, UNIQUE (path, outcome, rule))",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

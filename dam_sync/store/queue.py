@@ -12,6 +12,7 @@ from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.errors import StoreBusy
+from dam_sync.store.accounts import account_pairs
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.conflicts import put_conflicts
 from dam_sync.store.deferred import add_placements, add_relations
@@ -40,7 +41,7 @@ USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 _NOW = PreparedStatement(
     select(
         *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action),
-        *(WORK.c.passing, WORK.c.run),
+        *(WORK.c.passing, WORK.c.run, WORK.c.digest),
     ).where(WORK.c.asset == bindparam("of"))
 )
 _CLOSED: dict[str, Any] = {
@@ -61,12 +62,14 @@ _CLOSED: dict[str, Any] = {
             "settled_at",
             "named",
             "passing",
+            "account",
+            "digest",
         )
     },
 }
 _CLOSE = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
 _AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}
-_AGAIN |= {"action": bindparam("new_action"), "losses": bindparam("new_losses")}
+_AGAIN |= {"action": bindparam("new_action"), "losses": bindparam("new_losses"), "digest": bindparam("new_digest")}
 _REOPEN = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_AGAIN))
 _PUT_BACK: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
@@ -131,7 +134,7 @@ class WorkQueue(Repository):
         Durable on return; safe to repeat. An asset listed again meanwhile is pending again. The journal of a parked
         or skipped asset is kept, so that nothing is written twice. Raises StoreBusy if another process holds it.
         """
-        now = self._now()
+        now, account = self._now(), to_text(await account_pairs(self._database, outcome.account))
 
         def job(c: Connection) -> None:
             row = _NOW.first(c, of=work.asset)
@@ -139,7 +142,7 @@ class WorkQueue(Repository):
                 raise StoreBusy("another process is working on this asset", asset=work.asset)
             if row.state == "settled":
                 return
-            _complete(c, row, outcome, now)
+            _complete(c, row, outcome, now, account)
             _complete_rest(c, row, outcome, now)
 
         await self._write(job)
@@ -297,13 +300,13 @@ class WorkQueue(Repository):
             await self._write(lambda c: c.execute(statement, held) and None)
 
 
-def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
+def _complete(c: Connection, row: Any, outcome: Outcome, now: str, account: str) -> None:
     """The row itself: closed, or pending again if it was listed again."""
-    action, losses = outcome.action, to_text(outcome.losses)
-    if row.action in MADE and outcome.action == "unchanged":  # what was lost then remains lost
-        action, losses = row.action, _all_losses(c, row.seq, outcome)
+    action, losses, digest = outcome.action, to_text(outcome.losses), outcome.digest
+    if row.action in MADE and outcome.action == "unchanged":  # what was done and lost then remains so
+        action, losses, digest = row.action, _all_losses(c, row.seq, outcome), row.digest
     if row.again:
-        _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "", new_losses=losses)
+        _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "", new_losses=losses, new_digest=digest)
         return
     _CLOSE.run(
         c,
@@ -318,6 +321,8 @@ def _complete(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
         new_settled_at=now,
         new_named=to_text(dict(outcome.named)),
         new_passing=row.passing + 1 if outcome.passing else 0,
+        new_account=account,
+        new_digest=digest,
     )
 
 

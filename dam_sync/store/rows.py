@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dam_sync.model.account import AccountKey
 from dam_sync.model.asset import Asset, AssetId, Placement
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
@@ -219,7 +220,8 @@ class Outcome:
 
     placements: (container, target asset, add or remove) to be written in bulk later; relations: (kind, other source
     id, add or remove). named: by what people recognize the asset, for a parked one. passing: parked for a failure that
-    may be temporary. conflicts: those for which it is parked.
+    may be temporary. conflicts: those for which it is parked. account: what became of its values, and what the field
+    rules gave; digest: of the operation, without ids assigned by the target.
     """
 
     action: str
@@ -235,6 +237,27 @@ class Outcome:
     relations: tuple[tuple[str, AssetId, bool], ...] = ()
     conflicts: tuple[ConflictRow, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
+    account: Mapping[AccountKey, int] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRecord:
+    """A completed work item, as reports need it. losses: path, rule and detail of each; filename, target: of its link,
+    empty without one."""
+
+    seq: int
+    asset: str
+    revision: str
+    action: str
+    cause: str
+    message: str
+    losses: Sequence[Mapping[str, str]]
+    account: Mapping[AccountKey, int]
+    digest: str
+    named: Mapping[str, str]
+    filename: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)

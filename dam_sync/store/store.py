@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.store.accounts import WorkRecords
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.conflicts import ConflictRepository
 from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
@@ -50,6 +51,7 @@ class SqlStore(
     Runs,
     Shards,
     WorkQueue,
+    WorkRecords,
     LinkRepository,
     FilenameRepository,
     ProbationRepository,
@@ -106,6 +108,11 @@ class SqlStore(
     def path(self) -> Path:
         """The file."""
         return self._database.path
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, and of what is not merged into it yet."""
+        return self._bytes()
 
     @property
     def commits(self) -> int:

@@ -66,7 +66,8 @@ class WorkTable(SQLModel, table=True):
 
     run: that counts it; listed_run: that listed it. due: when a pending row may be claimed, and when
     the lease of a claimed one ends. again: it was listed again, at another revision, while it was claimed.
-    passing: in how many runs in a row it was parked for a temporary failure.
+    passing: in how many runs in a row it was parked for a temporary failure. account: what became of its values, as
+    pairs of an `account_key` and a number; digest: of the operation.
     """
 
     __tablename__: ClassVar[str] = "work"
@@ -99,6 +100,8 @@ class WorkTable(SQLModel, table=True):
     settled_at: str | None = None
     named: str = "{}"
     passing: int = 0
+    account: str = "[]"
+    digest: str = ""
 
 
 class TallyTable(SQLModel, table=True):
@@ -293,6 +296,17 @@ class HintTable(SQLModel, table=True):
     state: str
 
 
+class AccountKeyTable(SQLModel, table=True):
+    """What accounts count: see `model.account.AccountKey`. Rows are added only."""
+
+    __tablename__: ClassVar[str] = "account_key"
+    __table_args__ = (UniqueConstraint("path", "outcome", "rule"),)
+    id: int | None = Field(default=None, primary_key=True)
+    path: str
+    outcome: str
+    rule: str
+
+
 class ReportTable(SQLModel, table=True):
     """Reports of finished runs and of verifications; see `rows.KeptReport`. body: JSON, compressed by zlib."""
 
@@ -341,3 +355,4 @@ JOURNAL = table_of(JournalTable)
 LEDGER = table_of(LedgerTable)
 HINT = table_of(HintTable)
 REPORT = table_of(ReportTable)
+ACCOUNT_KEY = table_of(AccountKeyTable)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.account import READ
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Term, Value
@@ -33,3 +35,12 @@ def index(*labels: str) -> TermIndex:
 def line(folder: Path, written: str, given_: Asset, target: Schema = TARGET, **terms: TermIndex) -> Drafted:
     """What comes of the least mapping with this line."""
     return draft(folder, with_lines(written), given_, target, **terms)
+
+
+def tally_of(drafted: Drafted) -> Counter[tuple[str, str]]:
+    """Values by path and outcome."""
+    found: Counter[tuple[str, str]] = Counter()
+    for key, number in drafted.account.items():
+        if key.outcome != READ:
+            found[key.path, key.outcome] += number
+    return found

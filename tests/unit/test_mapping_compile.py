@@ -17,6 +17,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Value
+from tests.support.drafting import tally_of
 from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled, read, schema, with_lines
 
 
@@ -350,8 +351,8 @@ def test_keys_with_colons_blanks_and_points_on_both_sides(tmp_path: Path) -> Non
         "a.b": ("a", "b"),
     }
     assert drafted.losses == (Loss("fields.lib:title.fr", "language not carried"),)
-    assert drafted.tally['fields."Release Date"', "written"] == 1
-    assert drafted.tally['fields."a.b"', "dropped"] == 1
+    assert tally_of(drafted)['fields."Release Date"', "written"] == 1
+    assert tally_of(drafted)['fields."a.b"', "dropped"] == 1
 
 
 def test_faults_of_such_keys_have_their_lines(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dam_sync.mapping.results import LanguagePreference
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
-from tests.support.drafting import NOON, asset, draft, line
+from tests.support.drafting import NOON, asset, draft, line, tally_of
 from tests.support.schemas import LEAST, SOURCE, compiled, with_lines
 
 ENGLISH = LanguagePreference(("en",))
@@ -201,7 +201,7 @@ def test_a_value_from_an_expression_accounts_for_all_that_it_read(tmp_path: Path
     for value, wanted in ((True, "Cleared"), (False, "Restricted")):
         drafted = draft(tmp_path, usage, asset(cleared=value))
         assert drafted.draft.fields["note"] == wanted
-        assert drafted.tally["fields.cleared", "transformed"] == 1
+        assert tally_of(drafted)["fields.cleared", "transformed"] == 1
         assert drafted.losses == ()
     assert draft(tmp_path, usage, asset()).draft.fields["note"] == "Restricted"
 
@@ -210,9 +210,9 @@ def test_every_language_and_value_that_an_expression_reads_is_counted(tmp_path: 
     text = "note: {cel: 'asset.fields.title.en + asset.fields.keywords[0].label', pipe: [upper]}"
     drafted = line(tmp_path, text, asset(title=Localized({"en": "a", "fr": "b"}), keywords=(SEA, FISH)))
     assert drafted.draft.fields["note"] == "ASEA"
-    assert drafted.tally["fields.title.en", "transformed"] == 1
-    assert drafted.tally["fields.title.fr", "dropped"] == 1
-    assert drafted.tally["fields.keywords[]", "transformed"] == 2
+    assert tally_of(drafted)["fields.title.en", "transformed"] == 1
+    assert tally_of(drafted)["fields.title.fr", "lost"] == 1
+    assert tally_of(drafted)["fields.keywords[]", "transformed"] == 2
 
 
 def test_several_values_and_terms_go_through_the_pipe(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_an_error_of_an_expression_is_a_note_by_on_error(
     (told,) = drafted.rejections if parked else drafted.losses
     assert told.rule == "cel"
     assert "2.0, not 2" in told.detail
-    assert drafted.tally["fields.height_cm", "parked" if parked else "dropped"] == 1
+    assert tally_of(drafted)["fields.height_cm", "parked" if parked else "dropped"] == 1
 
 
 def test_an_expression_without_a_value_is_a_named_loss_or_the_default(tmp_path: Path) -> None:
@@ -254,12 +254,12 @@ def test_a_condition_decides_whether_a_line_is_used(tmp_path: Path) -> None:
     assert archived.draft.fields["note"] == "Archived"
     assert archived.draft.fields["description"] == "M1"
     assert Loss("fields.credit", "only in conditions") in archived.losses
-    assert archived.tally["fields.credit", "dropped"] == 1
+    assert tally_of(archived)["fields.credit", "lost"] == 1
     other = draft(tmp_path, text, asset(inventory="M1"))
     assert "note" not in other.draft.fields
     assert "description" not in other.draft.fields
     assert Loss("fields.inventory", "when", "the condition of its line is false") in other.losses
-    assert other.tally["fields.inventory", "dropped"] == 1
+    assert tally_of(other)["fields.inventory", "dropped"] == 1
 
 
 def test_a_required_line_whose_condition_is_false_asks_for_nothing_but_what_the_target_requires(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from dam_sync.mapping.results import empty
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from tests.support.drafting import tally_of
 from tests.support.schemas import able, schema
 from tests.support.service_schemas import (
     NUMBER,
@@ -162,7 +163,7 @@ def crosswalks(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], list[Cr
 def test_any_asset_goes_through(crosswalks: Callable[[], list[Crosswalk]], asset: Asset) -> None:
     for crosswalk in crosswalks():
         drafted = crosswalk.draft(asset, "mark", {})
-        counted = {path for path, _ in drafted.tally}
+        counted = {path for path, _ in tally_of(drafted)}
         assert all(key == "width" or empty_field(asset, key) or named(key, counted) for key in asset.fields)
         assert crosswalk.marker is None or drafted.draft.fields[crosswalk.marker] == "mark"
 

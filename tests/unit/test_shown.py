@@ -61,7 +61,7 @@ def report(**changes: Any) -> dict[str, Any]:
         "started": "",
         "ended": "",
         "seconds": 1,
-        "forecast_seconds": None,
+        "estimate": None,
         **changes,
     }
 

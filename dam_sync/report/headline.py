@@ -1,0 +1,64 @@
+"""A plan or run in one sentence, and how it is to be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dam_sync.report.parts import ATTENTION, GOOD, HIGH, LOW, STOP, Headline
+from dam_sync.report.report import Report
+from dam_sync.report.sentences import megabytes
+from dam_sync.report.terminal import duration
+
+PLANNED = {"created": "created", "updated": "updated", "removed": "moved to the trash of the target"}
+LEFT = (("unchanged", "unchanged"), ("skipped", "left out"), ("parked", "parked"))
+
+
+def headline_of(report: Report) -> Headline:
+    """What a reader needs to know first. `stop`: some assets are held back until somebody decides; `attention`:
+    something is lost, parked or at risk."""
+    points = [risk.text for risk in report.risks if risk.level != LOW]
+    held = any(risk.level == HIGH for risk in report.risks)
+    return Headline(STOP if held else ATTENTION if points else GOOD, _text(report), tuple(points))
+
+
+def _text(report: Report) -> str:
+    told = [_assets(report), *_untouched(report), *_values(report)]
+    if report.estimate is not None:
+        calls = report.source.total_calls + report.target.total_calls
+        told.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {calls:,} calls")
+    return "; ".join(told)
+
+
+def _assets(report: Report) -> str:
+    will = "will be" if report.kind == "plan" else "were"
+    done = [_number(report.counts.get(name, 0), f"{will} {words}") for name, words in PLANNED.items()]
+    size = f" ({megabytes(report.bytes)} of files)" if report.bytes else ""
+    written = ", ".join(part for part in done if part)
+    return f"{written}{size}" if written else f"no asset {'will be' if report.kind == 'plan' else 'was'} changed"
+
+
+def _untouched(report: Report) -> Iterator[str]:
+    counts = report.counts
+    if report.kind == "plan" and not counts.get("updated") and not counts.get("removed"):
+        yield "nothing that is at the target is changed or removed"
+    left = [f"{counts[name]:,} {words}" for name, words in LEFT if counts.get(name)]
+    if left:
+        yield ", ".join(left)
+
+
+def _values(report: Report) -> Iterator[str]:
+    read = sum(account.read for account in report.accounts)
+    gone = sum(account.dropped + account.lost for account in report.accounts)
+    if read:
+        yield f"{gone:,} of {read:,} values are not carried" if gone else f"all {read:,} values are carried"
+
+
+def _number(number: int, words: str) -> str:
+    return f"{number:,} {'asset' if number == 1 else 'assets'} {words}".replace("1 asset were", "1 asset was") * (
+        number > 0
+    )
+
+
+def _band(least: float, most: float) -> str:
+    shown: Iterable[str] = dict.fromkeys((duration(least), duration(most)))
+    return " to ".join(shown)

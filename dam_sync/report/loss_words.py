@@ -1,0 +1,54 @@
+"""Losses in words: what a path and a rule mean to somebody who has not read the mapping file."""
+
+from __future__ import annotations
+
+OF_PATHS = {
+    "versions": "older versions of the file",
+    "attachments": "attachments",
+    "relations": "links to other assets",
+    "placements": "places in containers",
+    "tags": "tags",
+    "machine_tags": "tags given by a machine",
+    "labels": "labels",
+    "groups": "access groups",
+    "status": "the status",
+    "substatus": "the status of the tenant's own",
+    "release": "the release date",
+    "expiry": "the expiry date",
+    "release_at": "the release date",
+    "expires_at": "the expiry date",
+    "created_at": "the creation date",
+    "filename": "the file name",
+}
+OF_RULES = {
+    "not mapped": "no line of the mapping reads it",
+    "not used": "its line of the mapping took another value, or it lacks the part that is read",
+    "target cannot hold": "the target has no place for it",
+    "language not carried": "its line of the mapping carries another language",
+    "not in this type": "the type that the asset gets at the target has no such field",
+    "fixed": "the target cannot change it once the asset exists",
+    "flattened": "levels are joined, because the target has fewer of them",
+    "days only": "the time of day is lost, because the target stores days",
+    "name taken": "the name is taken at the target, so that the asset gets another one",
+    "policy versions: current": "the job moves current files only",
+    "several": "the target takes one value",
+    "truncate": "the text is cut to the length that the mapping gives",
+    "lookup": "the table of the mapping has no such value",
+    "vocabulary": "the vocabulary of the target has no such term",
+    "not in the list": "the list of the target has no such value",
+    "unique": "the value was there twice",
+    "null": "the mapping leaves the field empty",
+}
+
+
+def in_words(path: str, rule: str) -> str:
+    """`the release date: the target has no place for it`; an unknown rule is named as it is."""
+    return f"{_what(path)}: {OF_RULES.get(rule, rule)}"
+
+
+def _what(path: str) -> str:
+    if path.startswith("fields."):
+        return f"field {path.removeprefix('fields.').removesuffix('[]')}"
+    head, _, rest = path.partition(".")
+    known = OF_PATHS.get(head.removesuffix("[]"), head)
+    return f"{known} ({rest.removesuffix('[]')})" if rest else known
