@@ -12,7 +12,7 @@ from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
 from dam_sync.model.service import Service
 from dam_sync.report import sentences
-from dam_sync.report.parts import Disk, Estimate, TimePart
+from dam_sync.report.parts import DiskNeed, Estimate, TimePart
 
 CALL_SECONDS = 0.2  # seconds that a call is expected to take if none was measured
 LEAST, MOST = 0.97, 1.12  # of the estimate: what half of all runs take at least, and nine in ten at most
@@ -105,7 +105,7 @@ def estimate_notes(files: DryFiles, target: Service, estimate: Estimate) -> list
 
 
 def estimate_of(
-    planned: PlannedTime, sides: tuple[Speed, Speed], files: DryFiles, bandwidth: float | None, disk: Disk
+    planned: PlannedTime, sides: tuple[Speed, Speed], files: DryFiles, bandwidth: float | None, disk: DiskNeed
 ) -> Estimate:
     """The duration of a run with its parts. bandwidth: bytes a second of each side; without it, what bytes take is left
     out."""
@@ -125,10 +125,10 @@ def estimate_of(
     )
 
 
-def disk_of(job: JobConfig, state: int, files: DryFiles) -> Disk:
+def disk_of(job: JobConfig, state: int, files: DryFiles) -> DiskNeed:
     """The bytes that a run needs on the disk of the state. state: by which the state of the plan grew."""
     folder = next(parent for parent in job.state_path.parents if parent.exists())
-    return Disk(str(job.state_path.parent), shutil.disk_usage(folder).free, state, files.largest)
+    return DiskNeed(str(job.state_path.parent), shutil.disk_usage(folder).free, state, files.largest)
 
 
 def _parts(

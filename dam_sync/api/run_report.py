@@ -31,7 +31,7 @@ from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
 from dam_sync.report.headline import headline_of
-from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, Scope, ValueSample
+from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, ReportScope, ValueSample
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.report.risks import risks_of
 
@@ -198,9 +198,9 @@ def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[Ir
     return [IrreversibleStep(kind, operations[kind], text) for kind in operations for text in known.get(kind, ())]
 
 
-def _scope(context: RunContext, counts: Mapping[str, int]) -> Scope:
+def _scope(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
     options, covered = context.options, sum(number for name, number in counts.items() if name not in ("listed", "open"))
-    return Scope(
+    return ReportScope(
         listed=counts["listed"],
         covered=covered,
         limit=options.limit,

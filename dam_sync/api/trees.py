@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.journal_names import kind_of
 from dam_sync.model.schema import Schema
-from dam_sync.report.parts import Tree, TreeNode
+from dam_sync.report.parts import MadeTree, TreeNode
 from dam_sync.store.rows import LedgerRow
 
 SHOWN = 2_000  # nodes of one tree; the file of a plan has all
@@ -37,18 +37,18 @@ class MadeTrees:
         if len(paths) < SHOWN:
             paths.append(tuple(path))
 
-    def of_terms(self, schema: Schema) -> list[Tree]:
+    def of_terms(self, schema: Schema) -> list[MadeTree]:
         """A tree for each vocabulary of the target, by its label."""
         labels = {key: known.label or key for key, known in schema.vocabularies.items()}
         return [self._tree("term", name, labels.get(name, name), paths) for name, paths in sorted(self.terms.items())]
 
-    def of_containers(self) -> list[Tree]:
+    def of_containers(self) -> list[MadeTree]:
         """A tree for each kind of container."""
         return [self._tree("container", name, name, paths) for name, paths in sorted(self.containers.items())]
 
-    def _tree(self, kind: str, name: str, label: str, paths: Sequence[tuple[str, ...]]) -> Tree:
+    def _tree(self, kind: str, name: str, label: str, paths: Sequence[tuple[str, ...]]) -> MadeTree:
         number = self.numbers[kind, name]
-        return Tree(label, number, number - len(paths), tree_of(paths))
+        return MadeTree(label, number, number - len(paths), tree_of(paths))
 
 
 def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[TreeNode, ...]:

@@ -30,7 +30,7 @@ def _text(report: Report) -> str:
 
 
 def _assets(report: Report) -> str:
-    will = "will be" if report.kind == "plan" else "were"
+    will = "will be" if report.is_plan else "were"
     done = [_number(report.counts.get(name, 0), f"{will} {words}") for name, words in PLANNED.items()]
     size = f" ({megabytes(report.bytes)} of files)" if report.bytes else ""
     written = ", ".join(part for part in done if part)
@@ -39,7 +39,7 @@ def _assets(report: Report) -> str:
 
 def _untouched(report: Report) -> Iterator[str]:
     counts = report.counts
-    if report.kind == "plan" and not counts.get("updated") and not counts.get("removed"):
+    if report.is_plan and not counts.get("updated") and not counts.get("removed"):
         yield "nothing that is at the target is changed or removed"
     left = [f"{counts[name]:,} {words}" for name, words in LEFT if counts.get(name)]
     if left:

@@ -47,7 +47,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ReportScope:
     """What a plan or run covered. listed: assets of the source that were listed; covered: those that were planned or
     run; limit, sample (a share of 1), only (number of named assets): as asked for. statement: what a part of the
     library supports; totals: extrapolated to the whole."""
@@ -134,7 +134,7 @@ class TreeNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class MadeTree:
     """What is to be created in one vocabulary or of one kind of container. number: of new nodes; left_out: new nodes
     that are not among `roots`, because there are too many."""
 
@@ -196,7 +196,7 @@ class AllowanceReach:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DiskNeed:
     """Bytes that the run needs on this computer: `state` for its records, `spool` for the largest file at worst."""
 
     path: str
@@ -221,12 +221,12 @@ class Estimate:
     bytes: int = 0
     largest: int = 0
     untimed: int = 0
-    disk: Disk | None = None
+    disk: DiskNeed | None = None
     allowances: tuple[AllowanceReach, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Risk:
+class ReportedRisk:
     """Something that the reader should decide about. kind: `loss`, `exposure`, `parked`, `names`, `irreversible`,
     `allowance`, `disk`, `time` or `guard`; level: high, medium or low."""
 

@@ -16,11 +16,11 @@ from dam_sync.report.parts import (
     Headline,
     IrreversibleStep,
     LossLine,
+    MadeTree,
     MappingLine,
     Origin,
-    Risk,
-    Scope,
-    Tree,
+    ReportedRisk,
+    ReportScope,
 )
 
 FORMAT = 2  # of `as_json`; 1 had no `format`
@@ -71,7 +71,7 @@ class Report:
     resumed: bool = False
     headline: Headline | None = None
     origin: Origin = field(default_factory=Origin)
-    scope: Scope = field(default_factory=Scope)
+    scope: ReportScope = field(default_factory=ReportScope)
     counts: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     operations: dict[str, int] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class Report:
     mapping: list[MappingLine] = field(default_factory=list)
     accounts: list[FieldAccount] = field(default_factory=list)
     losses: list[LossLine] = field(default_factory=list)
-    terms: list[Tree] = field(default_factory=list)
-    containers: list[Tree] = field(default_factory=list)
+    terms: list[MadeTree] = field(default_factory=list)
+    containers: list[MadeTree] = field(default_factory=list)
     collisions: Collisions = field(default_factory=Collisions)
     files: list[FileProblem] = field(default_factory=list)
     parked: list[dict[str, Json]] = field(default_factory=list)
@@ -90,10 +90,15 @@ class Report:
     gone: list[dict[str, Json]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     estimate: Estimate | None = None
-    risks: list[Risk] = field(default_factory=list)
+    risks: list[ReportedRisk] = field(default_factory=list)
     irreversible: list[IrreversibleStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it says what would happen, rather than what happened."""
+        return self.kind.startswith("plan")
 
     @property
     def clean(self) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dam_sync.report.causes import sentence
-from dam_sync.report.parts import HIGH, LOW, MEDIUM, Risk
+from dam_sync.report.parts import HIGH, LOW, MEDIUM, ReportedRisk
 from dam_sync.report.report import Report
 
 SHOWN = 5  # losses and causes named one by one
 
 
-def risks_of(report: Report) -> list[Risk]:
+def risks_of(report: Report) -> list[ReportedRisk]:
     """The risks, the highest first."""
     found = [
         *_exposure(report),
@@ -24,15 +24,15 @@ def risks_of(report: Report) -> list[Risk]:
     return sorted(found, key=lambda risk: (HIGH, MEDIUM, LOW).index(risk.level))
 
 
-def _exposure(report: Report) -> Iterator[Risk]:
+def _exposure(report: Report) -> Iterator[ReportedRisk]:
     for row in report.exposure:
         held = row["fate"] == "set aside"
         fate = "are held back until you decide" if held else f"are {row['fate']} by the job"
         text = f"{_assets(row['assets'])} would be visible to more people ({row['meaning']}): they {fate}"
-        yield Risk(HIGH if held else MEDIUM, "exposure", text, row["assets"])
+        yield ReportedRisk(HIGH if held else MEDIUM, "exposure", text, row["assets"])
 
 
-def _estimate(report: Report) -> Iterator[Risk]:
+def _estimate(report: Report) -> Iterator[ReportedRisk]:
     if report.estimate is None:
         return
     for reach in report.estimate.allowances:
@@ -41,38 +41,38 @@ def _estimate(report: Report) -> Iterator[Risk]:
                 f"the monthly allowance of the {reach.side} suffices for {reach.assets:,} assets: of {reach.needed:,} "
                 f"calls that are needed, {reach.left:,} are left until {reach.renewed}; it takes {reach.months} months"
             )
-            yield Risk(HIGH, "allowance", text, reach.assets)
+            yield ReportedRisk(HIGH, "allowance", text, reach.assets)
     disk = report.estimate.disk
     if disk is not None and disk.state + disk.spool > disk.free:
         text = f"the run may need {disk.state + disk.spool:,} bytes in {disk.path}, and {disk.free:,} are free"
-        yield Risk(HIGH, "disk", text)
+        yield ReportedRisk(HIGH, "disk", text)
     if report.estimate.untimed:
-        yield Risk(LOW, "time", "the estimate leaves out the transfer of files, because no bandwidth is set")
+        yield ReportedRisk(LOW, "time", "the estimate leaves out the transfer of files, because no bandwidth is set")
 
 
-def _parked(report: Report) -> Iterator[Risk]:
+def _parked(report: Report) -> Iterator[ReportedRisk]:
     for row in report.parked[:SHOWN]:
         meaning = sentence(row["cause"]) or row["cause"]
-        verb = "would be parked" if report.kind == "plan" else "are parked"
-        yield Risk(MEDIUM, "parked", f"{_assets(row['count'])} {verb}: {meaning}", row["count"])
+        verb = "would be parked" if report.is_plan else "are parked"
+        yield ReportedRisk(MEDIUM, "parked", f"{_assets(row['count'])} {verb}: {meaning}", row["count"])
 
 
-def _losses(report: Report) -> Iterator[Risk]:
+def _losses(report: Report) -> Iterator[ReportedRisk]:
     for loss in report.losses[:SHOWN]:
-        yield Risk(MEDIUM, "loss", f"{loss['text']} ({_assets(loss['assets'])})", loss["assets"])
+        yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({_assets(loss['assets'])})", loss["assets"])
     if len(report.losses) > SHOWN:
-        yield Risk(MEDIUM, "loss", f"{len(report.losses) - SHOWN} more kinds of loss")
+        yield ReportedRisk(MEDIUM, "loss", f"{len(report.losses) - SHOWN} more kinds of loss")
 
 
-def _names(report: Report) -> Iterator[Risk]:
+def _names(report: Report) -> Iterator[ReportedRisk]:
     number = report.collisions.assets
     if number:
-        yield Risk(MEDIUM, "names", f"{_assets(number)} get another file name, because theirs is taken", number)
+        yield ReportedRisk(MEDIUM, "names", f"{_assets(number)} get another file name, because theirs is taken", number)
 
 
-def _steps(report: Report) -> Iterator[Risk]:
+def _steps(report: Report) -> Iterator[ReportedRisk]:
     for step in report.irreversible:
-        yield Risk(LOW, "irreversible", f"{step.number:,} × {step.operation}: {step.text}", step.number)
+        yield ReportedRisk(LOW, "irreversible", f"{step.number:,} × {step.operation}: {step.text}", step.number)
 
 
 def _assets(number: int) -> str:
