@@ -40,7 +40,7 @@ def traces(crosswalk: Crosswalk, asset: Asset, terms: Mapping[str, TermIndex]) -
 
 def _trace(rule: FieldRule, asset: Asset, context: TransformContext) -> RuleTrace:
     ran = rule.run(asset, context)
-    outcomes = dict(ran.outcomes)
+    outcomes = {each.path: each.outcome for each in ran.outcomes}
     found = [
         (each.label, "; ".join(canonical(each.value)))
         for path in rule.paths

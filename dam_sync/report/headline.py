@@ -34,7 +34,7 @@ def _assets(report: Report) -> str:
     done = [_number(report.counts.get(name, 0), f"{will} {words}") for name, words in PLANNED.items()]
     size = f" ({megabytes(report.bytes)} of files)" if report.bytes else ""
     written = ", ".join(part for part in done if part)
-    return f"{written}{size}" if written else f"no asset {'will be' if report.kind == 'plan' else 'was'} changed"
+    return f"{written}{size}" if written else f"no asset {'will be' if report.is_plan else 'was'} changed"
 
 
 def _untouched(report: Report) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Placement, Rights
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Localized, Term
-from tests.support.drafting import asset, draft
+from tests.support.drafting import asset, draft, tally_of
 from tests.support.schemas import LEAST, compiled, read, with_lines
 
 LAST_YEAR = datetime(2023, 6, 1, 12, tzinfo=UTC)
@@ -140,7 +140,7 @@ def test_a_lookup_inside_the_file(tmp_path: Path) -> None:
         assert draft(tmp_path, text, asset(inventory=value)).draft.fields["note"] == found
     drafted = draft(tmp_path, text, asset(inventory="xx"))
     assert "note" not in drafted.draft.fields
-    assert drafted.tally["fields.inventory", "dropped"] == 1
+    assert tally_of(drafted)["fields.inventory", "dropped"] == 1
     assert compiled(tmp_path, text).digest != compiled(tmp_path, text.replace("Norway", "Norge")).digest
 
 
