@@ -109,9 +109,8 @@ def estimate_of(
 ) -> Estimate:
     """The duration of a run with its parts. bandwidth: bytes a second of each side; without it, what bytes take is left
     out."""
-    reading, writing, finishing = _parts(planned, *sides, bandwidth)
-    seconds = planned.began + max(_together(reading), _together(writing)) + _together(finishing)
-    parts = tuple(part for part in (*reading, *writing, *finishing) if part.seconds > 0)
+    seconds = estimate_duration(planned, *sides, bandwidth)
+    parts = tuple(part for phase in _parts(planned, *sides, bandwidth) for part in phase if part.seconds > 0)
     return Estimate(
         p50=seconds * LEAST,
         p90=seconds * MOST + SLACK,
@@ -123,6 +122,12 @@ def estimate_of(
         untimed=0 if bandwidth is not None else files.size,
         disk=disk,
     )
+
+
+def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None = None) -> float:
+    """Seconds that the run will take, without a band."""
+    reading, writing, finishing = _parts(planned, source, target, bandwidth)
+    return planned.began + max(_together(reading), _together(writing)) + _together(finishing)
 
 
 def disk_of(job: JobConfig, state: int, files: DryFiles) -> DiskNeed:

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dam_sync.api.duration import PlannedTime, Speed, estimate_duration
+from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_of
+from dam_sync.engine.dry_run import DryFiles
 from dam_sync.http.limiters import sustained
 from dam_sync.model.limits import Pace
+from dam_sync.model.service import Context
+from dam_sync.report.parts import DiskNeed
+from dam_sync.services.folder.options import FolderOptions
+from dam_sync.services.folder.service import FolderService
 
+DISK = DiskNeed("state", 10, 1, 0)
 FREE = Speed(Pace(None, at_once=10), call_seconds=0.1, workers=10)
 RATED = Speed(Pace(50.0, at_once=16), call_seconds=0.01, workers=16)
 NOTHING = PlannedTime(
@@ -69,3 +77,28 @@ def test_assets_that_are_waited_for_and_bytes() -> None:
     waited = replace(NOTHING, assets=25, made=25)
     assert estimate_duration(waited, FREE, replace(FREE, processing_time=8.0)) == 3 * 8.0
     assert estimate_duration(replace(NOTHING, assets=1, size=4_000), FREE, FREE, bandwidth=10.0) == 400.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "target", "what", "side"),
+    [
+        ({"moving": 1_000}, RATED, "rate limit", "target"),
+        ({"moving": 1_000}, FREE, "concurrency", "target"),
+        ({"files": 100, "open_calls": 100}, FREE, "concurrency", "source"),
+        ({"source_calls": 5_000}, FREE, "concurrency", "source"),
+        ({"made": 25}, replace(FREE, processing_time=8.0), "processing", "target"),
+        ({"making": 200}, FREE, "one after another", "target"),
+        ({"finishing": 30}, FREE, "one after another", "target"),
+        ({"size": 4_000}, FREE, "bandwidth", ""),
+        ({"ended": 9.0}, FREE, "reading", "source"),
+    ],
+    ids=str,
+)
+def test_what_takes_longest_is_named(
+    tmp_path: Path, changes: dict[str, Any], target: Speed, what: str, side: str
+) -> None:
+    files = DryFiles(FolderService(Context(base_url=tmp_path.as_uri(), options=FolderOptions())))
+    found = estimate_of(replace(NOTHING, assets=25, **changes), (FREE, target), files, 10.0, DISK)
+    assert found.bottleneck is not None
+    assert (found.bottleneck.what, found.bottleneck.side) == (what, side)
+    assert 0 < found.p50 < found.p90
