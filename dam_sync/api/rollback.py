@@ -84,7 +84,7 @@ class _Undoing:
             await surveyed.survey()
             if not run.resumed:
                 await self._refuse_too_many(surveyed)
-                if not surveyed.counts:
+                if surveyed.is_done:
                     await self.store.withdraw(run.id, "nothing to undo")
                     return await self._report(surveyed)
             undoing = self._rollback(listed, whole)
@@ -150,7 +150,7 @@ class _Undoing:
             run=row.number,
             command=row.command,
             started=instant_text(row.started_at.replace(microsecond=0)),
-            by=context.run.number if undoing.counts else 0,
+            by=0 if undoing.is_done else context.run.number,
             dry_run=context.dry,
             resumed=context.run.resumed,
             cannot=_groups(undoing.listed),
@@ -160,7 +160,7 @@ class _Undoing:
             calls=dict(context.target.calls),
         )
         report.notes.extend(await self._notes(undoing))
-        report.done = not undoing.counts
+        report.done = undoing.is_done
         return report
 
     async def _notes(self, undoing: Rollback) -> list[str]:
@@ -168,13 +168,13 @@ class _Undoing:
         earlier = [each.number for each in await self.store.rollbacks() if rollback_of(each) == self.row.number]
         before = [number for number in earlier if number != self.context.run.number]
         if before:
-            told = "nothing is left to be undone" if not undoing.counts else "what was left then is undone now"
+            told = "nothing more can be undone" if undoing.is_done else "what was left then is undone now"
             notes.append(f"run {self.row.number} was rolled back by run {before[0]}: {told}")
         if lost := await self._rows_lost():
             notes.append(
                 f"{lost:,} ledger rows of run {self.row.number} were removed by `state gc`: they stay as they are"
             )
-        if undoing.counts and not self.context.dry:
+        if not (undoing.is_done or self.context.dry):
             notes.append("the next run writes again what was undone, unless the mapping or the source changes before")
         return notes
 

@@ -18,7 +18,7 @@ from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo import MADE_REASONS, NO_RELATE, NO_UNRELATE, undo_of
+from dam_sync.engine.undo import MADE_REASONS, NO_RELATE, NO_UNRELATE
 from dam_sync.engine.undo_asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
@@ -50,13 +50,12 @@ class Rollback:
     async def survey(self) -> None:
         """Count what would be undone, by the state alone: the target is not asked for assets."""
         undoer = self._undoer()
-        able = self.context.target.capabilities
         async for written in self._assets():
             if written.later:
                 self._count(written, UndoneAsset(KEPT, (later_write(written.later),)))
                 self.listed.keep(written.target)
                 continue
-            undo = undo_of(written, await undoer.link_of(written), able)
+            undo = await undoer.planned(written)
             if undo.trash or undo.restore or not undo.empty:
                 fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
                 self._count(written, UndoneAsset(fate, undo.obstacles))
@@ -71,6 +70,11 @@ class Rollback:
         await self._survey_incomplete()
         self.counts = +self.counts
         self._others()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there was nothing to undo."""
+        return not self.counts.keys() - {KEPT}
 
     async def execute(self) -> None:
         """Undo everything that can be undone. Raises what stops a run; safe to repeat."""

@@ -89,6 +89,19 @@ class AssetUndoer:
             return UndoneAsset("")
         return await self._return(undo, link, meant)
 
+    async def planned(self, written: WrittenAsset) -> Undo:
+        """What would undo it, by the state alone."""
+        link = await self.link_of(written)
+        undo = undo_of(written, link, self.context.target.capabilities)
+        return undo if link is None else self._closed(undo, link, (), {})
+
+    def _closed(self, undo: Undo, link: LinkRow, meant: Sequence[Json], keep: Mapping[str, Obstacle]) -> Undo:
+        """The same without what would show the asset to more people."""
+        if undo.link is None or not self._widens(link, undo.link):
+            return undo
+        closed = {**keep, **dict.fromkeys(VISIBLE, WIDENS)}
+        return undo_of(undo.written, link, self.context.target.capabilities, meant, closed)
+
     async def link_of(self, written: WrittenAsset) -> LinkRow | None:
         """The link of the asset, or what was kept of it when it went to the trash."""
         store, source = self.context.store, written.source
@@ -168,10 +181,7 @@ class AssetUndoer:
             removed = any(row.operation == journal_names.REMOVE for row in written.rows)
             return UndoneAsset(KEPT, undo.obstacles if removed else (LOST,))
         keep = self._foreign(undo, link, actual, meant)
-        undo = undo_of(written, link, able, meant, keep)
-        if undo.link is not None and self._widens(link, undo.link):
-            keep = {**keep, **dict.fromkeys(VISIBLE, WIDENS)}
-            undo = undo_of(written, link, able, meant, keep)
+        undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
         undo, earlier = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
             return UndoneAsset(KEPT, undo.obstacles)

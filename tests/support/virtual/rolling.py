@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dam_sync.api.rollback import RollbackRequest, preview_rollback, rollback_job
 from dam_sync.report.rollback import RollbackReport
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import LAGS
 from tests.support.virtual.removing import Removing
 from tests.support.virtual.scene import Scene
-from tests.support.virtual.universe import Tenant
+from tests.support.virtual.universe import FUSE, Tenant
 
 ALL = "100%"
 WRITTEN_WHEN = ("changed_at", "imported_at", "revision", "updated_at")  # moments of writing, which no rollback returns
+
+
+@dataclass
+class Rolling:
+    """A process that rolls back one run of a job, and may be killed."""
+
+    job: Removing | Scene
+    run: int
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """All that is written to in this world."""
+        job = self.job
+        return [job.job.parent / "state", job.source.folder, job.target.folder]
+
+    def live(self, fuse: Fuse | None = None) -> Fuse:
+        """One rollback behind `fuse`, or one that never blows; that fuse."""
+        return self.job.universe.live_through(self._process, fuse)
+
+    async def _process(self, fuse: Fuse) -> RollbackReport:
+        FUSE.set(fuse)
+        asked = RollbackRequest(self.run, False, ALL, self.job.job.parent / "stays.csv")
+        return await rollback_job(self.job.job, self.job.universe.options(fuse), asked)
 
 
 def preview(job: Removing | Scene, run: int) -> RollbackReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,9 +122,13 @@ class Universe:
     def live(self, job: Path, fuse: Fuse | None = None, **options: Any) -> Fuse:
         """One process that runs the job behind `fuse`, killed when it blows; that fuse. Raises what stopped the run
         otherwise."""
+        return self.live_through(lambda fuse: self.process(job, fuse, **options), fuse)
+
+    def live_through(self, process: Callable[[Fuse], Coroutine[Any, Any, Any]], fuse: Fuse | None = None) -> Fuse:
+        """As `live`, with any work of a process."""
         fuse = fuse or Fuse()
         try:
-            self.do(self.process(job, fuse, **options))
+            self.do(process(fuse))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:

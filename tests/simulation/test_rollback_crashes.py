@@ -1,0 +1,104 @@
+"""Crashes at commits and calls of a rollback: the same command finishes it, and nothing is done twice."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.errors import DamSyncError
+from tests.simulation.conftest import TRIED
+from tests.support.pairs import EVERY, EVERYTHING, KINDS
+from tests.support.virtual.branching import Branch, Plan, branches
+from tests.support.virtual.crashes import POINTS, SEED
+from tests.support.virtual.edits import EDITS
+from tests.support.virtual.removing import ASSETS, Removing, removing
+from tests.support.virtual.rolling import Rolling, differing, held, roll_back, stays
+from tests.support.virtual.scene import ACCEPTED, Scene, scene
+
+EACH_CASE = max(4, POINTS // 40)  # crash points
+AGAIN = 3  # repetitions in which a crash must be made good
+PAIRS = [(source, EVERY[(place + 1) % len(EVERY)]) for place, source in enumerate(EVERY)]
+UNIQUE = ("undo create", "undo remove")  # writes that must not happen twice
+
+
+@pytest.mark.parametrize("kinds", PAIRS if EVERYTHING else PAIRS[2:3], ids=lambda kinds: f"{kinds[0][0]}-{kinds[1][0]}")
+def test_no_crash_keeps_a_first_migration_from_being_undone(
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+) -> None:
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with removing(tmp_path / "reference", kinds) as job:
+        every = Rolling(job, 1).live().points()
+    plans = [(point,) for point in random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))]
+    with removing(tmp_path / "crashed", kinds) as job:
+        came = list(branches(Rolling(job, 1), plans, partial(undone_first, job)))
+    assert len(came) == len(plans)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def undone_first(job: Removing, plan: Plan) -> Branch:
+    faults = [*repeated(job, 1)]
+    if job.living() or job.links():
+        faults.append(f"living {sorted(job.living())}, links {job.links()}")
+    if len(job.target.assets) != ASSETS:
+        faults.append(f"{len(job.target.assets)} assets")
+    report = job.run()
+    if (report.counts["created"], len(job.living())) != (ASSETS, ASSETS) or not job.verify()["clean"]:
+        faults.append(f"then created {report.counts}, {report.parked}")
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
+
+
+@pytest.mark.parametrize("kind", KINDS if EVERYTHING else KINDS[3:4])
+def test_no_crash_keeps_changes_from_being_undone(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+) -> None:
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    edits = EDITS[kind]
+    with scene(tmp_path / "reference", kind, edits, exposure=ACCEPTED) as job:
+        job.edit("source")
+        job.run(full=True)
+        every = Rolling(job, 2).live().points()
+    plans = [(point,) for point in random.Random(f"{SEED} {kind}").sample(every, min(EACH_CASE, len(every)))]
+    with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
+        before = held(job.target)
+        job.edit("source")
+        job.run(full=True)
+        came = list(branches(Rolling(job, 2), plans, partial(undone_changes, job, before)))
+    assert len(came) == len(plans)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def undone_changes(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+    faults = [*repeated(job, 2)]
+    faults += differing(before, held(job.target), stays(job))
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
+
+
+def repeated(job: Removing | Scene, run: int) -> Iterator[str]:
+    """The same command until it says that it is done; what is wrong then."""
+    for _ in range(AGAIN):
+        try:
+            if roll_back(job, run).done:
+                break
+        except DamSyncError as error:
+            yield f"{error.cause}: {error.message}"
+    else:
+        yield f"not done after {AGAIN} repetitions"
+    with closing(sqlite3.connect(job.job.parent / "state" / "job.db")) as connection:
+        rows = connection.execute("SELECT operation, target FROM ledger").fetchall()
+        if connection.execute("SELECT count(*) FROM run WHERE state <> 'done'").fetchone()[0]:
+            yield "a run is not finished"
+    twice = {row: number for row, number in Counter(rows).items() if number > 1 and row[0] in UNIQUE}
+    if twice:
+        yield f"written twice: {twice}"
