@@ -6,12 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.emulators import profile_of
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.virtual.edits import EDITS
+from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.removing import ASSETS, removing
-from tests.support.virtual.rolling import differing, held, preview, roll_back, stays
+from tests.support.virtual.rolling import Rolling, differing, held, preview, roll_back, stays
 from tests.support.virtual.scene import ACCEPTED, scene
 
+REMOVING = pairs(2) if EVERYTHING else pairs(2)[1:2]
 PAIRS = pairs(1) if EVERYTHING else pairs(1)[:2]
 
 
@@ -41,3 +47,106 @@ def test_a_run_that_brought_every_kind_of_change_is_undone_except_for_what_is_li
         listed = stays(job)
         assert len(listed) < report.counts["updated"] // 2
         assert [*differing(before, held(job.target), listed)] == [], back.cannot
+
+
+def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anything_is_written(tmp_path: Path) -> None:
+    with removing(tmp_path, ("a_hypermedia", "d_templates")) as job:
+        edited = sorted(job.links().values())[0]
+        job.edit([edited], f"{profile_of(job.target.kind).prefix}note", "changed by hand")
+        there = held(job.target)
+        for most in ("", "5", "50%"):
+            with pytest.raises(SafetyStop, match="8 of 8 assets would be moved to the trash"):
+                roll_back(job, 1, most)
+        assert held(job.target) == there
+        assert [row["run"] for row in job.status()["runs"]] == [1]
+        dry = roll_back(job, 1, dry_run=True)
+        assert held(job.target) == there
+        report = roll_back(job, 1)
+        assert (report.counts, stays(job)) == ({"moved to the trash": ASSETS - 1, "kept": 1}, {edited})
+        assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
+        assert held(job.target).keys() == {edited}
+        assert job.status()["now"]["rolled back"] == "run 1"
+        report = job.run()
+        assert (report.counts["created"], len(job.living())) == (ASSETS - 1, ASSETS)
+
+
+def test_a_later_run_is_rolled_back_first(tmp_path: Path) -> None:
+    with removing(tmp_path, ("d_templates", "b_documents")) as job:
+        first = held(job.target)
+        ((source, target), *_) = job.links().items()
+        job.retitle([source])
+        assert job.run().counts["updated"] == 1
+        report = roll_back(job, 1)
+        assert (report.counts["kept"], stays(job)) == (1, {target})
+        assert "roll back run 2 first" in report.cannot[0]["reason"]
+        assert roll_back(job, 2).counts == {"returned to earlier values": 1}
+        assert held(job.target) == {target: first[target]}
+        assert roll_back(job, 1).counts == {"moved to the trash": 1}
+        assert held(job.target) == {}
+        assert [row["command"] for row in job.status()["runs"]] == [
+            *("rollback 1", "rollback 2", "rollback 1", "run", "run")
+        ]
+        with pytest.raises(ConfigError, match="run 4 is itself a rollback, of run 2"):
+            roll_back(job, 4)
+        with pytest.raises(ConfigError, match="there is no run 9"):
+            roll_back(job, 9)
+
+
+@pytest.mark.parametrize("kinds", REMOVING, ids=ids(REMOVING))
+def test_what_a_run_removed_comes_out_of_the_trash(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    with removing(tmp_path, kinds, grace="0d") as job:
+        before, links = held(job.target), job.links()
+        gone = dict(list(links.items())[:2])
+        job.remove(gone)
+        while not job.run(full=True).counts.get("removed"):
+            pass
+        run = job.status()["runs"][0]["run"]
+        report = roll_back(job, run)
+        able = Operation.RESTORE in discover()[job.target.kind].capabilities
+        if able:
+            assert report.counts == {"taken out of the trash": 2}
+            assert (held(job.target), job.links()) == (before, links)
+        else:
+            assert (report.counts, stays(job)) == ({"kept": 2}, set(gone.values()))
+        job.policy(deletes="none")
+        assert job.run().counts["created"] == 0
+
+
+def test_a_ledger_without_values_says_first_what_cannot_be_undone(tmp_path: Path) -> None:
+    with removing(tmp_path, ("a_hypermedia", "b_documents"), ledger="keys") as job:
+        job.retitle(list(job.links())[:1])
+        job.run()
+        before = held(job.target)
+        report = preview(job, 2)
+        assert [(row["what"], row["number"]) for row in report.cannot] == [("values", 1)]
+        assert "ledger: keys" in report.cannot[0]["reason"]
+        assert roll_back(job, 2).done
+        assert held(job.target) == before
+        assert roll_back(job, 1).counts == {"moved to the trash": ASSETS - 1, "kept": 1}
+
+
+def test_a_run_waits_until_a_rollback_is_finished(tmp_path: Path) -> None:
+    with removing(tmp_path, ("e_profiles", "c_brandlibrary")) as job:
+        number = Rolling(job, 1).live().counts["commit"]
+        job.run()
+        Rolling(job, 3).live(Fuse(Point("commit", "before", number // 2)))
+        with pytest.raises(SafetyStop, match="the rollback of run 3 was interrupted"):
+            job.run()
+        job.run(accept_changes=True)
+        assert {row["result"] for row in job.status()["runs"]} == {"done"}
+
+
+def test_an_interrupted_run_is_undone_and_not_resumed(tmp_path: Path) -> None:
+    kinds = ("b_documents", "a_hypermedia")
+    with removing(tmp_path, kinds) as job:
+        roll_back(job, 1)
+        number = job.live().counts["call"]
+        roll_back(job, 3)
+        job.live(Fuse(Point("call", "after", number * 2 // 3)))
+        assert job.living()
+        job.wait(60.0)
+        report = roll_back(job, 5)
+        assert (job.living(), job.links()) == (set(), {}), (report.counts, report.cannot)
+        assert roll_back(job, 5).done
+        assert job.run().counts["created"] == ASSETS
+        assert len(job.living()) == ASSETS

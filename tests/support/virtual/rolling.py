@@ -62,7 +62,7 @@ def roll_back(
 def stays(job: Removing | Scene) -> set[str]:
     """Ids at the target of assets of which something stayed in the last rollback."""
     with (job.job.parent / "stays.csv").open(encoding="utf-8", newline="") as rows:
-        return {row["target"] for row in csv.DictReader(rows)}
+        return {row["target"] for row in csv.DictReader(rows)} - {""}
 
 
 def held(side: Tenant) -> dict[str, Mapping[str, Any]]:
