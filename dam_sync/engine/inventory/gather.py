@@ -14,7 +14,7 @@ from dam_sync.engine.inventory.vocabularies import VocabularyTally
 from dam_sync.mapping.vocabulary import normal
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts
-from dam_sync.model.errors import DamSyncError, StopRequested
+from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, StopRequested
 from dam_sync.model.inventory import (
     Amount,
     ContainerInventory,
@@ -157,8 +157,8 @@ class Inspection:
         return rows, Distinct(len(rows), exceeded)
 
     def _note(self, what: str, error: DamSyncError) -> None:
-        """A refusal becomes a note; what stops a command does so here too."""
-        if isinstance(error, StopRequested):
+        """A refusal becomes a note; a bug and a wrong option stop the command."""
+        if isinstance(error, InternalError | ConfigError | StopRequested):
             raise error
         self.notes.append(f"{what} could not be read: {error}")
 

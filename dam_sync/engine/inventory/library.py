@@ -126,8 +126,8 @@ class LibraryTally:
     def _add_fields(self, asset: Asset) -> None:
         used: dict[str, set[str]] = {}
         for key, value in asset.fields.items():
-            if all(map(empty, scalars_of(value))):
-                continue
+            if value is False or all(map(empty, scalars_of(value))):
+                continue  # some services return `no` for every flag that nobody set
             self.fields.setdefault(key, FieldTally()).add(value)
             known = self.schema.fields.get(key)
             if known is not None and known.vocabulary:

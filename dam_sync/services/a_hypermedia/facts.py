@@ -59,6 +59,7 @@ FOLDER_CREATE = (4, 16, 0)
 FORCE_ARRAYS = (4, 20, 0)
 SIGNED_TOKENS = (4, 28, 0)
 CHUNKS = (4, 31, 0)
+FACET_VALUES = 150  # spec 000, Limits: values per facet
 FACET_FIELDS = (4, 75, 0)
 
 # wire A 5.6: no call lists the content languages; these are requested, one call each

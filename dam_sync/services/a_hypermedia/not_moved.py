@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.not_moved import NotMoved
 
-TRASHED, BASKETS, BOARDS = "trashed", "baskets", "boards"
+TRASHED, BASKETS = "trashed", "baskets"
 
 NOT_MOVED = (
     NotMoved("media in the trash", "they count as gone", "Search, `/search/trash`", "source", TRASHED),
@@ -12,7 +12,6 @@ NOT_MOVED = (
         "boards, their columns, and who works on them",
         "the other services have nothing like them",
         "Endpoints, Boards",
-        counted=BOARDS,
     ),
     NotMoved("tags, users and shares of baskets", "no other service has them", "Endpoints, Baskets", "source", BASKETS),
     NotMoved("baskets", "they belong to one user", "Endpoints, Baskets", "target"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.service import Context
+from dam_sync.services.a_hypermedia.counts import HypermediaCounts
 from dam_sync.services.a_hypermedia.estimate import HypermediaEstimate
 from dam_sync.services.a_hypermedia.source.crawl import MediaCrawler
 from dam_sync.services.a_hypermedia.source.open import MediaOpener
@@ -14,7 +15,14 @@ from dam_sync.services.a_hypermedia.taxonomy import HypermediaTaxonomy
 
 
 class HypermediaService(
-    HypermediaProbe, MediaCrawler, MediaOpener, MediaCreator, MediaRelations, HypermediaTaxonomy, HypermediaEstimate
+    HypermediaProbe,
+    MediaCrawler,
+    MediaOpener,
+    MediaCreator,
+    MediaRelations,
+    HypermediaTaxonomy,
+    HypermediaEstimate,
+    HypermediaCounts,
 ):
     """One instance of service A."""
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dam_sync.model.not_moved import NotMoved
 
-TRASHED, COMMENTS, FOLDERISH, LOCKED, PROXIES = "trashed", "comments", "folderish", "locked", "proxies"
+TRASHED, FOLDERISH, LOCKED, PROXIES = "trashed", "folderish", "locked", "proxies"
 
 NOT_MOVED = (
     NotMoved("documents in the trash", "they count as gone", "Resources, Document", "source", TRASHED),
-    NotMoved(
-        "comments and annotations", "no other service has them at assets", "Endpoints, Comments", counted=COMMENTS
-    ),
+    NotMoved("comments and annotations", "no other service has them at assets", "Endpoints, Comments"),
     NotMoved(
         "documents that have a file and hold other documents",
         "an asset of the other services holds no assets",

@@ -13,6 +13,8 @@ from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "c_brandlibrary"
 
+COUNTED_FIELDS = 200  # keys whose values are counted, by one call each
+COUNTED_SECTIONS = 100  # sections whose assets are counted, by one call each
 PAGE = 500  # wire C 11.35: prefer per=200..500 with several includes
 LONG_PAGE = 3000  # spec 001, Limits, Service C: per at most 3,000
 RECENT_PAGE = 100  # wire C 6.9: the search for a token reads the newest assets by 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.not_moved import NotMoved
 
-LIBRARIES, VIEW_ONLY, COMMENTED = "libraries", "view_only", "commented"
+LIBRARIES, VIEW_ONLY = "libraries", "view_only"
 
 NOT_MOVED = (
     NotMoved(
@@ -17,7 +17,7 @@ NOT_MOVED = (
         "source",
         VIEW_ONLY,
     ),
-    NotMoved("comments", "no call returns them", "Search", "source", COMMENTED),
+    NotMoved("comments", "no call returns them", "Search", "source"),
     NotMoved(
         "visibility, tagline and order of collections, privacy of the library",
         "no call sets them, and other services have nothing like them",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dam_sync.services.c_brandlibrary.counts import BrandLibraryCounts
 from dam_sync.services.c_brandlibrary.estimate import BrandLibraryEstimate
 from dam_sync.services.c_brandlibrary.source.missing import ExistenceCheck
 from dam_sync.services.c_brandlibrary.source.probe import BrandLibraryProbe
@@ -17,5 +18,6 @@ class BrandLibraryService(
     BrandLibraryUpdater,
     BrandLibraryEstimate,
     BrandLibraryWebhooks,
+    BrandLibraryCounts,
 ):
     """One library of service C. An asset stays in the section and collection in which it was created."""

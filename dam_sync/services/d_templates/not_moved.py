@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dam_sync.model.not_moved import NotMoved
 
-TRASHED, STORYBOARDS, REQUESTS = "trashed", "storyboards", "requests"
+TRASHED = "trashed"
 
 NOT_MOVED = (
-    NotMoved("assets in the recycle bin", "they count as gone", "Endpoints, Assets", "source", TRASHED),
-    NotMoved("storyboards", "no other service has them", "Endpoints, Storyboards", counted=STORYBOARDS),
     NotMoved(
-        "requests, proofs, workflow templates", "they are work in progress", "Endpoints, Requests", counted=REQUESTS
+        "records in the recycle bin, one for each version",
+        "their assets count as gone",
+        "Endpoints, Assets",
+        "source",
+        TRASHED,
     ),
+    NotMoved("storyboards", "no other service has them", "Endpoints, Storyboards"),
+    NotMoved("requests, proofs, workflow templates", "they are work in progress", "Endpoints, Requests"),
     NotMoved("bytes of federated assets", "they are stored in another system", "Resources, Asset", "source"),
     NotMoved("federated assets", "only files are uploaded", "Resources, Asset", "target"),
     NotMoved(

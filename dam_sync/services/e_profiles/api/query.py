@@ -42,6 +42,11 @@ def exactly(field: str, value: str) -> str:
     return f"{field}:({{{value}}})"
 
 
+def is_filled(field: str) -> str:
+    """A field that has a value."""
+    return f"{field}:-(isempty)"
+
+
 def in_category(path: tuple[str, ...]) -> str:
     """In the category of this full path, where the service gave no query of its own."""
     return f"category:({{{'/'.join(path)}}})"

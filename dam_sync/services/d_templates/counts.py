@@ -1,0 +1,38 @@
+"""What service D counts itself: totals and facets of a scan that returns one record (wire D 2.1, 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.counts import Counts
+from dam_sync.model.values import Json
+from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.codec.wire import total_of
+from dam_sync.services.d_templates.not_moved import TRASHED
+from dam_sync.services.d_templates.tenant import TemplatesPart, scan_body
+
+LIVE = {"includeDeleted": False, "includeVersions": False}
+TEMPLATES = "System Metadata Templates"  # wire D 2.4: a facet that every template has
+
+
+class TemplatesCounts(TemplatesPart):
+    """Counts of what the credential sees. No call tells how many assets have a value in an attribute."""
+
+    async def counts(self, fields: Sequence[str]) -> Counts:
+        """One scan for total and facets, two for the recycle bin."""
+        reply = await self.api.ask(facts.SCAN, json=scan_body(1, LIVE))
+        total = total_of(reply)
+        if total is None:
+            return Counts(notes=("the scan reports no total",))
+        binned = await self.tenant.binned()
+        return Counts(assets=total, types=types_of(reply, total), not_moved={} if binned is None else {TRASHED: binned})
+
+
+@interprets_response
+def types_of(reply: Json, total: int) -> dict[str, int]:
+    """Assets by metadata template; nothing if the facet does not add up, which it could if it were cut."""
+    envelope = reply[0] if isinstance(reply, list) and reply else reply
+    facets = {str(one["facet_name"]): one["values"] for one in envelope.get("facets") or ()}
+    found = {str(value["key"]): int(value["doc_count"]) for value in facets.get(TEMPLATES, ())}
+    return found if sum(found.values()) == total else {}
