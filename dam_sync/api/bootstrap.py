@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.config.diagnostics import SourceMap
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
@@ -18,7 +17,7 @@ from dam_sync.engine.run_context import Contents, RunContext
 from dam_sync.http.shared_rates import JobRates
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.document import MappingDocument, MappingReading, mapping_of_file, read_mapping, reading_of
+from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
 from dam_sync.model.asset import FileRef, digest_of
 from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
@@ -78,11 +77,6 @@ def reading_of_job(job: JobConfig) -> MappingReading:
     """The mapping of a job, read but not compiled. Raises MappingError for a file that is not YAML."""
     given = job.given_mapping
     return read_mapping(job.mapping_path) if given is None else reading_of(given.written, given.folder)
-
-
-def written_mapping_of(job: JobConfig) -> SourceMap:
-    """The keys and values of the mapping of a job. Raises MappingError for a file that is not YAML."""
-    return mapping_of_file(job.mapping_path) if job.given_mapping is None else job.given_mapping.written
 
 
 def connect(

@@ -10,12 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.bootstrap import written_mapping_of
+from dam_sync.api.mapping_lines import lines_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
-from dam_sync.config.diagnostics import dotted
 from dam_sync.config.job import JobConfig
 from dam_sync.http.redaction import redact
-from dam_sync.mapping.document import line_places
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.conflict import PLACEMENTS, shown
 from dam_sync.model.errors import ConfigError
@@ -86,6 +84,11 @@ async def _facts(store: SqlStore, job: JobConfig, story: StoredStory, found: Can
             }
             for row in conflicts
         ],
+        "corrections": [
+            {"value": row.path, "failed": row.failed, "corrected": "; ".join(row.corrected), "at": row.at}
+            for row in await store.correction_rows([story.source])
+            if row.corrected
+        ],
         "writes": [_write(row) for row in story.ledger],
         "calls": dict(sum((Counter(row.calls) for row in story.ledger), Counter())),
         "runs": [_run(runs[number]) for number in _involved(story) if number in runs],
@@ -132,7 +135,7 @@ def _text(moment: datetime | None) -> str:
 
 def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
     """Each part of what was last written, with the line of the mapping that writes it."""
-    rules = rules_of(job)
+    rules = _rules(job)
     draft = story.link.draft if story.link else None
     kept = story.link.kept if story.link else {}
     return [
@@ -146,16 +149,11 @@ def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
     ]
 
 
-def rules_of(job: JobConfig) -> dict[str, str]:
-    """The lines of the mapping as JSON text, by what they write."""
-    data = written_mapping_of(job).data
+def _rules(job: JobConfig) -> dict[str, str]:
+    """The lines of the mapping by what they write; those of containers together."""
     found: dict[str, str] = {}
-    for place in line_places(data):
-        node = data
-        for part in place:
-            node = node[part]
-        name = "placements" if place[0] == "placements" else dotted(place)
-        text = json.dumps(node, ensure_ascii=False, default=str)
+    for place, text in lines_of(job).items():
+        name = "placements" if place.startswith("placements") else place
         found[name] = f"{found[name]}; {text}" if name in found else text
     return found
 

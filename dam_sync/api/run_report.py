@@ -104,6 +104,7 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     """What is read again, what no listing shows, and what is gone from the source."""
     store = context.store
     report.notes.extend(sentences.about_retried(context.retried))
+    report.notes.extend(sentences.about_corrections(*await context.store.correction_count()))
     window = await store.get_meta(f"window:{context.run.id}") or {}
     unseen = unseen_changes(context, window.get("since"))
     report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))

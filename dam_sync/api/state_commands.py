@@ -43,6 +43,8 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         ]
         now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta("watermark") or "none"}
         now |= await _rolled_back(store)
+        if (given := (await store.correction_count())[0]) > 0:
+            now["values corrected by hand"] = given
         gone = await gone_from_source(store, policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace))
         return {"job": job.name, "now": now, "runs": rows, **({"gone": gone} if gone else {})}
 
@@ -126,7 +128,17 @@ async def _parked(store: SqlStore, causes: Sequence[str]) -> list[dict[str, Any]
         offset = 0
         while rows := await listing(limit=PAGE, offset=offset):
             offset += len(rows)
-            found += _shown(rows, causes)
+            failed = await _failed_values(store, [row.asset for row in rows])
+            found += [{**row, "failed": failed.get(row["asset"], [])} for row in _shown(rows, causes)]
+    return found
+
+
+async def _failed_values(store: SqlStore, assets: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The failed values of parked assets, with what was given in their place."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in await store.correction_rows(assets):
+        told = {"field": row.path, "rule": row.rule, "value": row.failed, "corrected": list(row.corrected)}
+        found.setdefault(row.asset, []).append(told)
     return found
 
 

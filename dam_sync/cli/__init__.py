@@ -12,10 +12,11 @@ from dam_sync import __version__
 from dam_sync.cli.emulation import demo, emulate
 from dam_sync.cli.migration import adopt, check, plan, run, verify
 from dam_sync.cli.new_job import init
+from dam_sync.cli.parked import errors
 from dam_sync.cli.preparation import inspect, rehearse
 from dam_sync.cli.records import explain, report
 from dam_sync.cli.rollback import rollback
-from dam_sync.cli.state import conflicts, errors, state, status
+from dam_sync.cli.state import conflicts, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
 

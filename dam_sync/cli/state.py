@@ -1,8 +1,7 @@
-"""Commands that need only the state of a job: status, errors, conflicts, state."""
+"""Commands that need only the state of a job: status, conflicts, state."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +12,7 @@ import typer
 from dam_sync.cli.command import command, confirm, execute
 from dam_sync.cli.options import JobFile
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.safe_text import csv_cell
-from dam_sync.report.causes import sentence
-from dam_sync.report.next_step import after_conflicts, after_errors, after_state, after_status
+from dam_sync.report.next_step import after_conflicts, after_state, after_status
 from dam_sync.report.output import Output
 from dam_sync.report.terminal import GONE, GONE_TITLE
 
@@ -48,47 +45,6 @@ def status(output: Output, job: JobFile) -> None:
                 output.note(f"… and {len(gone) - SHOWN_GONE:,} more: `status {job} --json` lists them")
         finished = not data["runs"] or data["runs"][0]["result"] == "done"
         output.next(*after_status(str(job), finished=finished, parked=data["now"].get("parked", 0)))
-        return 0
-
-    execute(output, act)
-
-
-@command()
-def errors(
-    output: Output,
-    job: JobFile,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write every parked asset to this file.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Let the next run try them again.")] = False,
-    cause: Annotated[list[str] | None, typer.Option("--cause", help="Only this cause; may be repeated.")] = None,
-) -> None:
-    """List parked assets, grouped by cause."""
-    from dam_sync.api.atomic_io import atomic_write
-    from dam_sync.api.state_commands import job_errors
-
-    async def act(options: RunOptions) -> int:
-        parked = await job_errors(job, cause or [], retry, options.clock)
-        if csv_file is not None:
-            with atomic_write(csv_file, "the list") as out:
-                columns = ["asset", "filename", "title", "url", "cause", "operation", "message", "hint"]
-                writer = csv.DictWriter(out, columns, extrasaction="ignore")
-                writer.writeheader()
-                writer.writerows({key: csv_cell(text) for key, text in row.items()} for row in parked["assets"])
-        if output.as_json:
-            output.data(parked)
-            return 0
-        if not parked["causes"]:
-            output.say("nothing is parked")
-        causes = [
-            (r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]
-        ]
-        output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
-        shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]
-        output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown[:SHOWN_PARKED])
-        if len(shown) > SHOWN_PARKED:
-            output.note(f"… and {len(shown) - SHOWN_PARKED:,} more: `errors {job} --csv FILE` lists them all")
-        if retry:
-            output.note(f"{parked['retried']} assets will be tried again by the next run")
-        output.next(*after_errors(str(job), parked["count"], parked["retried"]))
         return 0
 
     execute(output, act)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from dam_sync.engine.decide import Policy
 from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Asset, FileRef
+from dam_sync.model.asset import Asset, AssetId, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
 from dam_sync.model.rotation import Rotation
@@ -62,6 +62,7 @@ class RunContext:
     read_again: Counter[str] = field(default_factory=Counter)  # assets that are read again by their ids, by reason
     accepted: list[str] = field(default_factory=list)  # accepted guard findings
     samples: ValueSamples = field(default_factory=ValueSamples)
+    corrected: bool | None = None  # whether people gave values; None: not asked yet
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     @property
@@ -80,7 +81,15 @@ class RunContext:
 
     async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
         """The asset as mapped: see `drafted_for`."""
-        return await drafted_for(self.target, self.target_schema, self.crosswalk, asset, marker, terms)
+        return await drafted_for(self.target, self.target_schema, await self.mapping_of(asset.id), asset, marker, terms)
+
+    async def mapping_of(self, asset: AssetId) -> Crosswalk:
+        """The mapping, with the values that people gave for this asset."""
+        if self.corrected is None:
+            self.corrected = (await self.store.correction_count())[0] > 0
+        if not self.corrected:
+            return self.crosswalk
+        return replace(self.crosswalk, corrections=await self.store.corrections_of(asset))
 
     async def lag_left(self) -> float:
         """Seconds for which the target's index may still be behind the last run; 0 if no run was completed."""

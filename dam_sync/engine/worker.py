@@ -171,7 +171,8 @@ class Worker:
     async def _load_terms(self, asset: Asset) -> None:
         """Read the vocabularies of both services that the draft will look up and that were not read yet."""
         while self.terms.partial or self.origins.lacks(asset):
-            new = self.context.crosswalk.look_up(self.origins.whole(asset), await self.terms.known())
+            mapping = await self.context.mapping_of(asset.id)
+            new = mapping.look_up(self.origins.whole(asset), await self.terms.known())
             if await self.terms.complete():
                 continue
             if not ((self.terms.pathless() or new) and await self.origins.load(asset)):
@@ -277,4 +278,5 @@ def rejected(drafted: Drafted) -> Outcome | None:
         message=told,
         hint="change the value at the source or the rule in the mapping file; another mapping tries it again",
         operation="mapping",
+        failed=drafted.failed,
     )

@@ -19,6 +19,7 @@ from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
 TRIMMED = "whitespace trimmed"
 RENAMED = "characters that the target avoids"
+FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 TAKES: Mapping[ValueType, frozenset[ValueType]] = {
     ValueType.TEXT: SPEAKING,
@@ -79,6 +80,12 @@ class Fit:
         transforms = WAY_OUT.get((shape, self.shape), "")
         hint = f"the pipe needs {transforms}" if transforms else ""
         return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
+
+    def typed(self, text: str) -> Scalar:
+        """A text that a person gave, as a value that `each` can convert."""
+        if self.shape is ValueType.FLAG:
+            return FLAGS.get(text.strip().casefold(), text)
+        return text
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """One value as the field accepts it."""

@@ -24,6 +24,7 @@ from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
 from dam_sync.model.account import BY_DEFAULT, EMPTY, FILLED, READ, TRANSFORMED, WRITTEN, Account, AccountKey
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction
+from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.exposure import Decided
 from dam_sync.model.naming import Naming
@@ -42,7 +43,7 @@ class Drafted:
     position) of the draft. account: what becomes of every value if the asset is written; a value read by several rules
     counts once. filled: by rule, whether it gave a value from the source, its default, or nothing; shown: by rule, the
     values that it read and those that it made of them. losses begin with what the source has but does not return.
-    decided: what the mapping decided about its audience.
+    decided: what the mapping decided about its audience. failed: the values of the rejections.
     """
 
     draft: Draft
@@ -54,6 +55,7 @@ class Drafted:
     filled: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, tuple[tuple[Scalar, ...], tuple[Scalar, ...]]] = field(default_factory=dict, compare=False)
     decided: Decided = field(default_factory=Decided)
+    failed: tuple[FailedValue, ...] = ()
 
     def with_terms(self, created: Mapping[TermKey, Term]) -> Drafted:
         """A copy with the target's ids of its new terms."""
@@ -107,7 +109,7 @@ class Crosswalk:
     mapping file may have changed. marker: key of the marker field. unread: fields of the source that no
     line reads or ignores. notes: what the operator should know; `warnings`: those that hint at a mistake.
     marked: there is a marker, or the file says `marker: none`. vocabularies: by the target's vocabulary key;
-    `draft` needs a TermIndex of each.
+    `draft` needs a TermIndex of each. corrections: of the asset that is drafted, if there are any.
     """
 
     reads: frozenset[str]
@@ -126,6 +128,7 @@ class Crosswalk:
     lookups: Mapping[str, Lookup] = field(repr=False)
     rules: Mapping[str, VocabularyRule] = field(repr=False)
     target_fields: Mapping[str, Field] = field(repr=False)
+    corrections: Corrections = field(default_factory=Corrections, repr=False)
 
     def selects(self, asset: Asset) -> SelectionVerdict:
         """Whether the asset is selected, or which condition leaves it out."""
@@ -151,7 +154,7 @@ class Crosswalk:
     def _context(
         self, terms: Mapping[str, TermIndex], unknown_groups: frozenset[str] = frozenset()
     ) -> TransformContext:
-        return TransformContext(self.languages, self.lookups, self.rules, terms, unknown_groups)
+        return TransformContext(self.languages, self.lookups, self.rules, terms, unknown_groups, self.corrections)
 
     def draft(
         self,
@@ -174,6 +177,7 @@ class _Drafting:
     context: TransformContext
     losses: list[Loss] = field(default_factory=list)
     rejections: list[Loss] = field(default_factory=list)
+    failed: list[FailedValue] = field(default_factory=list)
     new_terms: dict[TermKey, tuple[str, Term]] = field(default_factory=dict)
     unmade: dict[tuple[str, int], TermKey] = field(default_factory=dict)
     known: dict[tuple[str, int], ReadValue] = field(default_factory=dict)
@@ -209,6 +213,7 @@ class _Drafting:
             self.filled,
             self.shown,
             self.decided,
+            tuple(dict.fromkeys(self.failed)),
         )
 
     def _account(self, consumed: Mapping[str, int], left: Mapping[tuple[str, str, str], int]) -> Account:
@@ -273,6 +278,7 @@ class _Drafting:
     def _keep(self, rule: FieldRule, ran: RuleResult) -> None:
         self.losses += ran.losses
         self.rejections += ran.rejections
+        self.failed += ran.failed
         for each in ran.outcomes:
             key = each.path, each.index
             self.known[key] = best_of(self.known.get(key), each)

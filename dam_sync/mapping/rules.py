@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.config.diagnostics import KeyPath, dotted
@@ -15,6 +15,7 @@ from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Trans
 from dam_sync.mapping.transforms.values import MatchTerm
 from dam_sync.model.account import DEFAULTED, DROPPED, LOST, PARKED, TRANSFORMED, WRITTEN
 from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.correction import CORRECTED, WHOLE, FailedValue, failed_text
 from dam_sync.model.values import Localized, Scalar, Term
 
 REQUIRED, CEL, WHEN = "required", "cel", "when"
@@ -24,7 +25,7 @@ REQUIRED, CEL, WHEN = "required", "cel", "when"
 class RuleResult:
     """The result of one rule for one asset. outcomes: of each value that was read; origins: for each of `values` the
     outcomes it was made of; read: the values that `values` were made of. skipped: names of the values that it did not
-    read because its `when` is false."""
+    read because its `when` is false. failed: the values of the rejections."""
 
     values: tuple[Scalar, ...] = ()
     losses: list[Loss] = field(default_factory=list)
@@ -35,6 +36,12 @@ class RuleResult:
     read: tuple[Scalar, ...] = ()
     emptied: bool = False
     skipped: frozenset[str] = frozenset()
+    failed: list[FailedValue] = field(default_factory=list)
+
+    def reject(self, line: str, rule: str, detail: str) -> None:
+        """The line as a whole gives nothing that can be written."""
+        self.rejections.append(Loss(line, rule, detail))
+        self.failed.append(FailedValue(line, rule, WHOLE))
 
     def keep_only(self, kept: Collection[Scalar], rule: str) -> None:
         """Drop the other values, each a loss with this rule; values read only for them count as lost."""
@@ -82,7 +89,7 @@ class FieldRule:
             self._fill(asset, context, ran)
             required = required or self.required
         if not ran.values and not ran.rejections and required:
-            ran.rejections.append(Loss(dotted(self.place), REQUIRED, "there is no value"))
+            ran.reject(dotted(self.place), REQUIRED, "there is no value")
         return ran
 
     def _applies(self, asset: Asset, context: TransformContext, ran: RuleResult) -> bool:
@@ -97,13 +104,23 @@ class FieldRule:
         return False
 
     def _fill(self, asset: Asset, context: TransformContext, ran: RuleResult) -> None:
-        """The values of the first path that has some, or of the expression, or the constant."""
-        if self.cel is not None:
+        """The values of the first path that has some, or of the expression, or the constant; or what a person gave."""
+        given = context.corrections.whole(dotted(self.place))
+        if given:
+            self._give(given, asset, context, ran)
+        elif self.cel is not None:
             self._computed(self.cel, asset, context, ran)
         else:
             self._read(asset, context, ran)
         if not ran.values and not ran.rejections and not ran.emptied:
             self._fall_back(context, ran)
+
+    def _give(self, given: Sequence[str], asset: Asset, context: TransformContext, ran: RuleResult) -> None:
+        """The values that a person gave; those that would have been read are dropped."""
+        paths = (path.read(asset, context.languages, all_languages=self.all_languages) for path in self.paths)
+        passage = _Evaluation(self, context, next(filter(None, paths), ()))
+        passage.give(given)
+        passage.account(ran)
 
     def _read(self, asset: Asset, context: TransformContext, ran: RuleResult) -> None:
         found = False
@@ -146,7 +163,7 @@ class FieldRule:
             ran.values += made.values
             ran.origins += [()] * len(made.values)
             if made.note is not None and made.note.outcome is not ValueOutcome.KEPT:
-                ran.rejections.append(Loss(dotted(self.place), made.note.rule, made.note.detail))
+                ran.reject(dotted(self.place), made.note.rule, made.note.detail)
         if ran.values:
             ran.outcomes = [
                 replace(each, outcome=DEFAULTED) if each.outcome == DROPPED else each for each in ran.outcomes
@@ -183,7 +200,17 @@ class _Evaluation:
     losses: list[Loss] = field(default_factory=list)
     rejections: list[Loss] = field(default_factory=list)
     new_terms: list[tuple[str, Term]] = field(default_factory=list)
+    failed: list[FailedValue] = field(default_factory=list)
     emptied: bool = False
+
+    def give(self, texts: Sequence[str]) -> None:
+        """Texts that a person gave stand for everything that was read."""
+        for found in self.found:
+            self._take(found)
+        self.reasons = dict.fromkeys(range(len(self.origins)), CORRECTED)
+        self.losses += [Loss(label, CORRECTED) for label in dict.fromkeys(origin.label for origin in self.origins)]
+        self.items = [_Item(self.rule.fit.typed(text), ()) for text in texts]
+        self._fit()
 
     def flow(self, made: Evaluated | None = None) -> None:
         """Read, pipe, fit, count. made: what an expression made of the values that were read."""
@@ -191,11 +218,13 @@ class _Evaluation:
             self._take(found)
         if made is not None:
             self._replace(made)
+        corrected = self._correct()
         for transform in self.rule.transforms:
             if isinstance(transform, ListTransform):
                 self._whole(transform)
             elif isinstance(transform, EachTransform):
                 self._each(transform)
+        self.items = [*corrected, *self.items]
         self._fit()
         if self.emptied:
             self.items = []
@@ -207,6 +236,7 @@ class _Evaluation:
         ran.origins += [tuple(before + index for index in item.origins) for item in self.items]
         ran.losses += self.losses
         ran.rejections += self.rejections
+        ran.failed += self.failed
         ran.new_terms += self.new_terms
         ran.emptied = ran.emptied or self.emptied
         ran.outcomes += [self._outcome(index, origin) for index, origin in enumerate(self.origins)]
@@ -228,6 +258,22 @@ class _Evaluation:
             self._note(Note(CEL, made.fault), every)
         elif not self.items and every:
             self._note(Note(CEL, "gives no value", ValueOutcome.DROPPED), every)
+
+    def _correct(self) -> list[_Item]:
+        """What a person gave in place of values, which leave the pipe; a text of one language is replaced in it."""
+        given, corrected = self.context.corrections.of(dotted(self.rule.place)), list[_Item]()
+        before, self.items = (self.items, []) if given else ((), self.items)
+        for item in before:
+            texts = given.get(failed_text(item.value))
+            if texts is not None:
+                corrected += [_Item(self.rule.fit.typed(text), item.origins) for text in texts]
+                self.reasons.update(dict.fromkeys(item.origins, CORRECTED))
+            elif isinstance(item.value, Localized):
+                kept = {locale: given.get(text, (text,))[0] for locale, text in item.value.texts.items()}
+                self.items.append(_Item(Localized(kept), item.origins))
+            else:
+                self.items.append(item)
+        return corrected
 
     def _each(self, transform: EachTransform) -> None:
         before, self.items = self.items, []
@@ -269,9 +315,16 @@ class _Evaluation:
             self.parked.update(origins)
             source = f" (from {label})" if label else ""
             self.rejections.append(Loss(dotted(self.rule.place), note.rule, f"{note.detail}{source}"))
+            self._fail(note.rule, origins)
             return
         self.emptied = self.emptied or outcome is ValueOutcome.EMPTY
         self.losses.append(Loss(label or dotted(self.rule.place), note.rule, note.detail))
+
+    def _fail(self, rule: str, origins: tuple[int, ...]) -> None:
+        """The values as read; the line as a whole if no single value is to blame."""
+        single = self.rule.cel is None and rule != SEVERAL
+        texts = [failed_text(self.origins[index].value) for index in origins] if single else []
+        self.failed += [FailedValue(dotted(self.rule.place), rule, text) for text in texts or [WHOLE]]
 
     def _whole(self, transform: ListTransform) -> None:
         before = self.items

@@ -31,7 +31,9 @@ class RuleTrace:
 
 def traces(crosswalk: Crosswalk, asset: Asset, terms: Mapping[str, TermIndex]) -> Iterator[RuleTrace]:
     """Every rule that reads a value of the asset, or writes one. terms: the target's, as for `Crosswalk.draft`."""
-    context = TransformContext(crosswalk.languages, crosswalk.lookups, crosswalk.rules, terms)
+    context = TransformContext(
+        crosswalk.languages, crosswalk.lookups, crosswalk.rules, terms, corrections=crosswalk.corrections
+    )
     for rule in crosswalk.plan.rules():
         trace = _trace(rule, asset, context)
         if trace.read or trace.made or trace.rejections:

@@ -12,6 +12,7 @@ _REPAIR = "repair:"
 _CONFLICT = "conflict:"
 _UNDO = "undo "
 UNDONE = "undone"  # in the ledger: which of its rows a rollback undid
+_CORRECTION = "correction:"
 
 
 def silent(name: str) -> str:
@@ -79,9 +80,14 @@ def conflict(number: int) -> str:
     return f"{_CONFLICT}{number}"
 
 
+def correction(line: str) -> str:
+    """A value that a person gave, or withdrew, for a line of the mapping."""
+    return f"{_CORRECTION}{line}"
+
+
 def writes(name: str) -> bool:
     """Whether the entry counts as a write in reports."""
-    return not is_inner(name) and not name.startswith(_CONFLICT) and name != UNDONE
+    return not is_inner(name) and not name.startswith((_CONFLICT, _CORRECTION)) and name != UNDONE
 
 
 def undo(what: str) -> str:

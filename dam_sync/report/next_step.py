@@ -46,11 +46,22 @@ def after_rehearsal(job: str) -> list[str]:
     return [_line("plan", job)]
 
 
-def after_errors(job: str, parked: int, retried: int) -> list[str]:
-    """Retry the parked assets, run, or verify."""
+def after_errors(job: str, parked: int, retried: int, *, values: bool = False) -> list[str]:
+    """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list."""
     if retried:
         return [_line("run", job)]
-    return [_line("errors", job, "--retry")] if parked else [_line("verify", job)]
+    correct = [_line("errors", job, "--csv errors.csv")] if values else []
+    return [*correct, _line("errors", job, "--retry")] if parked else [_line("verify", job)]
+
+
+def after_forgetting(job: str, asset: str) -> list[str]:
+    """Write what the source says again."""
+    return [_line("run", job, f"--only {shlex.quote(asset)}")]
+
+
+def after_corrections(job: str, number: int) -> list[str]:
+    """Apply the corrected values, or write the list to be filled in."""
+    return [_line("run", job)] if number else [_line("errors", job, "--csv errors.csv")]
 
 
 def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:

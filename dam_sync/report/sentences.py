@@ -78,6 +78,15 @@ def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -
     return notes
 
 
+def about_corrections(values: int, assets: int) -> list[str]:
+    """Values that people gave in place of failed ones."""
+    if not values:
+        return []
+    stand = "value corrected by hand stands" if values == 1 else "values corrected by hand stand"
+    whose = "1 asset" if assets == 1 else f"{assets:,} assets"
+    return [f"{values:,} {stand} in place of what the source says of {whose}: `errors JOB --corrections` lists them"]
+
+
 def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
     """Relations that were not written, by the reason."""
     return [

@@ -46,7 +46,8 @@ class Ledger(Repository):
             finished = select(RUN.c.id).where(RUN.c.state == "done")
             for name, _ in KEPT_ROWS:
                 c.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
-            gone = c.execute(delete(LEDGER).where(LEDGER.c.at < before, LEDGER.c.run.in_(finished))).rowcount
+            old = (LEDGER.c.at < before, (LEDGER.c.run == 0) | LEDGER.c.run.in_(finished))
+            gone = c.execute(delete(LEDGER).where(*old)).rowcount
             for _, statement in KEPT_ROWS:
                 c.exec_driver_sql(statement)
             return gone

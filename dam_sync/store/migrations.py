@@ -146,6 +146,10 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE account_key (id INTEGER PRIMARY KEY, path TEXT NOT NULL, outcome TEXT NOT NULL,"
         " rule TEXT NOT NULL, UNIQUE (path, outcome, rule))",
     ),
+    12: (
+        "CREATE TABLE correction (asset TEXT NOT NULL, path TEXT NOT NULL, failed TEXT NOT NULL, rule TEXT NOT NULL,"
+        " corrected TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (asset, path, failed)) WITHOUT ROWID",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

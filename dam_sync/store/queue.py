@@ -15,6 +15,7 @@ from dam_sync.model.errors import StoreBusy
 from dam_sync.store.accounts import account_pairs
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.conflicts import put_conflicts
+from dam_sync.store.corrections import put_failed
 from dam_sync.store.deferred import add_placements, add_relations
 from dam_sync.store.deletions import drop_trashed, move_to_trashed, retry_trashed
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
@@ -185,6 +186,10 @@ class WorkQueue(Repository):
         decided = select(CONFLICTS.c.asset).where(CONFLICTS.c.asset.not_in(undecided))
         return await self._put_back(WORK.c.cause == CONFLICT, WORK.c.asset.in_(decided))
 
+    async def retry_assets(self, assets: Collection[str]) -> int:
+        """Requeue these of the parked assets; returns how many."""
+        return sum([await self._put_back(WORK.c.asset.in_(piece)) for piece in pieces(assets)])
+
     async def _put_back(self, *chosen: Any) -> int:
         back = update(WORK).where(text(PARKED), *chosen).values(**_PUT_BACK)
         return await self._write(lambda c: c.execute(back).rowcount)
@@ -348,6 +353,7 @@ def _complete_rest(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
         add_relations(c, [(row.asset, kind, other, adds) for kind, other, adds in outcome.relations])
     if outcome.action not in UNFINISHED:
         drop_steps(c, row.asset)
+    put_failed(c, row.asset, outcome.failed, now)
     if outcome.action != "parked" or outcome.cause in (CONFLICT, CHANGED_AT_TARGET):
         put_conflicts(c, row.asset, outcome.conflicts)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from dam_sync.model.account import AccountKey
 from dam_sync.model.asset import Asset, AssetId, Placement
+from dam_sync.model.correction import FailedValue
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
 
@@ -236,6 +237,7 @@ class Outcome:
     placements: tuple[tuple[Placement, AssetId, bool], ...] = ()
     relations: tuple[tuple[str, AssetId, bool], ...] = ()
     conflicts: tuple[ConflictRow, ...] = ()
+    failed: tuple[FailedValue, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
     account: Mapping[AccountKey, int] = field(default_factory=dict)
     digest: str = ""
@@ -316,3 +318,17 @@ class KeptReport:
     version: str
     result: str
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRow:
+    """A value for which an asset is parked, and what a person gave in its place. path: the line of the mapping; failed:
+    the value, empty for the line as a whole; rule: why it failed; corrected: texts, none if nobody gave any; at: when
+    it failed, or was corrected."""
+
+    asset: str
+    path: str
+    failed: str
+    rule: str
+    corrected: tuple[str, ...] = ()
+    at: str = ""

@@ -16,6 +16,7 @@ from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.store.accounts import WorkRecords
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.conflicts import ConflictRepository
+from dam_sync.store.corrections import CorrectionRepository
 from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
 from dam_sync.store.deletions import DeletionRepository
 from dam_sync.store.hints import HintRepository
@@ -62,6 +63,7 @@ class SqlStore(
     RefusedRepository,
     HintRepository,
     ConflictRepository,
+    CorrectionRepository,
     ReportRepository,
     StoryRepository,
     UndoRepository,

@@ -321,6 +321,19 @@ class ReportTable(SQLModel, table=True):
     body: bytes
 
 
+class CorrectionTable(SQLModel, table=True):
+    """Values for which an asset is parked, and what people gave in their place; see `rows.CorrectionRow`. corrected: a
+    list of texts, `null` if nobody gave anything."""
+
+    __tablename__: ClassVar[str] = "correction"
+    asset: str = Field(primary_key=True)
+    path: str = Field(primary_key=True)
+    failed: str = Field(primary_key=True)
+    rule: str
+    corrected: str
+    at: str
+
+
 def table_of(model: type[SQLModel]) -> Table:
     """The table of a model, for Core statements."""
     return SQLModel.metadata.tables[str(model.__tablename__)]
@@ -355,4 +368,5 @@ JOURNAL = table_of(JournalTable)
 LEDGER = table_of(LedgerTable)
 HINT = table_of(HintTable)
 REPORT = table_of(ReportTable)
+CORRECTION = table_of(CorrectionTable)
 ACCOUNT_KEY = table_of(AccountKeyTable)

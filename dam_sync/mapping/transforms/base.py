@@ -20,6 +20,7 @@ from dam_sync.mapping.results import (
 )
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
+from dam_sync.model.correction import Corrections
 from dam_sync.model.values import Scalar
 
 Words = Annotated[
@@ -46,13 +47,14 @@ def outcome_of(choice: str | None) -> ValueOutcome:
 @dataclass(frozen=True, slots=True)
 class TransformContext:
     """What transforms can look up. terms: by the target's vocabulary key. unknown_groups: names that were looked up at
-    the target and do not exist."""
+    the target and do not exist. corrections: what a person gave for this asset."""
 
     languages: LanguagePreference = field(default_factory=LanguagePreference)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     rules: Mapping[str, VocabularyRule] = field(default_factory=dict)
     terms: Mapping[str, TermIndex] = field(default_factory=dict)
     unknown_groups: frozenset[str] = frozenset()
+    corrections: Corrections = field(default_factory=Corrections)
 
 
 class Transform(BaseModel):

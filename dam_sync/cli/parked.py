@@ -1,0 +1,124 @@
+"""The command `errors`: parked assets, and what people give in place of the values that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dam_sync.cli.command import command, execute
+from dam_sync.cli.options import JobFile
+from dam_sync.model.errors import ConfigError
+from dam_sync.report.causes import sentence
+from dam_sync.report.next_step import after_corrections, after_errors, after_forgetting
+from dam_sync.report.output import Output
+
+if TYPE_CHECKING:
+    from dam_sync.model.run_options import RunOptions
+
+SHOWN = 30
+EXCLUSIVE = "--import, --corrections and --forget exclude each other, --retry and --csv"
+
+
+@command()
+def errors(
+    output: Output,
+    job: JobFile,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write every parked asset to this file.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Let the next run try them again.")] = False,
+    cause: Annotated[list[str] | None, typer.Option("--cause", help="Only this cause; may be repeated.")] = None,
+    filled: Annotated[
+        Path | None, typer.Option("--import", help="The file written by --csv, with its column `corrected` filled in.")
+    ] = None,
+    corrections: Annotated[bool, typer.Option("--corrections", help="List the corrected values.")] = False,
+    forget: Annotated[
+        list[str] | None, typer.Option("--forget", metavar="ID", help="Remove the corrected values of this asset.")
+    ] = None,
+) -> None:
+    """List parked assets, grouped by cause; correct the values for which they are parked."""
+
+    async def act(options: RunOptions) -> int:
+        chosen = [filled is not None, corrections, bool(forget), retry or csv_file is not None]
+        if sum(chosen) > 1 and any(chosen[:3]):
+            raise ConfigError(EXCLUSIVE, hint="use one of them")
+        if filled is not None:
+            await _import(output, job, filled, options)
+        elif corrections:
+            await _list(output, job, options)
+        elif forget:
+            await _forget(output, job, forget, options)
+        else:
+            await _parked(output, job, csv_file, cause or [], retry, options)
+        return 0
+
+    execute(output, act)
+
+
+async def _parked(
+    output: Output, job: Path, csv_file: Path | None, causes: list[str], retry: bool, options: RunOptions
+) -> None:
+    from dam_sync.api.state_commands import job_errors
+
+    parked = await job_errors(job, causes, retry, options.clock)
+    if csv_file is not None:
+        from dam_sync.api.corrections import export_errors  # loads the mapping language
+
+        export_errors(csv_file, parked["assets"])
+    if output.as_json:
+        output.data(parked)
+        return
+    _show(output, job, parked)
+    if retry:
+        output.note(f"{parked['retried']} assets will be tried again by the next run")
+    values = any(row["failed"] for row in parked["assets"])
+    output.next(*after_errors(str(job), parked["count"], parked["retried"], values=values))
+
+
+def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
+    if not parked["causes"]:
+        output.say("nothing is parked")
+    causes = [(r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]]
+    output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
+    shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]
+    output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown[:SHOWN])
+    if len(shown) > SHOWN:
+        output.note(f"… and {len(shown) - SHOWN:,} more: `errors {job} --csv FILE` lists them all")
+
+
+async def _import(output: Output, job: Path, filled: Path, options: RunOptions) -> None:
+    from dam_sync.api.corrections import import_corrections
+
+    done = await import_corrections(job, filled, options.clock, options.storage)
+    if output.as_json:
+        output.data(done)
+    else:
+        told = f"{done['corrections']:,} corrected values of {done['assets']:,} assets are stored"
+        output.say(f"{told}; {done['retried']:,} parked assets will be tried again by the next run")
+    output.next(*after_corrections(str(job), done["corrections"]))
+
+
+async def _list(output: Output, job: Path, options: RunOptions) -> None:
+    from dam_sync.api.corrections import list_corrections
+
+    rows = await list_corrections(job, options.clock, options.storage)
+    if output.as_json:
+        output.data({"corrections": rows})
+        return
+    if not rows:
+        output.say("no value is corrected by hand")
+    shown = [(row["asset"], row["path"], row["failed"], "; ".join(row["corrected"]), row["at"]) for row in rows]
+    columns = ("asset", "field", "in place of", "corrected", "since")
+    output.table(f"Values corrected by hand: {len(rows)}", columns, shown)
+
+
+async def _forget(output: Output, job: Path, assets: list[str], options: RunOptions) -> None:
+    from dam_sync.api.corrections import forget_corrections
+
+    number = await forget_corrections(job, assets, options.clock, options.storage)
+    if output.as_json:
+        output.data({"removed": number})
+    else:
+        output.say(f"{number:,} corrected values are removed")
+    output.next(*after_forgetting(str(job), assets[0]))
