@@ -104,11 +104,27 @@ def _unknown_key(written: SourceMap, place: KeyPath, schema: Json, later: Collec
     return written.diagnostic(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])))
 
 
+SHOULD_BE = {
+    "zoneinfo_str": "the name of a time zone, for example Europe/Paris",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+}
+"""What a validator calls a valid string, tuple or integer, in words of the file."""
+
+
 def error_text(error: Mapping[str, Json]) -> str:
     """The message of a validator error (`type`, `msg`), without the value."""
     text = str(error["msg"])
-    if error["type"] == "zoneinfo_str":
-        return "should be the name of a time zone, for example Europe/Paris"
+    if error["type"] in SHOULD_BE:
+        return f"should be {SHOULD_BE[error['type']]}"
     for prefix in ("Value error, ", "Input should be "):
         if text.startswith(prefix):
             rest = text.removeprefix(prefix)

@@ -185,7 +185,9 @@ def _tongue(document: MappingDocument, target: Schema) -> LanguagePreference:
 
 def _digest(document: MappingDocument) -> str:
     """A digest of everything that affects what is written: not of tests, comments and layout."""
-    body: Json = document.body.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"tests"})
+    body: Json = document.body.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude={"tests", "include"}
+    )
     tables = {name: dict(table.rows) for name, table in document.lookups.items()}
     pins = {name: dict(table) for name, table in document.pins.items()}
     return digest_of([body, tables, pins, *([sorted(document.ids)] if document.ids is not None else [])])

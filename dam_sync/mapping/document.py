@@ -12,6 +12,7 @@ from ruamel.yaml.error import YAMLError
 
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
+from dam_sync.mapping.includes import Including
 from dam_sync.mapping.spec import IdList, LookupTable, MappingFile
 from dam_sync.mapping.tables import Lookup, TableFault, folded, read_column, read_table
 from dam_sync.mapping.transforms.base import Transform
@@ -78,8 +79,9 @@ def mapping_of_text(text: str) -> SourceMap:
 
 
 def reading_of(written: SourceMap, folder: Path) -> MappingReading:
-    """Parse the keys and values, and read the tables they name, relative to the folder."""
+    """Parse the keys and values, and read the files and tables they name, relative to the folder."""
     diagnostics: list[Diagnostic] = []
+    written = Including(folder, MAPPING_FILE, MAPPING_SYNTAX, diagnostics).whole(written)
     bad: list[KeyPath] = []
     try:
         body: MappingFile | None = MappingFile.model_validate(written.data)

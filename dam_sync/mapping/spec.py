@@ -290,6 +290,9 @@ class MappingFile(MappingModel):
     """A mapping file of version 1."""
 
     version: Literal[1]
+    include: Annotated[
+        Texts, Field(description="other mapping files in this folder or below; what this file says wins over them")
+    ] = ()
     locales: Texts = ()
     select: Select = Field(default_factory=Select)
     lookups: Mapping[str, LookupTable] = Field(default_factory=dict)

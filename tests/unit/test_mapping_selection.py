@@ -150,7 +150,7 @@ def test_a_lookup_inside_the_file(tmp_path: Path) -> None:
         ("{}", "lookups.country: a lookup needs `csv` or `values`"),
         ("{csv: a.csv, values: {a: b}}", "needs `csv` or `values`, not both"),
         ("{values: {a: b}, key: x}", "`key` and `value` name columns of a CSV file; remove them"),
-        ("{values: {a: [b]}}", "should be a valid string"),
+        ("{values: {a: [b]}}", "should be text"),
         ("{values: [a]}", "should contain keys and values"),
         ("{values: {a: b, ' a': c}}", "a occurs twice, with different values"),
         ("{values: {a: b}, unmatched: guess}", "should be 'park', 'drop', 'keep' or 'null'"),

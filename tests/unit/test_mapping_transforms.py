@@ -198,7 +198,7 @@ def test_constants_and_defaults() -> None:
         (7, "fields.x.pipe[0]: a step is a transform, or one transform with its arguments; "),
         ({"truncate": {"maxx": 3}}, "fields.x.pipe[0].truncate.maxx: unknown key; did you mean max?"),
         ({"truncate": None}, "fields.x.pipe[0].truncate: max is missing; "),
-        ({"truncate": "x"}, "fields.x.pipe[0].truncate: should be a valid integer, unable to parse"),
+        ({"truncate": "x"}, "fields.x.pipe[0].truncate: should be a whole number"),
         ({"truncate": 0}, "fields.x.pipe[0].truncate: should be greater than or equal to 1; "),
         ({"trim": 3}, "fields.x.pipe[0].trim: has no arguments; "),
         ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
