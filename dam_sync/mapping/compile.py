@@ -35,7 +35,7 @@ from dam_sync.mapping.spec import PlacementLine
 from dam_sync.mapping.spec import RuleSpec as WrittenLine
 from dam_sync.mapping.tables import folded
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
-from dam_sync.mapping.vocabulary import VocabularyRule
+from dam_sync.mapping.vocabulary import Matching, VocabularyRule
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.diagnostic import Diagnostic, nearest
@@ -190,7 +190,16 @@ def _digest(document: MappingDocument) -> str:
     )
     tables = {name: dict(table.rows) for name, table in document.lookups.items()}
     pins = {name: dict(table) for name, table in document.pins.items()}
-    return digest_of([body, tables, pins, *([sorted(document.ids)] if document.ids is not None else [])])
+    synonyms = {name: dict(words) for name, words in document.synonyms.items()}
+    return digest_of(
+        [
+            body,
+            tables,
+            pins,
+            *([synonyms] if synonyms else []),
+            *([sorted(document.ids)] if document.ids is not None else []),
+        ]
+    )
 
 
 def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
@@ -208,10 +217,14 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
             continue
         if known.closed and spec.unmatched == "create":
             builder.fault(
-                (*place, "unmatched"), f"the target's {spec.target} accepts no new terms", "use park, drop or keep"
+                (*place, "unmatched"),
+                f"the target's {spec.target} accepts no new terms",
+                "use suggest, park, drop or keep",
             )
         if spec.pins and "pin" not in spec.match:
             builder.fault((*place, "match"), "pins are given, but `match` does not contain pin")
+        if spec.synonyms and "synonym" not in spec.match:
+            builder.fault((*place, "match"), "synonyms are given, but `match` does not contain synonym")
         trees = [source[spec.source]] if spec.source in source else list(source.values())
         from_tree = any(tree.hierarchical for tree in trees)
         if spec.source in source:
@@ -223,10 +236,15 @@ def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
                 name=name,
                 target=spec.target,
                 source=spec.source,
-                match=spec.match,
+                ways=Matching(
+                    order=spec.order,
+                    pins={folded(left): right for left, right in builder.document.pins.get(name, {}).items()},
+                    synonyms=builder.document.synonyms.get(name, {}),
+                    by_path=from_tree and known.hierarchical,
+                    fuzzy=spec.fuzzy,
+                    locales=tuple(dict.fromkeys((*builder.languages.locales, *builder.source.locales))),
+                ),
                 unmatched=spec.unmatched,
-                pins={folded(left): right for left, right in builder.document.pins.get(name, {}).items()},
-                by_path=from_tree and known.hierarchical,
                 whole=known.hierarchical or known.localized,
                 max_length=known.max_length,
             ),

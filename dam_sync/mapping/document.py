@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
@@ -14,9 +15,10 @@ from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.mapping.includes import Including
 from dam_sync.mapping.spec import IdList, LookupTable, MappingFile
-from dam_sync.mapping.tables import Lookup, TableFault, folded, read_column, read_table
+from dam_sync.mapping.tables import Lookup, TableFault, folded, read_column, read_pairs, read_table
 from dam_sync.mapping.transforms.base import Transform
-from dam_sync.mapping.transforms.registry import LATER, transform_from
+from dam_sync.mapping.transforms.registry import transform_from
+from dam_sync.mapping.vocabulary import fold
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Json
@@ -24,14 +26,17 @@ from dam_sync.model.values import Json
 MAPPING_FILE = FileFormat("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)
 MAPPING_SYNTAX = Syntax("YAML", lambda text: YAML(typ="rt").load(text), YAMLError)
 PIN_COLUMNS = ("source", "target")
+SYNONYM_COLUMNS = ("term", "synonym")
+Synonyms: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Words that mean the same, by word; all in the form in which labels are compared without regard to case."""
 
 
 @dataclass(frozen=True, slots=True)
 class MappingDocument:
     """A mapping file without errors of its own; `compile_mapping` compares it with two schemas.
 
-    pipes: transforms by the place of their line. pins: by the name of their vocabulary. ids: of the assets that are
-    selected, if `select` names a list.
+    pipes: transforms by the place of their line. pins, synonyms: by the name of their vocabulary. ids: of the assets
+    that are selected, if `select` names a list.
     """
 
     written: SourceMap
@@ -40,6 +45,7 @@ class MappingDocument:
     lookups: Mapping[str, Lookup]
     pins: Mapping[str, Mapping[str, str]]
     ids: frozenset[str] | None = None
+    synonyms: Mapping[str, Synonyms] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
         body: MappingFile | None = MappingFile.model_validate(written.data)
     except ValidationError as error:
         body, errors = None, error.errors(include_url=False, include_input=False)
-        diagnostics.extend(diagnostics_of(written, errors, json_schema(), LATER))
+        diagnostics.extend(diagnostics_of(written, errors, json_schema()))
         bad.extend(tuple(one["loc"]) for one in errors)
     pipes: dict[KeyPath, tuple[Transform, ...]] = {}
     for place in line_places(written.data):
@@ -97,12 +103,13 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
             bad.append(place)
     lookups = _lookups(written, folder, diagnostics)
     pins, ids = _pins(written, folder, diagnostics), _ids(written, folder, diagnostics)
+    synonyms = _synonyms(written, folder, diagnostics)
     if bad:
         written = replace(written, data=_without(written.data, bad))
         body = _body_of(written.data)
         left = set(line_places(written.data))
         pipes = {place: transforms for place, transforms in pipes.items() if place in left}
-    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins, ids)
+    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins, ids, synonyms)
     return MappingReading(document, tuple(diagnostics))
 
 
@@ -210,6 +217,24 @@ def _pins(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> di
         pins = spec.get("pins") if isinstance(spec, dict) else None
         if isinstance(pins, str) and pins:
             found[name] = _table(written, ("vocabularies", name, "pins"), folder, pins, PIN_COLUMNS, diagnostics)
+    return found
+
+
+def _synonyms(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> dict[str, Synonyms]:
+    found: dict[str, Synonyms] = {}
+    for name, spec in _block(written, "vocabularies"):
+        table = spec.get("synonyms") if isinstance(spec, dict) else None
+        if not (isinstance(table, str) and table):
+            continue
+        try:
+            pairs = [(fold(left), fold(right)) for left, right in read_pairs(folder, table, *SYNONYM_COLUMNS)]
+        except TableFault as fault:
+            diagnostics.append(written.diagnostic(("vocabularies", name, "synonyms"), str(fault)))
+            continue
+        words: dict[str, tuple[str, ...]] = {}
+        for left, right in (*pairs, *((right, left) for left, right in pairs)):
+            words[left] = (*words.get(left, ()), right)
+        found[name] = words
     return found
 
 

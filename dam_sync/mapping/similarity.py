@@ -6,8 +6,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
+
+from rapidfuzz import fuzz
 
 from dam_sync.model.schema import Field
 
@@ -92,10 +93,7 @@ def ratio(left: str, right: str) -> float:
     ours, theirs = words_of(left), words_of(right)
     if _numbers(ours) != _numbers(theirs):
         return 0.0
-    matcher = SequenceMatcher(None, " ".join(sorted(ours)), " ".join(sorted(theirs)), autojunk=False)
-    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < THRESHOLD:
-        return 0.0
-    return matcher.ratio()
+    return fuzz.ratio(" ".join(sorted(ours)), " ".join(sorted(theirs)), score_cutoff=100 * THRESHOLD) / 100
 
 
 def _near(left: str, right: str) -> Similarity:

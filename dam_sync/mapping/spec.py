@@ -9,8 +9,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from dam_sync.mapping.results import aware, number_text
-from dam_sync.mapping.transforms.registry import LATER, TRANSFORMS
+from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.mapping.transforms.values import Unmatched
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.values import Json, instant_text
 
 
@@ -73,13 +74,27 @@ def _step_schema() -> dict[str, Json]:
     return {"anyOf": [{"enum": bare}, *steps]}
 
 
-def _matching(ways: tuple[Json, ...]) -> tuple[str, ...]:
+WAYS = ("pin", "exact", "casefold", "synonym", "fuzzy")
+FUZZY_FROM, FUZZY_USUAL = 0.5, 0.92
+
+
+def _matching(ways: tuple[Json, ...]) -> tuple[Json, ...]:
     for way in ways:
-        if isinstance(way, dict) or way in LATER:
-            raise ValueError("fuzzy matching is not in this release; use pin, exact, casefold, synonym")
-        if way not in ("pin", "exact", "casefold", "synonym"):
-            raise ValueError(f"unknown way to match: {way}; use pin, exact, casefold, synonym")
+        if isinstance(way, dict):
+            _check_fuzzy(way)
+        elif way not in WAYS:
+            hint = nearest(str(way), WAYS)
+            raise ValueError(
+                f"unknown way to match: {way}; {hint or 'use pin, exact, casefold, synonym, {fuzzy: 0.92}'}"
+            )
     return ways
+
+
+def _check_fuzzy(way: Mapping[str, Json]) -> None:
+    score = way.get("fuzzy")
+    number = score if isinstance(score, int | float) and not isinstance(score, bool) else 0
+    if len(way) != 1 or not FUZZY_FROM <= number <= 1:
+        raise ValueError(f"fuzzy takes a score from {FUZZY_FROM} to 1; write {{fuzzy: {FUZZY_USUAL}}}")
 
 
 Scalar: TypeAlias = str | bool | int | float | datetime | date
@@ -100,7 +115,29 @@ Constant = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
 ]
 Steps = tuple[Annotated[Json, WithJsonSchema(_step_schema())], ...]
-Ways = Annotated[tuple[Json, ...], AfterValidator(_matching)]
+Ways = Annotated[
+    tuple[
+        Annotated[
+            Json,
+            WithJsonSchema(
+                {
+                    "anyOf": [
+                        {"enum": list(WAYS)},
+                        {
+                            "type": "object",
+                            "properties": {"fuzzy": {"type": "number", "minimum": FUZZY_FROM, "maximum": 1}},
+                            "required": ["fuzzy"],
+                            "additionalProperties": False,
+                        },
+                    ]
+                }
+            ),
+        ],
+        ...,
+    ],
+    BeforeValidator(_several),
+    AfterValidator(_matching),
+]
 
 
 Condition = Annotated[
@@ -239,8 +276,19 @@ class VocabularyMap(MappingModel):
     source: str = ""
     target: str
     match: Ways = ("pin", "exact")
-    unmatched: Literal["create", "park", "drop", "keep"] | None = None
-    pins: str = ""
+    unmatched: Literal["create", "suggest", "park", "drop", "keep"] | None = None
+    pins: Annotated[str, Field(description="a CSV file with the columns source and target")] = ""
+    synonyms: Annotated[str, Field(description="a CSV file with the columns term and synonym")] = ""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The ways to match by name."""
+        return tuple("fuzzy" if isinstance(way, dict) else str(way) for way in self.match)
+
+    @property
+    def fuzzy(self) -> float:
+        """The least score of a fuzzy match."""
+        return next((float(way["fuzzy"]) for way in self.match if isinstance(way, dict)), FUZZY_USUAL)
 
 
 class ProfileLine(MappingModel):

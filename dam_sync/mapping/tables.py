@@ -58,6 +58,13 @@ def read_column(folder: Path, name: str, column: str) -> frozenset[str]:
     return found
 
 
+def read_pairs(folder: Path, name: str, left: str, right: str) -> list[tuple[str, str]]:
+    """Two columns of such a file, row by row, without rows in which one is empty. Raises TableFault."""
+    with _opened(folder, name, (left, right)) as reader:
+        rows = [((row[left] or "").strip(), (row[right] or "").strip()) for row in reader]
+    return [row for row in rows if all(row)]
+
+
 @contextmanager
 def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.DictReader[str]]:
     """The rows of a table that has these columns. Raises TableFault, also for what reading the rows raises."""

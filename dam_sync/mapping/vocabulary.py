@@ -1,4 +1,4 @@
-"""Matching terms of the source with terms of the target: pins, exact, folded, synonyms, paths."""
+"""Matching terms of the source with terms of the target: pins, exact, folded, synonyms, spellings, paths."""
 
 from __future__ import annotations
 
@@ -6,13 +6,32 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dam_sync.mapping.fuzzy_terms import FuzzyTerms, only
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, shown
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
+FUZZY = "fuzzy"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How terms are found: ways in the order they are tried. pins: source id, path or label -> target id, path or
+    label; synonyms: words that mean the same, by folded word. fuzzy: the least score of a spelling, from 0 to 1, and
+    the locales whose dictionaries are asked."""
+
+    order: Sequence[str] = ORDER
+    pins: Mapping[str, str] = field(default_factory=dict)
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    by_path: bool = False
+    fuzzy: float = 1.0
+    locales: tuple[str, ...] = ()
+
+
 UNMATCHED: Mapping[str, ValueOutcome] = {
     "park": ValueOutcome.PARKED,
+    "suggest": ValueOutcome.PARKED,
     "drop": ValueOutcome.DROPPED,
     "keep": ValueOutcome.KEPT,
 }
@@ -41,6 +60,7 @@ class TermIndex:
     _exact: dict[str, list[Term]] = field(default_factory=dict)
     _folded: dict[str, list[Term]] = field(default_factory=dict)
     _synonyms: dict[str, list[Term]] = field(default_factory=dict)
+    _fuzzy: FuzzyTerms | None = None
 
     def __len__(self) -> int:
         return len(self._by_path)
@@ -50,8 +70,8 @@ class TermIndex:
         path = tuple(normal(label) for label in term.path or (term.label,))
         if path in self._by_path:
             return
-        self._by_path[path] = term
-        self._folded_paths.setdefault(tuple(fold(label) for label in path), []).append(term)
+        self._by_path[path], self._fuzzy = term, None
+        self._folded_paths.setdefault(_folded(path), []).append(term)
         if term.id:
             self._by_id[term.id] = term
         for label in dict.fromkeys([normal(term.label), *map(normal, term.labels.values())]):
@@ -79,21 +99,25 @@ class TermIndex:
         """The term with the target's own id."""
         return self._by_id.get(identity)
 
-    def find(
-        self, term: Term, order: Sequence[str] = ORDER, pins: Mapping[str, str] | None = None, *, by_path: bool = False
-    ) -> Term | None:
-        """The target's term for one of the source, by the first method of `order` that finds exactly one.
-
-        pins: source id, path or label -> target id, path or label. by_path: both sides are trees, so a term that has
-        a path is found by its path alone.
-        """
+    def find(self, term: Term, ways: Matching) -> Term | None:
+        """The target's term for one of the source, by the first way that finds exactly one. Between two trees a term
+        that has a path is found by its path alone."""
         if self.open_ended:
-            return self._pinned(term, pins or {}) or term
-        for way in order:
-            found = self._pinned(term, pins or {}) if way == "pin" else self._matched(term, way, by_path)
+            return self._pinned(term, ways.pins) or term
+        for way in ways.order:
+            found = self._pinned(term, ways.pins) if way == "pin" else self._matched(term, way, ways)
             if found is not None:
                 return found
         return None
+
+    def alike(self, term: Term) -> list[str]:
+        """The terms whose labels look most like this one, with their scores, for a person to choose from."""
+        return [f"{shown(_name(one.term))} {one.score:.2f}" for one in self._spellings().alike(term.label)]
+
+    def _spellings(self) -> FuzzyTerms:
+        if self._fuzzy is None:
+            self._fuzzy = FuzzyTerms(tuple(self._by_path.values()))
+        return self._fuzzy
 
     def recall(self, rule: str, term: Term) -> Term | None:
         """The target's term that an earlier run found for this one by the same rule, while the vocabulary itself
@@ -121,40 +145,50 @@ class TermIndex:
             return Term(name)
         return self.by_id(name) or self.by_path(path_of(name)) or _single(self._exact.get(normal(name), ()))
 
-    def _matched(self, term: Term, way: str, by_path: bool) -> Term | None:
+    def _matched(self, term: Term, way: str, ways: Matching) -> Term | None:
         if way == "synonym":
-            return self._by_synonym(term)
-        if by_path and term.path:
+            return self._by_synonym(term, ways.synonyms)
+        if way == FUZZY:
+            return self._by_spelling(term, ways)
+        if ways.by_path and term.path:
             if way == "exact":
                 return self.by_path(term.path)
-            return _single(self._folded_paths.get(tuple(fold(label) for label in term.path), ()))
+            return _single(self._folded_paths.get(_folded(term.path), ()))
         index, change = (self._exact, normal) if way == "exact" else (self._folded, fold)
         labels = dict.fromkeys(change(label) for label in (term.label, *term.labels.values()))
         return next((found for label in labels if (found := _single(index.get(label, ())))), None)
 
-    def _by_synonym(self, term: Term) -> Term | None:
+    def _by_synonym(self, term: Term, synonyms: Mapping[str, Sequence[str]]) -> Term | None:
         """Match the label with synonyms of the target, or a synonym with labels."""
         found = _single(self._synonyms.get(fold(term.label), ()))
-        words = (word for words in term.synonyms.values() for word in words)
-        return found or next((hit for word in words if (hit := _single(self._folded.get(fold(word), ())))), None)
+        own = (fold(word) for words in term.synonyms.values() for word in words)
+        words = (*own, *synonyms.get(fold(term.label), ()))
+        return found or next((hit for word in words if (hit := _single(self._folded.get(word, ())))), None)
+
+    def _by_spelling(self, term: Term, ways: Matching) -> Term | None:
+        """The one term that any of the labels is a spelling of; in a tree below the same parent only."""
+        for label in dict.fromkeys((term.label, *term.labels.values())):
+            found = self._spellings().spelled(label, ways.fuzzy, ways.locales)
+            if ways.by_path and term.path:
+                found = [one for one in found if _folded(one.term.path[:-1]) == _folded(term.path[:-1])]
+            if found:
+                return only(found)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyRule:
     """How the terms of one vocabulary of the source become terms of one of the target.
 
-    source: the source's vocabulary key, empty for any. match: methods in the order they are tried. unmatched: create,
-    park, drop, keep, or None for the rule's on_error. by_path: both sides are trees. whole: a new term is written with
-    more than its label, because the target has levels or languages.
+    source: the source's vocabulary key, empty for any. unmatched: create, suggest, park, drop, keep, or None for the
+    rule's on_error. whole: a new term is written with more than its label, because the target has levels or languages.
     """
 
     name: str
     target: str
     source: str = ""
-    match: tuple[str, ...] = ("exact",)
+    ways: Matching = Matching(("exact",))
     unmatched: str | None = None
-    pins: Mapping[str, str] = field(default_factory=dict)
-    by_path: bool = False
     whole: bool = False
     max_length: int | None = None
 
@@ -165,7 +199,7 @@ class VocabularyRule:
             return Result((), Note(rule, f"accepts a term or text, not a {type(value).__name__.lower()}"))
         found = index.recall(self.name, term)
         if found is None and not index.partial:
-            found = index.find(term, self.match, self.pins, by_path=self.by_path)
+            found = index.find(term, self.ways)
         pathless = self.by_path and bool(term.id) and not term.path
         if pathless and not index.recalls(self.name, term):
             index.pathless = True
@@ -175,8 +209,19 @@ class VocabularyRule:
             return Result((slim(found),))
         if self.unmatched == "create":
             return self._created(term, index, rule, lasting=not pathless)
-        note = Note(rule, f"no term {shown(path_text(term) or term.label)} in {self.target}", self._outcome_of_miss())
+        note = Note(rule, self._miss(term, index), self._outcome_of_miss())
         return Result((slim(term, known=False),) if self.unmatched == "keep" else (), note)
+
+    @property
+    def by_path(self) -> bool:
+        """Whether both sides are trees."""
+        return self.ways.by_path
+
+    def _miss(self, term: Term, index: TermIndex) -> str:
+        told = f"no term {shown(path_text(term) or term.label)} in {self.target}"
+        if self.unmatched != "suggest":
+            return told
+        return f"{told}; the nearest are {', '.join(index.alike(term)) or 'none'}: choose one as a pin"
 
     def _outcome_of_miss(self) -> ValueOutcome:
         return UNMATCHED.get(self.unmatched or "", ValueOutcome.FAILED)
@@ -256,6 +301,14 @@ def normal(text: str) -> str:
 def fold(text: str) -> str:
     """How labels are compared without regard to case."""
     return unicodedata.normalize("NFC", normal(text).casefold())
+
+
+def _folded(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(fold(label) for label in path)
+
+
+def _name(term: Term) -> str:
+    return path_text(term) if len(term.path) > 1 else term.label
 
 
 def _single(found: Iterable[Term]) -> Term | None:

@@ -16,6 +16,7 @@ NAMES = {
     "ruamel": "ruamel.yaml",
     "sqlalchemy": "SQLAlchemy",
     "cel": "common-expression-language",
+    "spellchecker": "pyspellchecker",
 }
 
 

@@ -49,7 +49,7 @@ unmapped: fail
         "mapping.yaml:2:1: loclaes: unknown key; did you mean locales?",
         "mapping.yaml:3:11: profile.default: the target has no profile image; did you mean images?",
         "mapping.yaml:5:29: vocabularies.subject.match: unknown way to match: similar; "
-        "use pin, exact, casefold, synonym",
+        "known: casefold, exact, fuzzy, pin, synonym",
         "mapping.yaml:6:11: vocabularies.other.target: the target has no vocabulary contry; did you mean country?",
         "mapping.yaml:9:34: fields.title.pipe[0]: unknown transform trimm; did you mean trim?",
         "mapping.yaml:10:10: fields.note.form: unknown key; did you mean from?",

@@ -36,7 +36,7 @@ version: 2
 locals: [en]
 select: {were: 'asset.status == "x"', statuses: [a]}
 vocabularies:
-  subject: {target: subject, match: [exact, {fuzzy: 0.9}]}
+  subject: {target: subject, match: [exact, {fuzzy: 90}]}
   other: {match: [similar], unmatched: guess, target: x}
 profile: {from: form_type}
 fields:
@@ -63,10 +63,10 @@ tests:
         "mapping.yaml:2:1: locals: unknown key; did you mean locales?",
         "mapping.yaml:3:10: select.were: unknown key; did you mean where?",
         "mapping.yaml:3:39: select.statuses: unknown key; did you mean status?",
-        "mapping.yaml:5:30: vocabularies.subject.match: fuzzy matching is not in this release; "
-        "use pin, exact, casefold, synonym",
-        "mapping.yaml:6:11: vocabularies.other.match: unknown way to match: similar; use pin, exact, casefold, synonym",
-        "mapping.yaml:6:29: vocabularies.other.unmatched: should be 'create', 'park', 'drop' or 'keep'",
+        "mapping.yaml:5:30: vocabularies.subject.match: fuzzy takes a score from 0.5 to 1; write {fuzzy: 0.92}",
+        "mapping.yaml:6:11: vocabularies.other.match: unknown way to match: similar; "
+        "known: casefold, exact, fuzzy, pin, synonym",
+        "mapping.yaml:6:29: vocabularies.other.unmatched: should be 'create', 'suggest', 'park', 'drop' or 'keep'",
         "mapping.yaml:7:1: profile: a profile needs `default`, or `from` and `cases`",
         "mapping.yaml:9:3: fields.srckey: a marker line cannot have other keys",
         "mapping.yaml:13:9: fields.title.pipe[0]: unknown transform trimm; did you mean trim?",

@@ -14,7 +14,7 @@ from dam_sync.mapping.results import LanguagePreference, ListResult, Result, Val
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.mapping.transforms.registry import TRANSFORMS, transform_from
-from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
+from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
 from tests.support.values import scalars
@@ -24,7 +24,7 @@ INDEX.add(Term("Sea", "s1"))
 SETTING = TransformContext(
     LanguagePreference(("fr", "en")),
     {"country": Lookup("country", {"FR": "France", "": ""}), "strict": Lookup("strict", {}, "park")},
-    {"subject": VocabularyRule("subject", "subject", match=("exact", "casefold"), unmatched="create")},
+    {"subject": VocabularyRule("subject", "subject", ways=Matching(("exact", "casefold")), unmatched="create")},
     {"subject": INDEX},
 )
 
@@ -202,7 +202,7 @@ def test_constants_and_defaults() -> None:
         ({"truncate": 0}, "fields.x.pipe[0].truncate: should be greater than or equal to 1; "),
         ({"trim": 3}, "fields.x.pipe[0].trim: has no arguments; "),
         ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
-        ({"fuzzy": 0.9}, "fields.x.pipe[0]: fuzzy: not in this release; "),
+        ({"fuzzy": 0.9}, "fields.x.pipe[0]: unknown transform fuzzy; "),
         ({"cel": "x"}, "fields.x.pipe[0]: unknown transform cel; "),
     ],
 )

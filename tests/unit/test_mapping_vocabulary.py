@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.mapping.results import LanguagePreference, ValueOutcome
-from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, parts_of, path_of, path_text
+from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule, parts_of, path_of, path_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Term
 from tests.support.values import words
@@ -30,41 +30,41 @@ INDEX = index(Term("Nature", "9", ("Nature",)), Term("Money", "8", ("Money",)), 
 
 
 def test_labels_match_exactly_in_any_language_and_composed_or_not() -> None:
-    assert INDEX.find(Term("Sea"), ("exact",)) is SEA
-    assert INDEX.find(Term("Mer"), ("exact",)) is SEA
-    assert INDEX.find(Term("sea"), ("exact",)) is None
-    assert index(Term("été")).find(Term("e\u0301te\u0301 "), ("exact",)) == Term("été")
+    assert INDEX.find(Term("Sea"), Matching(("exact",))) is SEA
+    assert INDEX.find(Term("Mer"), Matching(("exact",))) is SEA
+    assert INDEX.find(Term("sea"), Matching(("exact",))) is None
+    assert index(Term("été")).find(Term("e\u0301te\u0301 "), Matching(("exact",))) == Term("été")
 
 
 def test_case_is_left_out_only_where_asked() -> None:
-    assert INDEX.find(Term("SEA"), ("casefold",)) is SEA
-    assert index(Term("Straße")).find(Term("STRASSE"), ("casefold",)) == Term("Straße")
+    assert INDEX.find(Term("SEA"), Matching(("casefold",))) is SEA
+    assert index(Term("Straße")).find(Term("STRASSE"), Matching(("casefold",))) == Term("Straße")
 
 
 def test_synonyms_of_either_side() -> None:
-    assert INDEX.find(Term("ocean"), ("synonym",)) is SEA
-    assert INDEX.find(Term("See", synonyms={"en": ("sea",)}), ("synonym",)) is SEA
-    assert INDEX.find(Term("ocean"), ("exact", "casefold")) is None
+    assert INDEX.find(Term("ocean"), Matching(("synonym",))) is SEA
+    assert INDEX.find(Term("See", synonyms={"en": ("sea",)}), Matching(("synonym",))) is SEA
+    assert INDEX.find(Term("ocean"), Matching(("exact", "casefold"))) is None
 
 
 def test_a_label_that_several_terms_have_is_no_match() -> None:
-    assert INDEX.find(Term("Bank"), ALL) is None
+    assert INDEX.find(Term("Bank"), Matching(ALL)) is None
 
 
 def test_between_trees_the_path_decides() -> None:
-    assert INDEX.find(Term("Bank", path=("Money", "Bank")), ALL, by_path=True) is BANK
-    assert INDEX.find(Term("bank", path=("nature", "bank")), ALL, by_path=True) is SHORE
-    assert INDEX.find(Term("Sea", path=("Places", "Sea")), ("exact", "casefold"), by_path=True) is None
-    assert INDEX.find(Term("Sea", path=("Places", "Sea")), ("exact",)) is SEA
+    assert INDEX.find(Term("Bank", path=("Money", "Bank")), Matching(ALL, by_path=True)) is BANK
+    assert INDEX.find(Term("bank", path=("nature", "bank")), Matching(ALL, by_path=True)) is SHORE
+    assert INDEX.find(Term("Sea", path=("Places", "Sea")), Matching(("exact", "casefold"), by_path=True)) is None
+    assert INDEX.find(Term("Sea", path=("Places", "Sea")), Matching(("exact",))) is SEA
 
 
 def test_pins_by_id_path_or_label_come_first_where_asked() -> None:
     pins = {"77": "/Money/Bank", "/A/B": "3", "Ozean": "Sea"}
-    assert INDEX.find(Term("Sea", "77"), ALL, pins) is BANK
-    assert INDEX.find(Term("B", path=("A", "B")), ALL, pins) is SHORE
-    assert INDEX.find(Term("Ozean"), ALL, pins) is SEA
-    assert INDEX.find(Term("Sea", "77"), ("exact",), pins) is SEA
-    assert INDEX.find(Term("x", "5"), ALL, {"5": "gone"}) is None
+    assert INDEX.find(Term("Sea", "77"), Matching(ALL, pins)) is BANK
+    assert INDEX.find(Term("B", path=("A", "B")), Matching(ALL, pins)) is SHORE
+    assert INDEX.find(Term("Ozean"), Matching(ALL, pins)) is SEA
+    assert INDEX.find(Term("Sea", "77"), Matching(("exact",), pins)) is SEA
+    assert INDEX.find(Term("x", "5"), Matching(ALL, {"5": "gone"})) is None
 
 
 def test_lookups_by_path_and_id() -> None:
@@ -77,7 +77,7 @@ def test_lookups_by_path_and_id() -> None:
 def test_a_term_added_twice_counts_once() -> None:
     made = index(Term("Sea", "1"), Term("Sea", "1"))
     assert len(made) == 1
-    assert made.find(Term("Sea"), ("exact",)) == Term("Sea", "1")
+    assert made.find(Term("Sea"), Matching(("exact",))) == Term("Sea", "1")
 
 
 def rule(**more: object) -> VocabularyRule:
@@ -89,7 +89,7 @@ def test_a_draft_keeps_label_and_id_only() -> None:
 
 
 def test_a_new_branch_is_made_from_the_root_down() -> None:
-    made = rule(unmatched="create", by_path=True).apply(
+    made = rule(unmatched="create", ways=Matching(by_path=True)).apply(
         Term("Gull", "44", ("Nature", "Birds", "Gull"), labels={"en": "Gull"}),
         INDEX,
         LanguagePreference(),
@@ -105,7 +105,7 @@ def test_a_new_branch_is_made_from_the_root_down() -> None:
 
 def test_what_was_made_is_found_when_asked_again() -> None:
     known, new = index(Term("Nature", "9", ("Nature",))), Term("Gull", "44", ("Nature", "Birds", "Gull"))
-    creating = rule(unmatched="create", by_path=True)
+    creating = rule(unmatched="create", ways=Matching(by_path=True))
     for position, (_, term) in enumerate(creating.apply(new, known, LanguagePreference(), "vocabulary").new_terms):
         known.add(Term(term.label, f"n{position}", term.path))
     made = creating.apply(new, known, LanguagePreference(), "vocabulary")
@@ -145,8 +145,8 @@ def test_a_new_term_that_is_too_long_is_told() -> None:
 
 
 def test_for_examples_any_term_is_there() -> None:
-    assert TermIndex(open_ended=True).find(Term("x"), ("exact",)) == Term("x")
-    assert TermIndex(open_ended=True).find(Term("x"), ("exact",), {"x": "Y"}) == Term("Y")
+    assert TermIndex(open_ended=True).find(Term("x"), Matching(("exact",))) == Term("x")
+    assert TermIndex(open_ended=True).find(Term("x"), Matching(("exact",), {"x": "Y"})) == Term("Y")
 
 
 @given(st.lists(words.map(str.strip), min_size=1, max_size=4), st.sampled_from(("", "/", "\\", "a/b")))
@@ -157,7 +157,7 @@ def test_paths_as_text_read_back(parts: list[str], odd: str) -> None:
 
 
 def test_what_earlier_runs_found_is_recalled_and_nothing_else_is_taken_for_missing() -> None:
-    rule = VocabularyRule("subjects", "subject", match=("exact",), unmatched="create")
+    rule = VocabularyRule("subjects", "subject", unmatched="create")
     known = index(SEA)
     assert rule.apply(Term("Sea", "77"), known, LanguagePreference(), "r").values == (Term("Sea", "1"),)
     later = TermIndex(recalled=known.found, partial=True)

@@ -37,8 +37,6 @@ TRANSFORMS: Mapping[str, type[Transform]] = {
         *(Date, DateTime, Number, Flag, AsText, AsPlace, AsRow, Language, Pluck, AsJson, LookUp, MatchTerm),
     )
 }
-LATER = frozenset({"fuzzy", "suggest"})
-"""Documented names that are not supported yet."""
 
 
 def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: list[Diagnostic]) -> Transform | None:
@@ -49,12 +47,7 @@ def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: 
         return None
     kind = TRANSFORMS.get(name)
     if kind is None:
-        hint = "remove it" if name in LATER else nearest(name, TRANSFORMS)
-        diagnostics.append(
-            written.diagnostic(
-                place, f"{name}: not in this release" if name in LATER else f"unknown transform {name}", hint
-            )
-        )
+        diagnostics.append(written.diagnostic(place, f"unknown transform {name}", nearest(name, TRANSFORMS)))
         return None
     arguments = _arguments(kind, given)
     try:
