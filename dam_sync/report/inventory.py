@@ -24,6 +24,7 @@ from dam_sync.model.inventory import (
 from dam_sync.model.safe_text import csv_cell, visible_lines
 
 SHOWN = 40  # rows of a table on a terminal
+EXAMPLE = 30  # characters of a sample there
 Opened = Callable[[Path, str], AbstractContextManager[IO[str]]]
 
 
@@ -58,7 +59,7 @@ def headline(side: SideInventory) -> str:
 def tables_of(side: SideInventory) -> tuple[InventoryTable, ...]:
     """All tables of one side; those without rows are left out."""
     made = (
-        _risks("rights", f"Rights and expiry: {scope_of(side)}", side.rights),
+        _risks("rights", f"Rights and expiry: {scope_of(side)}", side.rights if side.read else ()),
         _fields(side),
         _vocabularies(side),
         _near(side),
@@ -104,7 +105,8 @@ def inventory_html(inventory: Inventory) -> str:
         finalize=lambda value: visible_lines(value) if type(value) is str else value,
     )
     template = environment.get_template("inventory.html")
-    return template.render(inventory=inventory, tables_of=tables_of, headline=headline)
+    words = {"tables_of": tables_of, "headline": headline, "duplicates_text": duplicates_text}
+    return template.render(inventory=inventory, **words)
 
 
 def size_text(number: int | None) -> str:
@@ -136,8 +138,8 @@ def distinct_text(distinct: Distinct) -> str:
 
 def _fields(side: SideInventory) -> InventoryTable:
     columns = (
-        *("key", "label", "type", "filled", "share", "distinct", "longest", "limit", "values", "languages"),
-        *("vocabulary", "asset types", "most frequent", "samples"),
+        *("key", "label", "type", "filled", "share", "distinct", "longest", "limit", "values", "for example"),
+        *("languages", "vocabulary", "asset types", "most frequent", "samples"),
     )
     wide = frozenset({"label", "languages", "vocabulary", "asset types", "most frequent", "samples"})
     some = [known.key for known in side.fields if not known.counted]
@@ -158,6 +160,7 @@ def _field(known: FieldInventory) -> tuple[str, ...]:
         f"{known.longest:,}" if known.longest else "",
         f"{known.max_length:,}" if known.max_length else "",
         f"up to {known.most:,}" if known.most > 1 else "",
+        shortened(next(iter(known.samples), "")),
         ", ".join(f"{locale}: {number:,}" for locale, number in known.languages.items()),
         known.vocabulary,
         ", ".join(known.types),
@@ -186,6 +189,12 @@ def _vocabulary(one: VocabularyInventory) -> tuple[str, ...]:
         "; ".join(map(_use, one.common)),
         "; ".join(one.unlisted),
     )
+
+
+def shortened(text: str) -> str:
+    """A value on one line of a terminal."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= EXAMPLE else f"{plain[: EXAMPLE - 1]}…"
 
 
 def _unused_text(one: VocabularyInventory) -> str:
@@ -223,15 +232,22 @@ def _amounts(side: SideInventory, name: str, amounts: Mapping[str, Amount]) -> I
 
 
 def _duplicates(side: SideInventory) -> InventoryTable:
+    rows = [
+        (one.name, size_text(one.size), f"{one.assets:,}", ", ".join(one.examples)) for one in side.duplicates.examples
+    ]
+    columns = ("file", "size", "assets", "for example")
+    return InventoryTable("duplicates", f"Assets with equal files: {duplicates_text(side)}", columns, tuple(rows))
+
+
+def duplicates_text(side: SideInventory) -> str:
+    """How files were compared, and what was found; empty if there was nothing to compare."""
     found = side.duplicates
-    more = f"; later files were compared with the first {found.compared:,} only" if found.exceeded else ""
-    published = "" if found.by == "digest" else "; the service publishes no digest"
-    title = (
-        f"Assets with equal files, by {found.by}{published}: {found.groups:,} files with {found.surplus:,} copies of "
-        f"{size_text(found.bytes)}{more}"
-    )
-    rows = [(one.name, size_text(one.size), f"{one.assets:,}", ", ".join(one.examples)) for one in found.examples]
-    return InventoryTable("duplicates", title, ("file", "size", "assets", "for example"), tuple(rows))
+    if not found.compared:
+        return ""
+    how = "digest" if found.by == "digest" else f"{found.by}, because the service publishes no digest"
+    more = "; most files were compared with the first ones only" if found.exceeded else ""
+    copies = f"{found.groups:,} of them have {found.surplus:,} copies, which take {size_text(found.bytes)}"
+    return f"{found.compared:,} files compared by {how}: {copies if found.groups else 'no two are equal'}{more}"
 
 
 def _risks(name: str, title: str, risks: Iterable[Risk]) -> InventoryTable:
@@ -252,4 +268,5 @@ def _use(term: TermUse) -> str:
 def texts_of(inventory: Inventory) -> Iterator[tuple[str, tuple[InventoryTable, ...], tuple[str, ...]]]:
     """For a terminal: of each side its headline, its tables and its notes."""
     for side in inventory.sides:
-        yield f"{headline(side)}\n{side.reading}", tuple(each.narrow() for each in tables_of(side)), side.notes
+        head = f"{headline(side)}\n{side.reading}\n{duplicates_text(side)}".rstrip()
+        yield head, tuple(each.narrow() for each in tables_of(side)), side.notes

@@ -126,7 +126,7 @@ class Inspection:
             holders = [one for one in schema.fields.values() if one.vocabulary == key]
             fields = tuple(sorted(one.key for one in holders if not _maintained(one)))
             used = tally.used[key].counts if key in tally.used else {}
-            known_use = (used if whole else _counted(counts, fields)) if fields else None
+            known_use = (used if whole else _counted(counts, fields)) if fields and tally.assets.assets else None
             read = VocabularyTally(known, fields, known_use)
             try:
                 await read.read(self.service)
