@@ -25,7 +25,9 @@ from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 
-JOB_FILE = FileFormat("job file", "give the path of a job file", 1_000_000, ConfigError)
+JOB_FILE = FileFormat(
+    "job file", "give the path of a job file; `dam-sync init JOB` writes a new one", 1_000_000, ConfigError
+)
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
 SHARE = re.compile(r"^\d{1,3}(\.\d+)?\s*%$")
 LATER = frozenset({"waves"})

@@ -23,7 +23,12 @@ from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Json
 
-MAPPING_FILE = FileFormat("mapping file", "correct `mapping:` in the job file", 4_000_000, MappingError)
+MAPPING_FILE = FileFormat(
+    "mapping file",
+    "correct `mapping:` in the job file; without a mapping file, `dam-sync init JOB` suggests one",
+    4_000_000,
+    MappingError,
+)
 MAPPING_SYNTAX = Syntax("YAML", lambda text: YAML(typ="rt").load(text), YAMLError)
 PIN_COLUMNS = ("source", "target")
 SYNONYM_COLUMNS = ("term", "synonym")

@@ -24,27 +24,44 @@ from dam_sync.model.inventory import (
 from dam_sync.model.safe_text import csv_cell, visible_lines
 
 SHOWN = 40  # rows of a table on a terminal
-EXAMPLE = 30  # characters of a sample there
+EXAMPLE = 60  # characters of a sample, on a terminal half as many
 Opened = Callable[[Path, str], AbstractContextManager[IO[str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class InventoryTable:
-    """name: of the CSV file. wide: columns with long texts, which the terminal leaves out."""
+    """name: of the CSV file. wide: columns with long texts, which the terminal leaves out; brief: those that only the
+    terminal shows."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     wide: frozenset[str] = frozenset()
+    brief: frozenset[str] = frozenset()
 
     def narrow(self) -> InventoryTable:
-        """Without its wide columns, and with the first rows only."""
-        kept = [n for n, column in enumerate(self.columns) if column not in self.wide]
-        rows = [tuple(row[n] for n in kept) for row in self.rows[:SHOWN]]
-        if len(self.rows) > SHOWN:
-            rows.append((f"… and {len(self.rows) - SHOWN:,} more", *[""] * (len(kept) - 1)))
-        return InventoryTable(self.name, self.title, tuple(self.columns[n] for n in kept), tuple(rows))
+        """For a terminal: without its wide columns, and with the first rows only."""
+        table = self._without(self.wide)
+        if len(table.rows) <= SHOWN:
+            return table
+        more = (f"… and {len(table.rows) - SHOWN:,} more", *[""] * (len(table.columns) - 1))
+        return InventoryTable(table.name, table.title, table.columns, (*table.rows[:SHOWN], more))
+
+    def full(self) -> InventoryTable:
+        """For a file: without its brief columns."""
+        return self._without(self.brief)
+
+    def dense(self) -> InventoryTable:
+        """For a page: like `full`, without columns that are empty."""
+        table = self.full()
+        empty = (column for n, column in enumerate(table.columns) if not any(row[n] for row in table.rows))
+        return table._without(frozenset(empty))
+
+    def _without(self, columns: frozenset[str]) -> InventoryTable:
+        kept = [n for n, column in enumerate(self.columns) if column not in columns]
+        rows = tuple(tuple(row[n] for n in kept) for row in self.rows)
+        return InventoryTable(self.name, self.title, tuple(self.columns[n] for n in kept), rows)
 
 
 def headline(side: SideInventory) -> str:
@@ -85,7 +102,7 @@ def write_csv(inventory: Inventory, folder: Path, opened: Opened) -> list[Path]:
     """One file for each table, `SIDE-TABLE.csv`; returns them."""
     written = []
     for side in inventory.sides:
-        for table in tables_of(side):
+        for table in (each.full() for each in tables_of(side)):
             path = folder / f"{side.role}-{table.name}.csv"
             with opened(path, "the table") as out:
                 writer = csv.writer(out)
@@ -105,8 +122,13 @@ def inventory_html(inventory: Inventory) -> str:
         finalize=lambda value: visible_lines(value) if type(value) is str else value,
     )
     template = environment.get_template("inventory.html")
-    words = {"tables_of": tables_of, "headline": headline, "duplicates_text": duplicates_text}
+    words = {"dense": dense_tables, "headline": headline, "duplicates_text": duplicates_text}
     return template.render(inventory=inventory, **words)
+
+
+def dense_tables(side: SideInventory) -> list[InventoryTable]:
+    """The tables of a page."""
+    return [table.dense() for table in tables_of(side)]
 
 
 def size_text(number: int | None) -> str:
@@ -142,9 +164,8 @@ def _fields(side: SideInventory) -> InventoryTable:
         *("languages", "vocabulary", "asset types", "most frequent", "samples"),
     )
     wide = frozenset({"label", "languages", "vocabulary", "asset types", "most frequent", "samples"})
-    some = [known.key for known in side.fields if not known.counted]
-    note = "" if not some else f"; filled and share {scope_of(side)} where the service does not count them"
-    return InventoryTable("fields", f"Fields{note}", columns, tuple(map(_field, side.fields)), wide)
+    title = "Fields" if side.whole else f"Fields: values {scope_of(side)}; filled as far as the service counts them"
+    return InventoryTable("fields", title, columns, tuple(map(_field, side.fields)), wide, frozenset({"for example"}))
 
 
 def _field(known: FieldInventory) -> tuple[str, ...]:
@@ -152,20 +173,20 @@ def _field(known: FieldInventory) -> tuple[str, ...]:
     marks += ["several" if known.multiple else "", "localized" if known.localized else ""]
     return (
         known.key,
-        known.label,
+        known.label if known.label != known.key else "",
         ", ".join(filter(None, marks)),
-        f"{known.filled:,}",
+        f"{known.filled:,} of {known.assets:,}",
         share_text(known.filled, known.assets),
         distinct_text(known.distinct),
         f"{known.longest:,}" if known.longest else "",
         f"{known.max_length:,}" if known.max_length else "",
         f"up to {known.most:,}" if known.most > 1 else "",
-        shortened(next(iter(known.samples), "")),
+        shortened(next(iter(known.samples), ""), EXAMPLE // 2),
         ", ".join(f"{locale}: {number:,}" for locale, number in known.languages.items()),
         known.vocabulary,
         ", ".join(known.types),
-        "; ".join(f"{text} ({number:,})" for text, number in known.common if number > 1),
-        "; ".join(known.samples),
+        "; ".join(f"{shortened(text)} ({number:,})" for text, number in known.common if number > 1),
+        "; ".join(map(shortened, known.samples)),
     )
 
 
@@ -179,7 +200,7 @@ def _vocabulary(one: VocabularyInventory) -> tuple[str, ...]:
     marks = ["closed" if one.closed else "open", "tree" if one.hierarchical else ""]
     return (
         one.key,
-        one.label,
+        one.label if one.label != one.key else "",
         ", ".join(one.fields),
         distinct_text(one.terms),
         _unused_text(one),
@@ -191,10 +212,10 @@ def _vocabulary(one: VocabularyInventory) -> tuple[str, ...]:
     )
 
 
-def shortened(text: str) -> str:
-    """A value on one line of a terminal."""
+def shortened(text: str, most: int = EXAMPLE) -> str:
+    """A value on one line, at most so long."""
     plain = " ".join(text.split())
-    return plain if len(plain) <= EXAMPLE else f"{plain[: EXAMPLE - 1]}…"
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
 
 
 def _unused_text(one: VocabularyInventory) -> str:

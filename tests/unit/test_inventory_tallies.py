@@ -173,3 +173,24 @@ def test_a_share_is_about_as_large_as_asked_for() -> None:
     sampling = Sampling.of("20%")
     taken = sum(sampling.takes(str(number)) for number in range(5_000))
     assert 900 < taken < 1_100
+
+
+def test_counters_do_not_grow_with_the_library() -> None:
+    found = tally(
+        *(
+            made(
+                number,
+                status=f"status {number}",
+                fields={"copyright": f"{'long ' * 100}{number}", "title": f"title {number}"},
+                placements={Placement("folder", (f"folder {number}",))},
+            )
+            for number in range(2_500)
+        )
+    )
+    title, copyright = found.fields["title"], found.fields["copyright"]
+    assert (title.values.distinct.number, title.values.exceeded) == (2_000, True)
+    assert copyright.values.distinct.number == 1  # of long texts the beginning is kept
+    assert copyright.longest == 504
+    assert len(title.samples) == 5
+    assert len(found.statuses) == 500
+    assert found.assets.assets == 2_500
