@@ -91,7 +91,7 @@ class LedgerSummary:
     @classmethod
     async def of(cls, store: SqlStore, run: int, after: int) -> LedgerSummary:
         """The rows of a run behind this one, read once."""
-        names, repaired, total = Counter[str](), Counter[str](), 0
+        names, repaired, total = Counter[str](), dict[str, set[str]](), 0
         conflicts: dict[SettledKey, list[str]] = {}
         made = MadeTrees()
         while rows := await store.ledger(after, PAGE):
@@ -101,13 +101,15 @@ class LedgerSummary:
                     continue
                 names[row.operation] += 1
                 made.add(row)
-                repaired.update(repaired_of(row.operation, row.detail))
+                for part in repaired_of(row.operation, row.detail):
+                    repaired.setdefault(part, set()).add(row.asset)
                 for settled in settled_of(row.operation, row.detail):
                     conflicts.setdefault(settled, []).append(row.asset)
                 if not is_inner(row.operation):
                     total += int.from_bytes(hashlib.sha256(_said(row).encode()).digest()[:16], "big")
         digest = f"{total % WHOLE:032x}" if total else ""
-        return cls(count_operations(names), dict(sorted(repaired.items())), digest, conflicts, made)
+        parts = {part: len(assets) for part, assets in sorted(repaired.items())}
+        return cls(count_operations(names), parts, digest, conflicts, made)
 
 
 def _said(row: LedgerRow) -> str:

@@ -213,7 +213,9 @@ class TargetWriter:
         elif not patch.empty:
             await self._apply(known, patch, link.draft, number, journal)
         again = self.context.run.id if repair is not None else None
-        named = drafted.draft if repair is not None else _named(drafted.draft, settlement)
+        named = drafted.draft
+        if versions and repair is None:
+            named = await self._named(named, settlement, journal)
         await self._add_versions(known, versions, asset.file, named, journal, again)
         await self._detach(known, action.removals.attachments, journal)
         sent = await self._attach(known, action.attachments, journal, again)
@@ -239,16 +241,25 @@ class TargetWriter:
         return self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses)
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
-        """The update of a repair, recorded with what it restored; once per run, because the next one may find more."""
+        """The update of a repair; once per run, because the next one may find more. What it restores is recorded
+        before: an attempt after a crash finds only the rest."""
 
         async def call() -> Json:
             if not patch.empty:
                 await self.context.target.update(known, patch)
             return repair.detail
 
+        async def begin() -> Json:
+            return repair.detail
+
+        run, number = self.context.run.id, 1
+        while await journal.get(journal_names.restoring(run, number)) not in (None, repair.detail):
+            number += 1
         changes = changes_of_patch(patch, repair.before, self.context.policy.ledger)
         with self._recording(known, changes):
-            await journal.run(journal_names.repair(self.context.run.id), call, idempotent=True)
+            await journal.run(journal_names.restoring(run, number), begin, idempotent=True)
+        with self._recording(known, changes):
+            await journal.run(journal_names.repair(run), call, idempotent=True)
 
     async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
         """One update. before: the draft last written; number: the number of this draft among those of the asset."""
@@ -280,6 +291,18 @@ class TargetWriter:
 
             with self._recording(made, {"version": [None, file.name]}):
                 await journal.run(name, add, idempotent=True)
+
+    async def _named(self, draft: Draft, settlement: Settlement, journal: Journal) -> Draft:
+        """The draft with the file name that stands at the target: new versions bring their own, after which nothing
+        shows what it was."""
+
+        async def give() -> Json:
+            return settlement.filename
+
+        known = await journal.get(journal_names.FILENAME)
+        if settlement.filename and known is None:
+            known = await journal.run(journal_names.FILENAME, give, idempotent=True)
+        return replace(draft, filename=known) if known else draft
 
     async def _attach(
         self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: int | None = None
@@ -394,11 +417,6 @@ def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
 
 def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
-
-
-def _named(draft: Draft, settlement: Settlement) -> Draft:
-    """With the file name that stands at the target: a new version brings its own."""
-    return replace(draft, filename=settlement.filename) if settlement.filename else draft
 
 
 def _sent(content: Content) -> None:

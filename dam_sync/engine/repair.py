@@ -55,7 +55,8 @@ class Repair:
 
 
 def repaired_of(operation: str, detail: Json) -> Sequence[str]:
-    """The parts that a ledger row says were repaired; none for other writes."""
+    """The parts that a ledger row says were repaired; none for other writes. Several rows of an asset may name the same
+    part."""
     return detail["repaired"] if journal_names.is_repair(operation) else ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 CREATE = "create"
 HIDE = "hide"
 REMOVE, RESTORE = "remove", "restore"
+FILENAME = "note: file name of the target"  # which new versions keep
 PARTIAL_CREATE = "note: half made"  # an asset begun by a killed run that will not be completed
 _SILENT = "note: "
 _INNER = "in "
@@ -70,9 +71,14 @@ def repair(run: int) -> str:
     return f"{_REPAIR}{run}"
 
 
+def restoring(run: int, number: int) -> str:
+    """What the repair of an asset in a run is about to restore, recorded before; `number`: of the attempt, from 1."""
+    return f"{inside(repair(run))}{number}"
+
+
 def is_repair(name: str) -> bool:
-    """Whether the entry is an update that repaired an asset."""
-    return name.startswith(_REPAIR)
+    """Whether the entry is an update that repaired an asset, or says what one was about to restore."""
+    return name.removeprefix(_INNER).startswith(_REPAIR)
 
 
 def conflict(number: int) -> str:

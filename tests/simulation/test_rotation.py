@@ -11,13 +11,14 @@ import pytest
 
 from dam_sync.emulators import profile_of
 from dam_sync.engine.apply import DRIFT
+from dam_sync.model.asset import Asset
 from dam_sync.model.capabilities import Operation
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
-from tests.support.virtual.edits import EDITS, Edit
-from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Fuse, Point
+from tests.support.virtual.edits import BY_HAND, EDITS, Edit, Hand, field, renamed
+from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
 from tests.support.virtual.source_edits import MORE, OCEAN, OURS, PURGES, RENAMED, RENAMES, UNSEEN, edits_of
 
@@ -131,6 +132,23 @@ def test_what_no_call_can_change_is_reported_and_not_repaired_again_and_again(tm
         assert [report.operations for report in reports[1:]] == [{}, {}]
         rules = {loss["rule"] for report in reports for loss in report.losses if loss["path"].startswith("placements")}
         assert rules == {"fixed"}
+
+
+@pytest.mark.parametrize("back", range(1, 7) if EVERYTHING else [1])
+def test_a_killed_repair_is_reported_with_all_that_it_restored(tmp_path: Path, back: int) -> None:
+    async def edited(hand: Hand, asset: Asset) -> None:
+        for name in ("note", "mail"):
+            await field(name, BY_HAND)(hand, asset)
+        await renamed(hand, asset)
+
+    changed = (Edit("edited", "fields", edited),)
+    policy: dict[str, Any] = {"exposure": REOPENS, "rotation": 1, "drift": "repair"}
+    with scene(tmp_path, "c_brandlibrary", changed, **policy) as made:
+        made.edit()
+        calls = made.universe.live(made.job).counts[CALL]
+        made.edit()
+        assert made.universe.live(made.job, Fuse(Point(CALL, AFTER, calls - back))).blown
+        assert made.run().repaired.keys() >= {"fields.note", "fields.mail", "filename"}
 
 
 @only_in_full
