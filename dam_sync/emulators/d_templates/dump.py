@@ -46,11 +46,7 @@ def _asset(tenant: Tenant, collections: Collections, family: Sequence[Record]) -
         "tags": sorted(_labels(parts.get("tags"))),
         "machine_tags": [],
         "rights": {**rights, "groups": groups},
-        "relations": [
-            {"kind": link.kind, "target": tenant.records[link.secondary].original}
-            for link in tenant.relations.of(record.object_id)
-            if link.primary == record.object_id
-        ],
+        "relations": _relations(tenant, family),
         "created_at": instant(family[0].created),
         "imported_at": instant(family[0].created),
         "changed_at": instant(record.updated),
@@ -75,6 +71,15 @@ def _placements(collections: Collections, family: Sequence[Record]) -> Json:
     found = {one.id: one for each in family for one in collections.of(each.file_id)}
     rows = [{"kind": "collection", "path": [one.name], "id": one.id} for one in found.values()]
     return sorted(rows, key=lambda row: str(row["path"]))
+
+
+def _relations(tenant: Tenant, family: Sequence[Record]) -> Json:
+    """Those of all versions: a relation stays at the version that it was made for."""
+    links = [(each, link) for each in family for link in tenant.relations.of(each.object_id)]
+    found = {
+        (link.kind, tenant.records[link.secondary].original) for each, link in links if link.primary == each.object_id
+    }
+    return [{"kind": kind, "target": target} for kind, target in sorted(found)]
 
 
 def _fields(tenant: Tenant, record: Record) -> dict[str, Json]:

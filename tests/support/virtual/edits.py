@@ -278,7 +278,8 @@ def _drop_version_a(state: Any, asset: Asset) -> None:
 
 def _drop_version_d(state: Any, asset: Asset) -> None:
     tenant = state.tenant
-    tenant.keep(replace(tenant.records[tenant.families[asset.id][0]], deleted=tenant.now()))
+    records = [tenant.records[each] for each in tenant.families[asset.id]]
+    tenant.keep(replace(next(each for each in records if each.deleted is None), deleted=tenant.now()))
 
 
 def _drop_version_e(state: Any, asset: Asset) -> None:

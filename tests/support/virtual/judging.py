@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from dam_sync.model.conflict import CONFLICT
+from dam_sync.model.journal_names import is_repair
 from dam_sync.model.service import TRASH
-from dam_sync.report.report import Report
 from tests.support.compared import texts
+from tests.support.profiles import profile_of
 from tests.support.tenants import duplicates
 from tests.support.virtual.universe import Tenant
 
@@ -26,11 +28,11 @@ CAUSES = frozenset({"conflict", "changed at the target", "gone", "in the trash o
 DRIFT = "changed at the target"
 
 
-def flat(row: Row) -> Flat:
-    """An asset by paths as reports name them; each value as texts."""
+def flat(row: Row, prefix: str = "") -> Flat:
+    """An asset by paths as reports name them, fields without that prefix; each value as texts."""
     rights, versions = row["rights"], [each for each in row["versions"] if each.get("status") != TRASH]
     return {
-        **{f"fields.{key}": texts(value) for key, value in row["fields"].items() if texts(value)},
+        **{f"fields.{key.removeprefix(prefix)}": texts(value) for key, value in row["fields"].items() if texts(value)},
         "tags": frozenset(row["tags"]),
         "groups": frozenset(rights.get("groups") or ()),
         "placements": frozenset(_place(each) for each in row["placements"]),
@@ -80,14 +82,20 @@ class Before:
 
 @dataclass
 class Judge:
-    """Looks on. left: the target as the last run left it; touched: parts of target assets that people changed since
-    they were linked; wrong: what must not be."""
+    """Looks on. left, read: both libraries when the last run was through. touched: parts of target assets that people
+    changed and no run wrote since; ever: the same without that. both: those of them that people changed at the source
+    afterwards, by source asset. named: what the state said of source assets, as paths and rules. wrong: what must not
+    be; seen: what else was found."""
 
     source: Tenant
     target: Tenant
     state: Path
     marker: str
+    drift: str = "tell"  # the policy
     links: Mapping[str, str] = field(default_factory=dict)
+    read: dict[str, Flat] = field(default_factory=dict)  # the source when the last run was through
+    ever: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    both: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     left: dict[str, Flat] = field(default_factory=dict)
     touched: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     named: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
@@ -101,9 +109,36 @@ class Judge:
             now, last = flat(row), self.left.get(key)
             if last is not None:
                 self.touched[key] |= {path for path in {*now, *last} if now.get(path) != last.get(path)}
+                self.ever[key] |= self.touched[key]
+        for key in self.left.keys() - target.keys():
+            self.touched[key].add("status")  # people deleted it for good
+        self._note_both(source, links)
         return Before(source, target, links, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
 
-    def after(self, before: Before, report: Report | None, cap: str, *, lifted: bool) -> None:
+    def _note_both(self, source: Mapping[str, Row], links: Mapping[str, str]) -> None:
+        twins = {asset: key for key, asset in links.items()}
+        for asset, row in source.items():
+            now, last = flat(row, self.prefixes[0]), self.read.get(asset)
+            if last is not None:
+                changed = {path for path in {*now, *last} if now.get(path) != last.get(path)}
+                mine = {path.replace("fields.", f"fields.{self.prefixes[1]}", 1) for path in changed}
+                self.both[asset] |= mine & self.touched[twins.get(asset, "")]
+            self.read[asset] = now
+
+    def _forget_equal(self) -> None:
+        """What people changed to the same at either service."""
+        for key, asset in self.links.items():
+            for path in list(self.both[asset]):
+                name = path.replace(f"fields.{self.prefixes[1]}", "fields.", 1)
+                if self.left.get(key, {}).get(path) == self.read.get(asset, {}).get(name):
+                    self.both[asset].discard(path)
+
+    @property
+    def prefixes(self) -> tuple[str, str]:
+        """Before the names of fields at either service."""
+        return profile_of(self.source.kind).prefix, profile_of(self.target.kind).prefix
+
+    def after(self, before: Before, cap: str, *, lifted: bool) -> None:
         """To be called when a run is through."""
         self.links = before.links
         target = {row["id"]: row for row in self.target.assets}
@@ -120,6 +155,7 @@ class Judge:
             if key in self.left and key in before.target:
                 self._look(key, (self.left[key], flat(before.target[key]), flat(row)), before, told)
         self.left = {key: flat(row) for key, row in target.items()}
+        self._forget_equal()
         self.wrong += [f"twice at the target: {key}" for key in self._duplicates(target)]
         for asset, losses in self._ask("SELECT asset, losses FROM work"):
             self.named[asset] |= {(loss["path"], loss["rule"]) for loss in json.loads(losses) or ()}
@@ -129,9 +165,14 @@ class Judge:
         last, found, now = states
         asset = before.links.get(key, key)
         edited = {path for path in {*found, *last} if found.get(path) != last.get(path)}
+        edited -= {"status"} if {TRASH} in (last["status"], found["status"]) else set()
         if now["status"] == {TRASH} != found["status"] and edited:
             self.wrong.append(f"{key} was changed at the target and removed: {sorted(edited)}")
             return
+        for path in {*found, *now} - SETS:
+            if found.get(path) != now.get(path):  # what stands there now is the job's again
+                self.touched[key].discard(path)
+                self.both[asset].discard(path)
         for path in sorted(edited):
             was, theirs, then = (each.get(path, frozenset()) for each in (last, found, now))
             lost = added(path, was, theirs) - then if path in SETS else theirs != then
@@ -146,11 +187,11 @@ class Judge:
         found = defaultdict[str, set[str]](set)
         for asset, operation, detail in self._ask(
             "SELECT asset, operation, detail FROM ledger WHERE seq > ? AND "
-            "(operation LIKE 'conflict:%' OR operation LIKE 'repair:%')",
+            "(operation LIKE 'conflict:%' OR operation LIKE '%repair:%')",
             after,
         ):
             data = json.loads(detail)
-            paths = data.get("repaired", ()) if operation.startswith("repair:") else data
+            paths = data.get("repaired", ()) if is_repair(operation) else data
             found[asset] |= {part_of(path) for path in paths}
             found[asset] |= RIGHTS if "rights" in found[asset] else frozenset()
         return found
@@ -181,11 +222,12 @@ class Judge:
         self.seen["conflicts"] += len(conflicts)
         for part in ("differences", "extras"):
             for source, target, difference in verdict[part]:
-                path = part_of(difference["path"])
-                if why := self._reason(source, target, path, causes, gone):
-                    self.seen[f"{part} {path.partition('.')[0]}: {why}"] += 1
+                if why := self._reason(source, target, difference, causes, gone):
+                    self.seen[f"{part} {part_of(difference['path']).partition('.')[0]}: {why}"] += 1
                 else:
-                    self.wrong.append(f"{part}: {source} -> {target} {difference}, named: {self.named[source]}")
+                    told = f"{part}: {source} -> {target} {difference}, named: {sorted(self.named[source])}"
+                    touched = f"touched: {sorted(self.touched[target])}, both: {sorted(self.both[source])}"
+                    self.wrong.append(f"{told}, {touched}")
         if verdict["unaccounted"]:
             self.wrong.append(f"{verdict['unaccounted']} assets are neither moved nor parked")
 
@@ -194,20 +236,52 @@ class Judge:
         if not row["cause"].endswith(" refused"):
             return False
         living = {each["id"] for each in self.target.assets if each["status"] != TRASH}
-        return not {target for target, source in self.links.items() if source == row["asset"]} <= living
+        twins = {source: target for target, source in self.links.items()}
+        others = [other for (other,) in self._ask("SELECT other FROM relation WHERE owner = ?", row["asset"])]
+        return any(twins.get(each) not in living for each in (row["asset"], *others))
 
-    def _reason(self, source: str, target: str, path: str, causes: Mapping[str, set[str]], gone: set[str]) -> str:
+    def _reason(self, source: str, target: str, found: Row, causes: Mapping[str, set[str]], gone: set[str]) -> str:
         """Why both sides may differ there; empty for no reason."""
+        path = part_of(found["path"])
         if causes.get(source):
             return f"parked: {', '.join(sorted(causes[source]))}"
         if source in gone:
             return "in its grace period"
-        if path in self.touched[target]:
-            return "touched"
+        return self._extra(target, path) if found["extra"] else self._lack(source, target, path, found["expected"])
+
+    def _extra(self, target: str, path: str) -> str:
+        """Why the target may have more."""
+        if path in self.ever[target]:
+            return "added"
+        if path == "release" and self.target.kind == "e_profiles":
+            return "wire E 6.5: without a release date nobody sees it, so the job releases it now"
+        return ", ".join(sorted(self._rules(self.links.get(target, ""), path) - {DRIFT}))
+
+    def _lack(self, source: str, target: str, path: str, expected: str) -> str:
+        """Why the target may lack something or have something else."""
         if path == "asset" and "status" in self.touched[target]:
             return "moved to the trash"
-        rules = {rule for told, rule in self.named[source] if part_of(told) == path and rule != DRIFT}
-        return ", ".join(sorted(rules))
+        if path == "relations" and self._gone_in(expected):
+            return "its other end was removed at the target"
+        rules = self._rules(source, path)
+        if path in self.touched[target]:
+            lost = path in self.both[source] and path not in SETS and not rules
+            return "" if lost or not (rules or self.drift == "ignore") else "touched"
+        return ", ".join(sorted(rules - {DRIFT}))
+
+    def _gone_in(self, text: str) -> bool:
+        living = {row["id"] for row in self.target.assets if row["status"] != TRASH}
+        return any(key in text for key in self.links.keys() - living)
+
+    def _rules(self, source: str, path: str) -> set[str]:
+        """What the state said of this part: losses, drift, and conflicts that were settled."""
+        found = set()
+        for told, rule in self.named[source]:
+            about, said = rule.split(" ")[0] if told == CONFLICT else told, CONFLICT if told == CONFLICT else rule
+            part = part_of(about)
+            if part == path or (part == "rights" and path in RIGHTS) or (part == "file" and path == "versions"):
+                found.add(said)
+        return found
 
     def _ask(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
         if not self.state.exists():

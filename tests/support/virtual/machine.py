@@ -47,7 +47,7 @@ ROLES = ("source", "target")
 POLICIES = ("park", "source", "target", "newest", "merge")
 DRIFTS = ("tell", "repair", "ignore")
 ROTATION, CAP, GRACE = 3, 0.2, 2  # runs; share of the linked assets; days
-LIVES = 8  # runs in which one must go through
+LIVES, TROUBLED = 8, 3  # runs in which one must go through; those of them that have trouble
 PAUSES = (0.0, 60.0, 3_600.0, 86_400.0)  # seconds between cycles
 LIES = frozenset({"garble", "empty", "odd:0", "odd:2"})  # see `scripts.Script.lies`: only a verification tells
 DAY = 86_400.0
@@ -96,31 +96,50 @@ class Machine:
             self.edit(role, self.plan.edits // 2)
         self.wait(self.rng.choice(PAUSES))
         if self.rng.random() < 0.3:
-            self.decide()
+            self.decide(self.rng.choice(("source", "target")))
         self.run(troubled=True)
 
     def come_to_rest(self) -> None:
-        """In good weather, until a rotation has found nothing more to do; then both sides are compared."""
+        """In good weather, until a rotation has found nothing more to do; then both sides are compared. Once more when
+        somebody has decided all conflicts."""
         self.wait(GRACE * DAY + LAGS)
-        quiet, done = 0, list[dict[str, int]]()
-        for number in range(4 * ROTATION + 8):
-            if number == 2:
-                self.retry()
-            self.run(troubled=False, full=number == 0)
+        self.run(troubled=False, full=True)
+        self.wait(LAGS)
+        self.run(troubled=False)
+        self.retry()
+        self._run_until_nothing_changes()
+        self.judge.at_rest(self.verify(), self.errors(), self.conflicts())
+        if self.conflicts():
+            self.decide("source")
+            self._run_until_nothing_changes()
+            self.judge.at_rest(self.verify(), self.errors(), self.conflicts())
+            rows = self.errors()
+            for row in self.conflicts():
+                if all(each["cause"] == CONFLICT for each in rows if each["asset"] == row["asset"]):
+                    self.judge.wrong.append(
+                        f"undecided: {row}; {[each for each in rows if each['asset'] == row['asset']]}"
+                    )
+
+    def _run_until_nothing_changes(self) -> None:
+        done = list[dict[str, int]]()
+        while len(done) <= ROTATION or any(done[-ROTATION:]):
+            if len(done) > 3 * ROTATION:
+                self.judge.wrong.append(f"does not come to rest: {done}, at last {self.judge.last_writes()}")
+                return
+            self.run(troubled=False)
             self.wait(LAGS)
             assert self.report is not None
             done.append(self.report.operations)
-            quiet = 0 if self.report.operations else quiet + 1
-            if quiet > ROTATION and number > 2:
-                break
-        else:
-            self.judge.wrong.append(f"does not come to rest: {done}, at last {self.judge.last_writes()}")
-        self.judge.at_rest(self.verify(), self.errors(), self.conflicts())
 
     def told(self) -> str:
         """What was done, what stopped runs, and what was found at the end."""
-        edits = sum(number for name, number in self.happened.items() if "refused" not in name)
-        parts = [f"seed {self.plan.seed}: {edits} edits", f"policy {self.policy['conflicts']}, {self.policy['drift']}"]
+        edits = sum(
+            number for name, number in self.happened.items() if name.startswith(ROLES) and "refused" not in name
+        )
+        parts = [
+            f"seed {self.plan.seed}: {edits} edits, {self.happened['faults']} faults",
+            f"policy {self.policy['conflicts']}, {self.policy['drift']}",
+        ]
         return "; ".join((*parts, f"stops {dict(self.stops)}", f"found {dict(self.judge.seen)}"))
 
     # -- people --------------------------------------------------------------------------------------------------------
@@ -135,7 +154,7 @@ class Machine:
             await service.probe()
             await service.schema()
             crowd = Crowd(service, getattr(self, role), self.rng, self.numbers)
-            weights = acts_of(service)
+            weights = acts_of(service, renames=role == "source")
             for _ in range(number):
                 name = self.rng.choices(list(weights), list(weights.values()))[0]
                 await self._act(crowd, role, name)
@@ -163,31 +182,38 @@ class Machine:
         before = self.judge.before(self.links())
         options: dict[str, Any] = {"full": full}
         for life in range(LIVES):
-            fuse = Fuse(self._point() if troubled and life < 3 else None)
-            self.universe.network.weather.lines[:] = self._troubles() if troubled and life < 3 else []
-            try:
-                self.universe.do(self._process(fuse, options))
-            except SafetyStop as stop:
-                self.stops[f"SafetyStop: {stop.message}"] += 1
-                self._accept(stop, options)
-            except DamSyncError as error:
-                self.stops[f"{type(error).__name__}: {error.message}"] += 1
-            except (KeyboardInterrupt, SystemExit):
-                raise
-            except BaseException:
-                if not fuse.blown:
-                    raise
-                self.stops["killed"] += 1
-            else:
-                self.counts = dict(fuse.counts)
+            if self._lives(options, troubled=troubled and life < TROUBLED):
                 break
-            finally:
-                self.universe.network.weather.clear()
-                self.universe.do(self.universe.network.calm())
         else:
             self.judge.wrong.append(f"not through in {LIVES} runs: {dict(self.stops)}")
-        self.write_policy()
-        self.judge.after(before, self.report, self.policy["max_deletes"], lifted=bool(options.get("lifted")))
+        if options.get("lifted"):
+            self.write_policy()
+        self.judge.after(before, self.policy["max_deletes"], lifted=bool(options.get("lifted")))
+
+    def _lives(self, options: dict[str, Any], *, troubled: bool) -> bool:
+        """One process; whether its run is through."""
+        fuse, weather = Fuse(self._point() if troubled else None), self.universe.network.weather
+        weather.lines[:] = self._troubles() if troubled else []
+        try:
+            self.universe.do(self._process(fuse, options))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except DamSyncError as error:
+            self.stops[f"{type(error).__name__}: {error.message}"] += 1
+            if isinstance(error, SafetyStop):
+                self._accept(error, options)
+        except BaseException:
+            if not fuse.blown:
+                raise
+            self.stops["killed"] += 1
+        else:
+            self.counts = dict(fuse.counts)
+            return True
+        finally:
+            self.happened["faults"] += sum(line.hits for line in weather.lines)
+            weather.clear()
+            self.universe.do(self.universe.network.calm())
+        return False
 
     async def _process(self, fuse: Fuse, options: dict[str, Any]) -> None:
         given = {key: value for key, value in options.items() if key != "lifted"}
@@ -226,11 +252,11 @@ class Machine:
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
-    def decide(self) -> None:
+    def decide(self, take: str) -> None:
         """Somebody decides all open conflicts."""
         if self.conflicts():
-            self.happened["decided"] += 1
-            asked = ConflictRequest(self.rng.choice(("source", "target")))
+            self.happened[f"decided: {take}"] += 1
+            asked = ConflictRequest(take)
             self.universe.do(job_conflicts(self.job, asked, self.universe.clock, self.universe.storage))
 
     def retry(self) -> None:
@@ -313,7 +339,7 @@ def machine(folder: Path, plan: Plan, chosen: random.Random | None = None) -> It
         if kinds:
             with mapping.open("a", encoding="utf-8") as out:
                 out.write(f"relations: {{kinds: {json.dumps(kinds)}}}\n")
-        judge = Judge(source, target, job_of(job).state_path, marker)
+        judge = Judge(source, target, job_of(job).state_path, marker, policy["drift"])
         made = Machine(plan, universe, source, target, job, rng, policy, judge)
         made.write_policy()
         made.run(troubled=False)

@@ -265,7 +265,8 @@ async def versioned(crowd: Crowd, asset: Asset) -> None:
 
 async def version_dropped(crowd: Crowd, asset: Asset) -> None:
     """An older version less."""
-    if len(crowd.rows[asset.id]["versions"]) > 1:
+    versions = [each for each in crowd.rows[asset.id]["versions"] if each.get("status") != TRASH]
+    if len(versions) > 1:
         DROP_VERSION[crowd.kind[0]](crowd.state, asset)
 
 
@@ -386,9 +387,11 @@ ACTS: Mapping[str, tuple[int, Act, str]] = {
 IN_RECORDS = {"drop": DROP_VERSION, "detach": DETACH, "unrelate": UNRELATE}
 
 
-def acts_of(service: Service) -> dict[str, int]:
-    """The edits that people of this service can make, and how often they do."""
-    return {name: weight for name, (weight, _, needs) in ACTS.items() if _able(service, needs)}
+def acts_of(service: Service, *, renames: bool) -> dict[str, int]:
+    """The edits that people of this service can make, and how often they do. renames: those of terms and containers,
+    too."""
+    able = {name: weight for name, (weight, _, needs) in ACTS.items() if _able(service, needs)}
+    return able if renames else {name: weight for name, weight in able.items() if ACTS[name][2] != "rename"}
 
 
 def _able(service: Service, needs: str) -> bool:
