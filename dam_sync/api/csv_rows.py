@@ -10,6 +10,7 @@ from pathlib import Path
 from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
+DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
 
 
 @contextmanager
@@ -19,7 +20,9 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
             raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
         with path.open(encoding="utf-8-sig", newline="") as text:
-            reader = csv.DictReader(text)
+            first = text.readline()
+            text.seek(0)
+            reader = csv.DictReader(text, delimiter=max(DELIMITERS, key=first.count))
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)

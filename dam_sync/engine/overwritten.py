@@ -23,7 +23,7 @@ VARIED = 0.5  # of them are different values
 EMBEDDED = "the values at the target are those that the files contain: the target read them after the upload"
 INFERRED = (
     "nobody changed these assets since they were written, and the values differ from asset to asset: the target "
-    "replaced them, most likely by metadata that it reads from the files"
+    "wrote them itself, most likely from metadata that it reads from the files"
 )
 REMEDY = (
     "turn off the reading of embedded metadata into this field at the target, or map the field to another one; then "
@@ -43,7 +43,7 @@ async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) ->
 
 
 def _is_suspect(group: DifferenceGroup) -> bool:
-    return group.path.startswith("fields.") and not group.extra and group.pattern != MISSING
+    return group.path.startswith("fields.") and group.pattern != MISSING
 
 
 async def _cause_of(context: RunContext, group: DifferenceGroup) -> str:

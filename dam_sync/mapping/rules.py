@@ -269,7 +269,8 @@ class _Evaluation:
                 corrected += [_Item(self.rule.fit.typed(text), item.origins) for text in texts]
                 self.reasons.update(dict.fromkeys(item.origins, CORRECTED))
             elif isinstance(item.value, Localized):
-                kept = {locale: given.get(text, (text,))[0] for locale, text in item.value.texts.items()}
+                texts_by = item.value.texts.items()
+                kept = {locale: given.get(failed_text(text), (text,))[0] for locale, text in texts_by}
                 self.items.append(_Item(Localized(kept), item.origins))
             else:
                 self.items.append(item)

@@ -1,0 +1,71 @@
+"""CSV files that people fill in with a spreadsheet: what they write, and how it is read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.api.corrections import export_errors, text_cell
+from dam_sync.api.csv_rows import read_rows
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.safe_text import unguarded
+
+COLUMNS = ("asset", "value")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_the_separator_and_the_mark_of_a_spreadsheet_are_understood(
+    tmp_path: Path, delimiter: str, encoding: str
+) -> None:
+    path = tmp_path / "list.csv"
+    with path.open("w", encoding=encoding, newline="") as out:
+        csv.writer(out, delimiter=delimiter).writerows([COLUMNS, ("7", "été; mer, sable"), ("8", "two\nlines")])
+    with read_rows(path, COLUMNS, "") as rows:
+        found = list(rows)
+    assert [row for _, row in found] == [
+        {"asset": "7", "value": "été; mer, sable"},
+        {"asset": "8", "value": "two\nlines"},
+    ]
+
+
+def test_a_list_without_a_column_or_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text("asset;other\n7;8\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"list\.csv:1: missing column value"), read_rows(path, COLUMNS, ""):
+        pass
+    path.write_bytes("asset,value\n7,été\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match="cannot be read as CSV in UTF-8"), read_rows(path, COLUMNS, "") as rows:
+        list(rows)
+
+
+@given(st.text(max_size=40))
+def test_a_failed_value_is_recognized_when_its_list_comes_back(text: str) -> None:
+    out = io.StringIO()
+    csv.writer(out).writerow([text_cell(text)])
+    ((cell,),) = csv.reader(io.StringIO(out.getvalue(), newline=""))
+    assert text_cell(unguarded(cell)) == text_cell(text)
+    assert not {each for each in cell if ord(each) < 0x20} - {"\n", "\t"}
+
+
+def test_every_failed_value_of_an_asset_is_a_row(tmp_path: Path) -> None:
+    names = ("asset", "filename", "title", "url", "cause", "operation", "message", "hint")
+    failed = [
+        {"field": "fields.title", "value": "=a\r\nb", "corrected": []},
+        {"field": "fields.subject", "value": "Sea", "corrected": ["Ocean", "Shore"]},
+    ]
+    assets = [{**dict.fromkeys(names, "x"), "failed": failed}, {**dict.fromkeys(names, "y"), "failed": []}]
+    export_errors(tmp_path / "errors.csv", assets)
+    with read_rows(tmp_path / "errors.csv", ("field", "value", "corrected"), "") as rows:
+        found = [(row["asset"], row["field"], row["value"], row["corrected"]) for _, row in rows]
+    assert found == [
+        ("x", "fields.title", "'=a\nb", ""),
+        ("x", "fields.subject", "Sea", "Ocean"),
+        ("x", "fields.subject", "Sea", "Shore"),
+        ("y", "", "", ""),
+    ]

@@ -1,0 +1,133 @@
+"""Reports, corrections and stories in the state."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.model.correction import WHOLE, FailedValue
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.reports import NewReport
+from dam_sync.store.rows import CorrectionRow, LinkRow, Outcome
+from dam_sync.store.store import SqlStore
+from dam_sync.store.tables import stamp
+from tests.support.store import SetClock
+
+LEASE = timedelta(minutes=5)
+FAILED = FailedValue("fields.title", "too long", "A title")
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", clock)
+    yield opened
+    await opened.close()
+
+
+def report(run: int, kind: str = "run", result: str = "done") -> NewReport:
+    return NewReport(run, kind, "1.0", result, {"run": run, "notes": ["été"] * 1_000})
+
+
+async def test_a_run_has_one_report_and_every_verification_is_kept(store: SqlStore, clock: SetClock) -> None:
+    await store.keep_report(report(1))
+    await store.keep_report(report(1, "verify", "different"))
+    clock.skip(60)
+    await store.keep_report(report(1, "verify", "equal"))
+    await store.keep_report(report(1, "run", "parked"))
+    await store.keep_report(report(2))
+    found = await store.kept_reports()
+    assert [(row.run, row.kind, row.result) for row in found] == [
+        (2, "run", "done"),
+        (1, "run", "parked"),
+        (1, "verify", "equal"),
+        (1, "verify", "different"),
+    ]
+    assert (await store.report_body(found[0].id))["notes"][0] == "été"
+    assert found[0].bytes < 1_000, "it is compressed"
+    assert await store.report_body(99) is None
+    assert await store.gc_reports(stamp(clock.now())) == 1
+    assert len(await store.kept_reports()) == 3
+
+
+async def test_a_damaged_report_is_named(store: SqlStore) -> None:
+    await store.keep_report(report(1))
+    (row,) = await store.kept_reports()
+    for damage in (b"no zlib", b""):
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            connection.execute("UPDATE report SET body = ?", (damage,))
+        with pytest.raises(ConfigError, match="the report 1 in the state is damaged"):
+            await store.report_body(row.id)
+
+
+async def parked(store: SqlStore, asset: str, *failed: FailedValue) -> None:
+    """A run that parks this asset for these values."""
+    run = await store.begin("museum", "run")
+    shard = Shard("all")
+    await store.set_shards(run.id, [shard], True)
+    await store.record(run.id, shard, Batch((Entry(AssetId(asset), Revision("r")),), None), ())
+    (work,) = await store.claim(run.id, 1, LEASE)
+    action = "parked" if failed else "created"
+    link = None if failed else LinkRow(asset, f"t-{asset}", filename="a.jpg")
+    await store.complete(work, Outcome(action=action, cause="mapping", failed=failed, link=link))
+    await store.finish(run.id, None)
+
+
+async def test_a_correction_outlives_the_failure_and_is_removed_by_name(store: SqlStore) -> None:
+    await parked(store, "7", FAILED, FailedValue("fields.note", "required", WHOLE))
+    assert [(row.path, row.corrected) for row in await store.correction_rows(["7"])] == [
+        ("fields.note", ()),
+        ("fields.title", ()),
+    ]
+    assert (await store.corrections_of("7")).by_line == {}
+    given = CorrectionRow("7", "fields.title", "A title", "too long", ("Title",))
+    await store.put_corrections([given])
+    await store.put_corrections([given])
+    assert (await store.corrections_of("7")).of("fields.title") == {"A title": ("Title",)}
+    assert await store.retry_assets(["7", "8"]) == 1
+    run = await store.begin("museum", "run")
+    (work,) = await store.claim(run.id, 1, LEASE)
+    await store.complete(work, Outcome(action="created", link=LinkRow("7", "t7", filename="a.jpg")))
+    await store.finish(run.id, None, listed=False)
+    assert await store.correction_count() == (1, 1)
+    assert [row.path for row in await store.correction_rows(["7"])] == ["fields.title"]
+    assert await store.forget_corrections(["7", "8"], keys_only=True) == 1
+    assert await store.correction_count() == (0, 0)
+    rows = [(row.operation, dict(row.changes)) for row in await store.ledger(0, 10)]
+    assert rows == [
+        ("correction:fields.title", {"fields.title": [None, ["Title"]]}),
+        ("correction:fields.title", {"fields.title": None}),
+    ]
+    assert await store.known_assets(["7", "8"]) == {"7"}
+
+
+async def test_old_rows_of_corrections_are_removed_from_the_ledger(store: SqlStore, clock: SetClock) -> None:
+    await store.put_corrections([CorrectionRow("7", "fields.title", "A title", "", ("Title",))])
+    clock.skip(60)
+    assert await store.gc(stamp(clock.now())) == 1
+    assert await store.correction_count() == (1, 1), "the correction itself stays"
+
+
+async def test_an_asset_is_found_by_each_of_its_names(store: SqlStore) -> None:
+    await parked(store, "7")
+    await parked(store, "8", FAILED)
+    for name, by in (("7", "source"), ("t-7", "target"), ("a.jpg", "filename")):
+        (found,) = await store.candidates_called(name)
+        assert (found.source, found.target, found.by) == ("7", "t-7", by)
+    assert [found.source for found in await store.candidates_called("8")] == ["8"]
+    assert await store.candidates_called("nope") == []
+    story = await store.story("8")
+    assert (story.link, story.ledger) == (None, ())
+    assert story.last is not None
+    assert (story.last.action, story.last.run) == ("parked", 2)
