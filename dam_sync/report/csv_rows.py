@@ -38,8 +38,11 @@ def report_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
     if verdict and (verdict["differences"] or verdict["extras"]):
         yield []
         yield list(DIFFERENCES)
-        for source, target, found in (*verdict["differences"], *verdict["extras"]):
-            yield difference_row(source, target, found)
+        shown = (*verdict["differences"], *verdict["extras"])
+        yield from (difference_row(*row) for row in shown)
+        more = sum(group["number"] for group in verdict["groups"]) - len(shown)
+        if more > 0:
+            yield [f"{more:,} more are not kept in the report: `verify JOB --csv FILE` writes all"]
 
 
 def difference_row(source: str, target: str, found: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
+from dam_sync.model.conflict import CONFLICT
+from dam_sync.model.journal_names import kind_of
 from dam_sync.model.safe_text import visible_lines
 from dam_sync.report.terminal import duration
 
@@ -62,6 +64,8 @@ def _sections(story: Mapping[str, Any]) -> Iterator[Section]:
     keys = ("value", "written", "source", "target", "why", "decision")
     conflicts = (tuple(row[key] for key in keys) for row in story["conflicts"])
     yield Section("Open conflicts", keys, _cut(conflicts))
+    decided = ((str(row["run"]), row["at"], *decision) for row in story["writes"] for decision in _decisions(row))
+    yield Section("Decided conflicts", ("run", "at", "value", "taken", "by"), _cut(decided))
     yield Section("Files", ("part", "key", "evidence"), _cut(tuple(row.values()) for row in story["files"]))
     yield from _of_writes(story)
     yield Section("Unfinished writes", ("write", "state"), _cut(tuple(row.values()) for row in story["open_steps"]))
@@ -109,6 +113,12 @@ def _of_writes(story: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("Runs", keys, _cut(tuple(str(row[key]) for key in keys) for row in story["runs"]))
 
 
+def _decisions(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What a row of the ledger says about conflicts: value, which side stands, and what decided."""
+    if kind_of(row["operation"]) == CONFLICT:
+        yield from ((path, one["take"], one["by"]) for path, one in row["detail"].items())
+
+
 def _write(row: Mapping[str, Any]) -> tuple[str, ...]:
     calls = ", ".join(f"{call} {number}" for call, number in row["calls"].items())
     size = "" if row["bytes"] is None else f"{row['bytes']:,}"
@@ -124,7 +134,7 @@ def _lines(record: Any, path: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(record, list):
         for index, part in enumerate(record):
             yield from _lines(part, f"{path}[{index}]")
-    else:
+    elif record is not None:
         yield path, str(record)
 
 

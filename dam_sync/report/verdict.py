@@ -54,7 +54,7 @@ def grouped(verdict: Mapping[str, Any], *, extra: bool) -> list[Group]:
 def explained(verdict: Mapping[str, Any]) -> list[str]:
     """For each group whose cause is known: where, how many, why, and what to do."""
     return [
-        f"{group.path}, {group.number:,} assets ({group.pattern}): {group.cause}. What to do: {group.remedy}"
+        f"{group.path}, {group.number:,} assets ({group.pattern}): {group.cause}. What to do: {group.remedy}."
         for _, extra in DIFFERENCES
         for group in grouped(verdict, extra=extra)
         if group.cause

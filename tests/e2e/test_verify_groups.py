@@ -49,8 +49,10 @@ def test_a_target_that_read_the_files_is_recognized(tmp_path: Path) -> None:
         for number in range(1, 5):
             overwrite(job, number, CAMERA.format(number))
         table, page = tmp_path / "found.csv", tmp_path / "found.html"
-        words = ("4 of all 5 assets differ at the level digest", "fields.title other value 4", EMBEDDED, "turn off")
-        job.ran("verify", "--no-progress", "--csv", str(table), "--html", str(page), code=3).says(*words)
+        words = ("4 of all 5 assets differ at the level fields", "fields.title other value 4", EMBEDDED, "turn off")
+        job.ran("verify", "--no-progress", "--level", "fields", "--csv", str(table), "--html", str(page), code=3).says(
+            *words
+        )
         assert EMBEDDED in page.read_text("utf-8")
         with table.open(newline="", encoding="utf-8") as text:
             rows = list(csv.DictReader(text))

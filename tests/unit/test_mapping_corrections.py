@@ -95,7 +95,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Crosswalk:
     return compiled(tmp_path_factory.mktemp("strict"), with_lines(*lines))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_=assets(), texts=st.data())
 def test_every_value_stays_accounted_for_with_any_correction(
     strict: Crosswalk, given_: Asset, texts: st.DataObject
