@@ -10,6 +10,7 @@ import typer
 
 from dam_sync import __version__
 from dam_sync.cli.emulation import demo, emulate
+from dam_sync.cli.mapping import map_
 from dam_sync.cli.migration import adopt, check, plan, run, verify
 from dam_sync.cli.new_job import init
 from dam_sync.cli.parked import errors
@@ -33,6 +34,7 @@ COMMANDS = (
 for function in COMMANDS:
     cli.command()(function)
 cli.command("help")(help_)
+cli.add_typer(map_, name="map")
 
 
 @cli.callback(invoke_without_command=True)

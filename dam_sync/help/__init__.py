@@ -18,6 +18,7 @@ ORDER = (
     "init",
     "inspect",
     "mapping",
+    "map",
     "services",
     "rate-limits",
     "guarantees",

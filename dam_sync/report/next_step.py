@@ -41,6 +41,11 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
     ]
 
 
+def after_map(job: str, what: str) -> list[str]:
+    """What to do after a command of the group `map`."""
+    return [_line("map check" if what == "suggest" else "map test" if what == "check" else "plan", job)]
+
+
 def after_rehearsal(job: str) -> list[str]:
     """The plan for the target itself."""
     return [_line("plan", job)]

@@ -13,11 +13,12 @@ import typer.main
 from dam_sync.cli import cli
 from dam_sync.help import topics
 from dam_sync.reference import documents
+from tests.house import commands
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {
-    name: frozenset({"--help", *(option for parameter in command.params for option in parameter.opts)})
-    for name, command in typer.main.get_command(cli).commands.items()  # type: ignore[attr-defined]
+    name: frozenset({"--help", *(option for parameter in commands.parameters_of(command) for option in parameter.opts)})
+    for name, command in commands.COMMANDS.items()
 }
 TOP_OPTIONS = frozenset(option for param in typer.main.get_command(cli).params for option in param.opts) | {"--help"}
 OPTIONS = frozenset[str]().union(*COMMANDS.values()) | TOP_OPTIONS
@@ -60,6 +61,8 @@ def wrong(text: str) -> Iterator[str]:
         named = words and words[0] in VERBS and (len(words) > 1 or words[0] in PROMISED - set(COMMANDS))
         if named and (words[0] not in COMMANDS or not set(OPTION.findall(quoted)) <= COMMANDS[words[0]]):
             yield f"`{quoted}`"
+        if len(words) > 1 and words[0] in commands.MEMBERS and words[1] not in commands.MEMBERS[words[0]]:
+            yield f"`{quoted}`"
     yield from set(OPTION.findall(QUOTED.sub("", text))) - OPTIONS
 
 
@@ -86,7 +89,7 @@ def test_documents_name_only_what_exists(path: Path) -> None:
     ("text", "number"),
     [
         ("see `redirects`", 1),
-        ("ask `map check JOB`", 1),
+        ("ask `map guess JOB`", 1),
         ("`errors JOB --rerty`", 1),
         ("use --nonsense", 1),
         ("dam-sync help nonsense", 1),

@@ -6,19 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-import typer.main
 
-from dam_sync.cli import cli
 from dam_sync.config.job import JobConfig, PolicyConfig, SideLimits
 from dam_sync.config.side import SideConfig
 from dam_sync.help import text_of, topics
 from dam_sync.mapping.spec import MappingFile
 from dam_sync.reference import EXITS, README, documents, refreshed, sections
 from dam_sync.services import built_in
+from tests.house.commands import COMMANDS, parameters_of
 
 ROOT = Path(__file__).parents[2]
 TEXT = README.read_text(encoding="utf-8")
-COMMANDS = typer.main.get_command(cli).commands  # type: ignore[attr-defined]
 
 
 def test_generated_parts_are_up_to_date() -> None:
@@ -55,7 +53,9 @@ def test_every_command_and_every_option_is_described() -> None:
     assert set(re.findall(r"^\| `(\w+)[ `]", text, re.MULTILINE)) == set(COMMANDS)
     everywhere = text + text_of("emulate")
     for name, command in COMMANDS.items():
-        for option in (option for parameter in command.params for option in parameter.opts if option[:2] == "--"):
+        for option in (
+            option for parameter in parameters_of(command) for option in parameter.opts if option[:2] == "--"
+        ):
             short = {"--output": "-o", "--verbose": "-v"}.get(option, option)
             assert short in everywhere, f"{name} {option}"
 

@@ -1,0 +1,138 @@
+"""The group `map`: suggest, check, test and compare the mapping of a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dam_sync.cli.command import command, execute
+from dam_sync.cli.options import JobFile
+from dam_sync.report.next_step import after_map
+from dam_sync.report.output import Output
+
+if TYPE_CHECKING:
+    from dam_sync.api.suggesting import SuggestedMapping
+    from dam_sync.model.run_options import RunOptions
+
+map_ = typer.Typer(help="Suggest, check, test and compare the mapping of a job.", no_args_is_help=True)
+SHOWN = 40  # characters of a value in a table
+
+
+@command()
+def suggest(
+    output: Output,
+    job: JobFile,
+    marker: Annotated[str, typer.Option("--marker", help="The key of the target's field for the marker.")] = "",
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write the mapping to this new file.")] = None,
+) -> None:
+    """Suggest a mapping from both schemas and some assets, with a score and a reason for each line. Changes no file
+    that exists."""
+    from dam_sync.api.suggesting import suggest_mapping
+
+    async def act(options: RunOptions) -> int:
+        found = await suggest_mapping(job, options, marker, out)
+        if output.as_json:
+            output.data(found.as_json())
+        elif out is None:
+            output.say(found.suggestion.text().rstrip("\n"))
+        _note_open(output, found)
+        if out is not None:
+            output.note(f"written: {out}")
+        output.next(*after_map(str(job), "suggest"))
+        return 0
+
+    execute(output, act)
+
+
+def _note_open(output: Output, found: SuggestedMapping) -> None:
+    """What the suggestion leaves to people."""
+    optional = [key for key in found.unwritten if key not in found.required]
+    lists = (
+        ("required by the target, and nothing of the source fits", sorted(found.required)),
+        ("fields of the target that no line writes", optional),
+        ("fields of the source that no line reads", found.unread),
+    )
+    for title, keys in lists:
+        if keys:
+            output.note(f"{title}: {', '.join(keys)}")
+
+
+@command()
+def check(output: Output, job: JobFile) -> None:
+    """Compile the mapping against both schemas: every fault at once, with file and line."""
+    from dam_sync.api.map_check import check_mapping
+
+    async def act(options: RunOptions) -> int:
+        notes = await check_mapping(job, options)
+        if output.as_json:
+            output.data({"ok": True, "notes": list(notes)})
+        else:
+            output.say("\n".join(["the mapping fits both schemas", *(f"note: {note}" for note in notes)]))
+        output.next(*after_map(str(job), "check"))
+        return 0
+
+    execute(output, act)
+
+
+@command()
+def test(output: Output, job: JobFile) -> None:
+    """Run the examples of the mapping file."""
+    from dam_sync.api.map_check import test_mapping
+
+    async def act(options: RunOptions) -> int:
+        number = await test_mapping(job, options)
+        if output.as_json:
+            output.data({"ok": True, "examples": number})
+        else:
+            output.say("1 example holds" if number == 1 else f"{number} examples hold")
+        output.next(*after_map(str(job), "test"))
+        return 0
+
+    execute(output, act)
+
+
+@command()
+def diff(
+    output: Output,
+    job: JobFile,
+    mapping: Annotated[Path, typer.Argument(metavar="MAPPING", help="The changed mapping file.")],
+    sample: Annotated[
+        str, typer.Option("--sample", help="Keep this share of the assets (2%), or the first so many (500).")
+    ] = "2000",
+    refresh: Annotated[bool, typer.Option("--refresh", help="Take a new sample, though one is kept.")] = False,
+) -> None:
+    """Show how many assets and values a changed mapping would change. Without calls, once a sample is kept."""
+    from dam_sync.api.map_diff import diff_mapping
+
+    async def act(options: RunOptions) -> int:
+        found = await diff_mapping(job, mapping, options, sample, refresh=refresh)
+        if output.as_json:
+            output.data(found.as_json())
+        else:
+            of = "all" if found.whole else f"of {found.listed:,}"
+            output.say(f"{found.changed:,} of {found.assets:,} assets change ({of} assets, read {found.taken})")
+            if found.moved:
+                output.table("Assets", ("from, to", "assets"), [(way, f"{n:,}") for way, n in found.moved.items()])
+            rows = [
+                (
+                    *(part["part"], f"{part['gained']:,}", f"{part['lost']:,}", f"{part['changed']:,}"),
+                    *(_shown(text) for text in part["examples"][0]),
+                )
+                for part in found.as_json()["parts"]
+            ]
+            if rows:
+                output.table("Values", ("part", "new", "gone", "changed", "for example", "before", "after"), rows)
+        output.next(*after_map(str(job), "diff"))
+        return 3 if found.changed else 0
+
+    execute(output, act)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+for function in (suggest, check, test, diff):
+    map_.command()(function)
