@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dam_sync.engine.inventory import rights
 from dam_sync.engine.inventory.duplicates import DIGEST, NAME_AND_SIZE, DuplicateTally
-from dam_sync.engine.inventory.library import LibraryTally
+from dam_sync.engine.inventory.library import FieldTally, LibraryTally
 from dam_sync.engine.inventory.reading import Sampling
 from dam_sync.engine.inventory.rights import RightsTally, holds_rights
 from dam_sync.engine.inventory.tallies import BoundedCounter
@@ -194,3 +194,38 @@ def test_counters_do_not_grow_with_the_library() -> None:
     assert len(title.samples) == 5
     assert len(found.statuses) == 500
     assert found.assets.assets == 2_500
+
+
+VALUES = st.one_of(
+    st.text(max_size=8),
+    st.integers(-5, 5),
+    st.booleans(),
+    st.dictionaries(st.sampled_from(["en", "fr", "de"]), st.text(max_size=6), min_size=1).map(Localized),
+    st.lists(st.sampled_from(["a", "bb", " ", "ccc"]), min_size=1, max_size=4).map(tuple),
+)
+
+
+@given(st.lists(st.one_of(st.none(), VALUES), max_size=30))
+def test_the_numbers_of_a_field_are_those_of_its_values(values: list[Value | None]) -> None:
+    assets = (made(number, fields={} if value is None else {"title": value}) for number, value in enumerate(values))
+    found = tally(*assets).fields.get("title", FieldTally())
+    texts = [list(_texts(value)) for value in values if value is not None and value is not False]
+    filled = [each for each in texts if any(text.strip() for text in each)]
+    assert found.filled == len(filled)
+    lengths = [len(text) for value, each in zip(_real(values), texts, strict=True) if each in filled
+               for text in each if not isinstance(value, int)]  # fmt: skip
+    assert found.longest == max(lengths, default=0)
+
+
+def _real(values: list[Value | None]) -> list[Value]:
+    return [value for value in values if value is not None and value is not False]
+
+
+def _texts(value: Value) -> list[str]:
+    match value:
+        case Localized(texts):
+            return list(texts.values())
+        case tuple():
+            return [str(each) for each in value]
+        case _:
+            return [str(value)]

@@ -11,6 +11,7 @@ from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTall
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
+from dam_sync.engine.sampling import CONFIDENCE, most_different
 from dam_sync.mapping.vocabulary import normal
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts
@@ -173,8 +174,9 @@ class Inspection:
                 "other assets may differ"
             )
         return (
-            f"{reader.read:,} of the {reader.listed:,} listed assets were read, chosen by a hash of their ids, so that "
-            "each asset was as likely as any other"
+            f"{reader.read:,} of the {reader.listed:,} listed assets were read, chosen by a hash of their ids; what "
+            f"none of them has, at most {most_different(reader.listed, reader.read, 0):,} of all have (with "
+            f"{CONFIDENCE:.0%} confidence)"
         )
 
     def _unseen(self, account: Account, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:

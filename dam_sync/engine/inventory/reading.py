@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.aio.closing import closing
+from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.model.asset import Asset, AssetId, Entry
@@ -115,9 +115,9 @@ class SampleReader:
         return chosen
 
     async def _read(self, entries: Sequence[Entry]) -> list[Asset]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._asset(entry)) for entry in entries]
-        return [asset for task in tasks if (asset := task.result()) is not None]
+        return [
+            asset for asset in await gather_or_raise([self._asset(entry) for entry in entries]) if asset is not None
+        ]
 
     async def _asset(self, entry: Entry) -> Asset | None:
         try:

@@ -43,6 +43,17 @@ NOT_MOVED = (
         "Resources, Vocabularies",
     ),
     NotMoved("views of pictures, renditions, thumbnails", "each service makes its own", "Endpoints, Renditions"),
-    NotMoved("creation date, creator, contributors", "the service sets them itself", "Resources, Document", "target"),
+    NotMoved(
+        "creator and contributors; the creation date, unless the user of the job is an administrator",
+        "the service sets them itself",
+        "Resources, Document",
+        "target",
+    ),
+    NotMoved(
+        "members of a collection beyond 10,000",
+        "the service refuses them; they are reported",
+        "Limits",
+        "target",
+    ),
     NotMoved("repositories other than the one of the job", "a job has one repository", "Addresses"),
 )

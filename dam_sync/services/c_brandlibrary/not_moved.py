@@ -35,11 +35,17 @@ NOT_MOVED = (
     NotMoved("bytes of older versions", "only their number is published", "Resources, Attachment", "source"),
     NotMoved("previews and thumbnails", "each service makes its own", "Resources, Attachment"),
     NotMoved(
+        "external media as such",
+        "they are links without a file; where the service returns them, they are the field `asset_data`",
+        "Resources, Asset types",
+    ),
+    NotMoved(
         "colors, fonts, people, press items and texts as such",
         "they become generic files",
         "Resources, Asset types",
         "target",
     ),
+    NotMoved("machine tags", "no call writes them", "Resources, Asset", "target"),
     NotMoved("dependencies between fields", "the API does not describe them", "Limits"),
     NotMoved(
         "creation date, and who created or changed an asset",

@@ -23,6 +23,10 @@ NOT_MOVED = (
     NotMoved("private collections of other users", "no call returns them", "Collections", "source"),
     NotMoved("the archived state", "no call archives an asset", "Search", "target", ARCHIVED),
     NotMoved("attached documents", "no call adds one", "v1 asset detail", "target"),
+    NotMoved(
+        "machine tags as such", "no call writes them; a line of the mapping can make tags of them", "Tags", "target"
+    ),
+    NotMoved("creation date, and who uploaded or changed an asset", "no call sets them", "Resources, Asset", "target"),
     NotMoved("previews made by hand", "each service makes its own", "Endpoints, Assets"),
     NotMoved("products, attributes, channels and their links to assets", "an add-on of the service", "Products"),
     NotMoved(
