@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from dam_sync.config.diagnostics import SourceMap
 from dam_sync.config.options import required_of
@@ -41,7 +43,7 @@ class NewSide:
     flow: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)
 
     def keys(self) -> dict[str, Json]:
         """Its section of a job file."""
@@ -57,10 +59,22 @@ class NewSide:
         """From `KEY=VALUE` with the keys of a job file: kind, base_url, tenant_url, flow, options.NAME; others are
         parameters of `auth`. variables: `KEY=NAME`. Raises ConfigError."""
         given = pairs_of(texts, f"--{role}")
-        options = {key.removeprefix(OPTIONS): given.pop(key) for key in list(given) if key.startswith(OPTIONS)}
+        named = {key.removeprefix(OPTIONS): given.pop(key) for key in list(given) if key.startswith(OPTIONS)}
+        options = {key: option_value(key, text) for key, text in named.items()}
         kind, flow = given.pop("kind", ""), given.pop("flow", "")
         base_url, tenant_url = given.pop("base_url", ""), given.pop("tenant_url", "")
         return cls(kind, base_url, tenant_url, flow, pairs_of(variables, f"--{role}-env"), given, options)
+
+
+def option_value(key: str, text: str) -> Json:
+    """The value of an option: text, or a list or a mapping in the form of YAML. Raises ConfigError."""
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return YAML(typ="safe").load(text)
+    except YAMLError:
+        hint = "write [first, second] or {key: value}, in quotes of the shell"
+        raise ConfigError(f"the option {key} is neither a text nor a list or mapping in YAML", hint=hint) from None
 
 
 def pairs_of(texts: Sequence[str], flag: str) -> dict[str, str]:
@@ -197,15 +211,15 @@ class SideQuestions:
         if self.ask is None or side.options or not names:
             return side
         self.tell(f"options of {connector.name}: {names}; see dam-sync help {connector.name}")
-        options: dict[str, str] = {}
+        options: dict[str, Json] = {}
         question = Question(f"option of the {self.role} as KEY=VALUE, empty to go on", empty=True)
 
         def check(text: str) -> str:
-            self._refuse_wrong(replace(side, options={**options, **pairs_of([text] if text else [], "an option")}))
+            self._refuse_wrong(replace(side, options={**options, **_option(text)}))
             return text
 
         while text := self._answer("", question, check):
-            options |= pairs_of([text], "an option")
+            options |= _option(text)
         return replace(side, options=options)
 
     def _refuse_wrong(self, side: NewSide, key: str = "") -> None:
@@ -242,6 +256,10 @@ class SideQuestions:
             found = self.ask(question.text, question.default).strip()
             if found or question.empty:
                 return found
+
+
+def _option(text: str) -> dict[str, Json]:
+    return {key: option_value(key, value) for key, value in pairs_of([text], "an option").items()}
 
 
 def variables_of(sides: Sequence[tuple[str, NewSide]]) -> Iterator[tuple[str, str]]:

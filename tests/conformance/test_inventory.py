@@ -186,6 +186,10 @@ async def test_what_the_service_counts_is_true(stocked: Tenant) -> None:
     assert {key: counts.filled[key] for key in own if key in counts.filled} == {
         key: filled[key] for key in own if key in counts.filled
     }
+    members = _members(rows)
+    assert {(one.kind, one.text): number for one, number in counts.containers.items() if number} == {
+        key: number for key, number in members.items() if key in {(one.kind, one.text) for one in counts.containers}
+    }
     assert counts.notes == () or stocked.variant  # a reading of the contract in which nothing is counted
 
 

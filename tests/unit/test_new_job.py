@@ -132,6 +132,12 @@ def test_pairs_are_read_with_the_keys_of_a_job_file() -> None:
     assert side == NewSide(
         "c_brandlibrary", "https://c.example", variables={"token": "C_TOKEN"}, options={"library": "Main = 1"}
     )
+    assert NewSide.of(["options.multiple=[a, b]", "options.x={Views: 7}"], [], "source").options == {
+        "multiple": ["a", "b"],
+        "x": {"Views": 7},
+    }
+    with pytest.raises(ConfigError, match="the option x is neither"):
+        NewSide.of(["options.x={unclosed"], [], "source")
     with pytest.raises(ConfigError, match="--source-env expects KEY=VALUE") as raised:
         NewSide.of([], [SECRET], "source")
     assert SECRET not in f"{raised.value} {raised.value.hint}"

@@ -7,19 +7,22 @@ from datetime import datetime
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.years import by_year
+from dam_sync.model.asset import Placement
 from dam_sync.model.counts import Counts
 from dam_sync.model.errors import Rejected
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.search import quoted, select
 from dam_sync.services.b_documents.not_moved import FOLDERISH, LOCKED, PROXIES, TRASHED
-from dam_sync.services.b_documents.tenant import DocumentsPart, below
+from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
+from dam_sync.services.b_documents.tenant import below
 
 NOT_TRASHED = "ecm:isTrashed = 0"
 OTHER = "other states"  # of the life cycle, which the option `states` does not name
 SIMPLE = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.HTML, FieldKind.NUMBER, FieldKind.DATE}) | frozenset(
     {FieldKind.INSTANT, FieldKind.TERM, FieldKind.EMAIL, FieldKind.URL}
 )
+MEMBERS = {"folder": "ecm:parentId", "collection": "collectionMember:collectionIds/*"}  # wire B 2.4
 ELSEWHERE: Mapping[str, str] = {
     PROXIES: "ecm:isProxy = 1",
     FOLDERISH: f"ecm:mixinType = 'Folderish' AND file:content/length > 0 AND {NOT_TRASHED}",
@@ -27,7 +30,7 @@ ELSEWHERE: Mapping[str, str] = {
 """What is counted besides assets."""
 
 
-class DocumentsCounts(DocumentsPart):
+class DocumentsCounts(DocumentsContainers):
     """Counts of one library. Nothing is counted where only an index answers, whose totals are not exact."""
 
     async def counts(self, fields: Sequence[str]) -> Counts:
@@ -49,6 +52,7 @@ class DocumentsCounts(DocumentsPart):
             statuses=await self._count_states(total) if fields else {},
             years=await by_year(self._count_before, total, self.api.clock.now().year) if fields else {},
             filled={key: number for key, number in zip(counted, filled, strict=True) if number is not None},
+            containers=await self._count_members() if fields else {},
             not_moved={name: number for name, number in apart.items() if number is not None},
         )
 
@@ -74,6 +78,15 @@ class DocumentsCounts(DocumentsPart):
         found = {word: number for word, number in zip(options.states, numbers, strict=True) if number}
         rest = total - sum(found.values())
         return {**found, OTHER: rest} if rest > 0 else found
+
+    async def _count_members(self) -> dict[Placement, int]:
+        """Assets directly in each folder and collection, if these are few."""
+        found = [one async for one in self.containers() if one.kind in MEMBERS]
+        if len(found) > facts.COUNTED_CONTAINERS:
+            return {}
+        searches = [self._count_matching(NOT_TRASHED, f"{MEMBERS[one.kind]} = {quoted(one.id)}") for one in found]
+        numbers = zip(found, await gather_or_raise(searches), strict=True)
+        return {placement: number for placement, number in numbers if number is not None}
 
     async def _count_elsewhere(self, name: str) -> int | None:
         """None if the server refuses the query because it does not know the property."""

@@ -13,6 +13,7 @@ from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "b_documents"
 
+COUNTED_CONTAINERS = 100  # folders and collections whose assets are counted, by one call each
 COUNTED_FIELDS = 200  # properties whose values are counted, and types, by one call each
 PAGE = 200  # wire B 3: whole documents are 5 to 20 kB each, so 200 a call
 SWEEP = 1_000  # spec 001, Limits, Service B: page size at most 1,000
