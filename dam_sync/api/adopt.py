@@ -14,6 +14,7 @@ from dam_sync.api.bootstrap import connected, run_context_of
 from dam_sync.api.csv_rows import read_rows
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import copy_state
+from dam_sync.api.kept_reports import keep_report
 from dam_sync.api.run_report import bare_report
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
@@ -87,6 +88,8 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
         report = bare_report("adopt", opened, context)
         _describe(report, adopted, job, asked)
+        if kept is not None and run is not None:
+            await keep_report(kept, report, run.id)
     return report
 
 

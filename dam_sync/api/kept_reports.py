@@ -1,4 +1,4 @@
-"""`report`: the reports of runs and verifications that the state keeps. Needs only the state."""
+"""`report`: the reports of runs, adoptions, rollbacks and verifications that the state keeps. Needs only the state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from dam_sync.engine.verdict import Verdict
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json, instant_text
+from dam_sync.report.parts import LossLine
 from dam_sync.report.report import Report, ReportedSide
+from dam_sync.report.rollback import RollbackReport
 from dam_sync.store.base import Storage
 from dam_sync.store.reports import NewReport
 from dam_sync.store.rows import KeptReport, RunRow
+from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
 
-KINDS = ("run", "verify")
-MOVES = frozenset({"run", "only"})  # commands whose runs have a report
+KINDS = ("run", "verify", "adopt", "rollback")
+MOVES = frozenset({"run", "only"})  # commands that move assets
 LISTS = "`report JOB` lists those that are kept"
 
 
@@ -38,6 +41,23 @@ async def keep_verification(store: SqlStore, report: Report) -> None:
     await keep_report(store, report, next((row.number for row in await store.runs() if row.command in MOVES), 0))
 
 
+async def keep_rollback(store: SqlStore, report: Report, undone: RollbackReport) -> None:
+    """Keep the report of a rollback: `report` has only sides and times."""
+    report.counts, report.notes, report.run = undone.counts, [*report.notes, *undone.notes], undone.by
+    report.losses = [
+        LossLine(
+            path=row["what"],
+            rule=row["reason"],
+            assets=row["number"],
+            text=f"stays as run {undone.run} left it",
+            examples=[(example, "") for example in row["examples"]],
+        )
+        for row in undone.cannot
+    ]
+    result = "done" if undone.complete else "partly"
+    await store.keep_report(NewReport(undone.by, report.kind, __version__, result, report.as_json()))
+
+
 async def job_reports(
     path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK, storage: Storage | None = None
 ) -> dict[str, Any]:
@@ -45,13 +65,20 @@ async def job_reports(
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
         kept, runs = await store.kept_reports(), await store.runs()
-    reported = {row.run for row in kept if row.kind == "run"}
+    reported = {row.run for row in kept if row.kind != "verify"}
     rows = [_of_report(row) for row in kept] + [_of_run(row) for row in runs if _lacks_report(row, reported)]
     return {"job": job.name, "reports": sorted(rows, key=lambda row: row["run"], reverse=True)}
 
 
 def _lacks_report(row: RunRow, reported: set[int]) -> bool:
-    return row.command in MOVES and row.number not in reported
+    return bool(_kind_of(row)) and row.number not in reported
+
+
+def _kind_of(row: RunRow) -> str:
+    """The kind of its report; empty for a run that has none."""
+    if rollback_of(row) is not None:
+        return "rollback"
+    return "run" if row.command in MOVES else row.command if row.command in KINDS else ""
 
 
 def _of_report(row: KeptReport) -> dict[str, Any]:
@@ -62,7 +89,7 @@ def _of_report(row: KeptReport) -> dict[str, Any]:
 
 def _of_run(row: RunRow) -> dict[str, Any]:
     ended = instant_text((row.ended_at or row.started_at).replace(microsecond=0))
-    facts = {"run": row.number, "kind": "run", "ended": ended, "result": row.state}
+    facts = {"run": row.number, "kind": _kind_of(row), "ended": ended, "result": row.state}
     return {**facts, "kept": False, "version": "", "bytes": 0}
 
 
@@ -73,18 +100,18 @@ async def job_report(
     clock: Clock = SYSTEM_CLOCK,
     storage: Storage | None = None,
 ) -> dict[str, Any]:
-    """`report JOB --run N`: the last report of a run, or of any run, of a kind: `run` or `verify`. An older report gets
-    what reports did not have then, empty. Raises ConfigError if there is none."""
+    """`report JOB --run N`: the report of a run, or with `kind` the last verification after it; without a number, the
+    last report. An older report gets what reports did not have then, empty. Raises ConfigError if there is none."""
     job = stored_job_of(path)
     if kind and kind not in KINDS:
-        raise ConfigError(f"--kind expects {' or '.join(KINDS)}, not {kind}")
-    wanted = kind or ("run" if run is not None else "")
+        raise ConfigError(f"--kind expects one of {', '.join(KINDS)}, not {kind}")
+    wanted = {kind} if kind else set(KINDS) - ({"verify"} if run is not None else set())
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
-        kept = [row for row in await store.kept_reports() if wanted in ("", row.kind) and run in (None, row.run)]
+        kept = [row for row in await store.kept_reports() if row.kind in wanted and run in (None, row.run)]
         body: Json = await store.report_body(kept[0].id) if kept else None
     if not isinstance(body, dict):
-        of = "" if run is None else f" of run {run}"
-        raise ConfigError(f"the state has no report{of} of the kind {wanted or 'run'}", hint=LISTS)
+        of, called = "" if run is None else f" of run {run}", f" of the kind {kind}" if kind else ""
+        raise ConfigError(f"the state has no report{of}{called}", hint=LISTS)
     return _completed(body)
 
 

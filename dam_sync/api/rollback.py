@@ -15,7 +15,9 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import RESUME_PAUSE, copy_state
+from dam_sync.api.kept_reports import keep_rollback
 from dam_sync.api.run_record import counting, keep_spent
+from dam_sync.api.run_report import bare_report
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_before_rollback
@@ -140,6 +142,7 @@ class _Undoing:
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)
+        await keep_rollback(store, bare_report("rollback", self.opened, self.context), report)
         books = {"rolled back": self.row.number, "counts": report.counts, "cannot": report.cannot}
         await store.finish(run.id, {**books, "ledger": await store.ledger_count(), **spent}, listed=False)
 

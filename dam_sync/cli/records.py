@@ -24,7 +24,9 @@ def report(
     output: Output,
     job: JobFile,
     run: Annotated[int | None, typer.Option("--run", metavar="N", min=1, help="The report of this run.")] = None,
-    kind: Annotated[str, typer.Option("--kind", help="run, or verify: the last verification after that run.")] = "",
+    kind: Annotated[
+        str, typer.Option("--kind", help="verify: the last verification after that run; or run, adopt, rollback.")
+    ] = "",
     html: Annotated[Path | None, typer.Option("--html", help="Write the report to this HTML file.")] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the report to this CSV file.")] = None,
 ) -> None:

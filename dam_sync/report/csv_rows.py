@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dam_sync.model.safe_text import csv_cell
@@ -12,7 +12,14 @@ SECTIONS = ("section", "item", "rule", "number", "example", "meaning")
 DIFFERENCES = ("asset", "target", "kind", "where", "pattern", "expected", "found")
 
 LISTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
-    "losses": lambda row: ("loss", row["path"], row["rule"], row["assets"], "", ""),
+    "risks": lambda row: ("risk", row["kind"], row["level"], row["assets"], "", row["text"]),
+    "irreversible": lambda row: ("irreversible", row["operation"], "", row["number"], "", ""),
+    "mapping": lambda row: (
+        *("mapping line", row["target"], row["rule"], row["filled"], _sample(row["samples"]), ", ".join(row["source"])),
+    ),
+    "accounts": lambda row: ("values read", row["path"], "", row["read"], "", _outcomes(row)),
+    "losses": lambda row: ("loss", row["path"], row["rule"], row["assets"], _examples(row["examples"]), row["text"]),
+    "files": lambda row: ("file", row["problem"], "", row["assets"], _examples(row["examples"]), ""),
     "exposure": lambda row: (
         *("exposure", row["rule"], row["fate"], row["assets"], ", ".join(row["examples"]), row["meaning"]),
     ),
@@ -26,6 +33,25 @@ LISTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
     "notes": lambda note: ("note", "", "", "", "", note),
 }
 """Of each list of a report, a row with the columns SECTIONS."""
+
+
+OUTCOMES = ("written", "transformed", "defaulted", "dropped", "lost", "parked")
+
+
+def _outcomes(account: Mapping[str, Any]) -> str:
+    """What became of the values of a path, and why."""
+    numbers = [f"{account[outcome]:,} {outcome}" for outcome in OUTCOMES if account[outcome]]
+    reasons = [f"{row['outcome']} by {row['rule']}: {row['values']:,}" for row in account["reasons"] if row["rule"]]
+    return "; ".join([", ".join(numbers), *reasons])
+
+
+def _examples(pairs: Iterable[Sequence[str]]) -> str:
+    """Assets, each with its detail."""
+    return "; ".join(": ".join(text for text in pair if text) for pair in pairs)
+
+
+def _sample(samples: Iterable[Mapping[str, Any]]) -> str:
+    return "; ".join(f"{row['asset']}: {row['before']} -> {row['after']}" for row in samples)
 
 
 def report_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -56,6 +82,8 @@ def _sections(report: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
     for side in ("source", "target"):
         facts = report[side]
         yield side, facts["kind"], facts["release"], facts["assets"] or "", "", facts["tenant"]
+    if report["headline"] is not None:
+        yield "headline", report["headline"]["level"], "", "", "", report["headline"]["text"]
     for section, numbers in _counts(report):
         yield from ((section, item, "", number, "", "") for item, number in numbers.items())
     for key, row_of in LISTS.items():
@@ -63,7 +91,12 @@ def _sections(report: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
 
 
 def _counts(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, int]]]:
-    yield from (("assets", report["counts"]), ("writes", report["operations"]), ("repaired", report["repaired"]))
+    yield from (
+        ("assets", report["counts"]),
+        ("writes", report["operations"]),
+        ("repaired", report["repaired"]),
+        ("left out", report["left_out"]),
+    )
     yield from _verdict(report["verdict"])
     yield from ((f"calls to the {side}", report[side]["calls"]) for side in ("source", "target"))
 

@@ -12,7 +12,10 @@ from rich.table import Table
 from dam_sync.model.safe_text import visible, visible_lines
 from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, explained, file_evidence, grouped
 
-TITLES = {"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check", "adopt": "Adoption"}
+TITLES = {
+    **{"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check"},
+    **{"adopt": "Adoption", "rollback": "Rollback"},
+}
 SHOWN = 12
 GONE = ("asset", "target", "reason", "since", "until")
 GONE_TITLE = "Gone from the source, to be removed at the target"

@@ -14,7 +14,7 @@ from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.rows import KeptReport
 from dam_sync.store.tables import REPORT, instant
 
-RUN_REPORT = "run"  # the only kind of which a run has one
+VERIFICATION = "verify"  # the only kind of which there are several after a run
 LARGEST = 256 * 1024 * 1024  # bytes of a report that is read back
 _FACTS = (REPORT.c.id, REPORT.c.run, REPORT.c.kind, REPORT.c.at, REPORT.c.version, REPORT.c.result)
 
@@ -39,8 +39,8 @@ class ReportRepository(Repository):
         row |= {"at": self._now(), "body": zlib.compress(to_text(report.body).encode())}
 
         def job(c: Connection) -> None:
-            if report.kind == RUN_REPORT:
-                c.execute(delete(REPORT).where(REPORT.c.run == report.run, REPORT.c.kind == RUN_REPORT))
+            if report.kind != VERIFICATION:
+                c.execute(delete(REPORT).where(REPORT.c.run == report.run, REPORT.c.kind == report.kind))
             c.execute(insert(REPORT).values(row))
 
         await self._write(job)

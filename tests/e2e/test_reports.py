@@ -43,12 +43,14 @@ def test_every_report_can_be_shown_again(job: Small, tmp_path: Path) -> None:
     job.ran("report", code=0).says("run", "verify", "parked", "next: dam-sync report")
     job.ran("report", "--run", "1", code=0).says("Run 1 of job", "fields.credit: too long")
     page, table = tmp_path / "run.html", tmp_path / "run.csv"
-    job.ran("report", "--html", str(page), "--csv", str(table), code=0)
+    job.ran("report", "--run", "1", "--html", str(page), "--csv", str(table), code=0)
     assert "fields.credit: too long" in page.read_text("utf-8")
     with table.open(newline="", encoding="utf-8") as rows:
         sections = {(row["section"], row["item"]): row["number"] for row in csv.DictReader(rows)}
-    assert sections["assets", "created"] == "0"
+    assert sections["assets", "created"] == "2"
     assert sections["parked", "mapping fields.credit: too long"] == "1"
+    assert sections["mapping line", "fields.title"] == "2"
+    assert sections["values read", "fields.title.en"] == "3"
 
 
 def test_what_is_not_kept_is_refused_with_what_is(job: Small) -> None:
@@ -57,7 +59,7 @@ def test_what_is_not_kept_is_refused_with_what_is(job: Small) -> None:
     assert (row["run"], row["result"], row["kept"]) == (1, "stopped", False)
     job.ran("report", code=0).says("no report", "next: dam-sync run")
     job.ran("report", "--run", "7", code=2).says("the state has no report of run 7", "`report JOB` lists those")
-    job.ran("report", "--kind", "plan", code=2).says("--kind expects run or verify, not plan")
+    job.ran("report", "--kind", "plan", code=2).says("--kind expects one of run, verify, adopt, rollback, not plan")
 
 
 def test_a_run_that_is_reported_again_has_one_report(job: Small) -> None:
@@ -67,6 +69,20 @@ def test_a_run_that_is_reported_again_has_one_report(job: Small) -> None:
         connection.execute("UPDATE run SET state = 'stopped', owner = ''")
     job.run(code=4)
     assert len(job.ran("report", "--json", code=0).data["reports"]) == 1
+
+
+def test_adoptions_and_rollbacks_are_kept_too(job: Small) -> None:
+    job.run(code=4)
+    job.ran("rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--no-progress", code=0)
+    job.ran("adopt", "--no-progress", code=0)
+    listed = job.ran("report", "--json", code=0).data["reports"]
+    assert [(row["run"], row["kind"], row["result"]) for row in listed] == [
+        (3, "adopt", "done"),
+        (2, "rollback", "done"),
+        (1, "run", "parked"),
+    ]
+    job.ran("report", "--run", "2", code=0).says("Rollback 2 of job", "moved to the trash 2", "created containers")
+    job.ran("report", "--run", "3", code=0).says("Adoption", "of job")
 
 
 def test_a_report_of_an_earlier_version_gets_what_it_lacks(job: Small) -> None:
