@@ -18,6 +18,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import asset_from_json, asset_to_json
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term, instant_text
 
 FORMAT = 1
@@ -37,12 +38,13 @@ class _Head(BaseModel):
     whole: bool
     source: Json
     target: Json
-    terms: dict[str, int]
+    terms: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSample:
-    """Assets of the source, both schemas, and the terms of the target, as they were at `taken`. listed: how many assets
+    """Assets of the source, both schemas, and the terms of both, by side and vocabulary, as they were at
+    `taken`. listed: how many assets
     the source had; number: how many are in the sample; whole: all of them are."""
 
     path: Path
@@ -52,14 +54,15 @@ class KeptSample:
     whole: bool
     source: Schema
     target: Schema
-    terms: dict[str, list[Term]]
+    terms: dict[str, dict[str, list[Term]]]
 
     def assets(self) -> Iterator[Asset]:
         """The assets, one at a time."""
         with self.path.open(encoding="utf-8") as lines:
             next(lines)
+            terms = sum(len(found) for side in self.terms.values() for found in side.values())
             for number, line in enumerate(lines):
-                if number >= sum(map(len, self.terms.values())):
+                if number >= terms:
                     yield asset_from_json(json.loads(line))
 
 
@@ -73,7 +76,10 @@ def kept_sample(job: JobConfig) -> KeptSample | None:
             head = _Head.model_validate_json(next(lines))
             if head.format != FORMAT or head.services != _services(job):
                 return None
-            terms = {key: [TERM.validate_json(next(lines)) for _ in range(count)] for key, count in head.terms.items()}
+            terms = {
+                side: {key: [TERM.validate_json(next(lines)) for _ in range(count)] for key, count in counts.items()}
+                for side, counts in head.terms.items()
+            }
         schemas = SCHEMA.validate_python(head.source), SCHEMA.validate_python(head.target)
     except (OSError, ValueError, ValidationError, StopIteration):
         return None
@@ -81,13 +87,14 @@ def kept_sample(job: JobConfig) -> KeptSample | None:
 
 
 async def take_sample(job: JobConfig, options: RunOptions, sample: str) -> KeptSample:
-    """Read a sample of the source, both schemas and the terms of the target, and keep them. sample: a percentage or a
+    """Read a sample of the source, both schemas and the terms of both, and keep them. sample: a percentage or a
     number of assets. Neither service is written to. Raises what they raise, and ConfigError."""
     sampling = Sampling.of(sample)
     async with both_sides(job, options) as sides:
-        terms: dict[str, list[Term]] = {}
-        for key in sides.target_schema.vocabularies if Operation.TERMS in sides.target.capabilities else ():
-            terms[key] = [term async for term in sides.target.terms(key)]
+        terms = {
+            "source": await _terms(sides.source, sides.source_schema),
+            "target": await _terms(sides.target, sides.target_schema),
+        }
         reader = SampleReader(sides.source, sampling, options)
         options.progress.begin("reading a sample")
         rows = [asset_to_json(asset) async for asset in reader.assets()]
@@ -102,14 +109,22 @@ async def take_sample(job: JobConfig, options: RunOptions, sample: str) -> KeptS
         whole=reader.whole,
         source=SCHEMA.dump_python(schemas[0], mode="json"),
         target=SCHEMA.dump_python(schemas[1], mode="json"),
-        terms={key: len(found) for key, found in terms.items()},
+        terms={side: {key: len(found) for key, found in lists.items()} for side, lists in terms.items()},
     )
     with atomic_write(path, "the sample") as out:
         out.write(head.model_dump_json() + "\n")
-        for found in terms.values():
-            out.writelines(TERM.dump_json(term).decode() + "\n" for term in found)
+        every = (term for lists in terms.values() for found in lists.values() for term in found)
+        out.writelines(TERM.dump_json(term).decode() + "\n" for term in every)
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return KeptSample(path, taken, reader.listed, len(rows), reader.whole, *schemas, terms)
+
+
+async def _terms(service: Service, schema: Schema) -> dict[str, list[Term]]:
+    """The terms of the vocabularies that fields have."""
+    if Operation.TERMS not in service.capabilities:
+        return {}
+    used = dict.fromkeys(field.vocabulary for field in schema.fields.values() if not field.system)
+    return {key: [term async for term in service.terms(key)] for key in used if key in schema.vocabularies}
 
 
 def sample_path(job: JobConfig) -> Path:

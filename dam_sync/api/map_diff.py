@@ -83,7 +83,7 @@ class _Mapped:
         self._crosswalk = crosswalk
         self._terms = {key: TermIndex() for key in crosswalk.vocabularies}
         for key, index in self._terms.items():
-            for term in kept.terms.get(key, ()):
+            for term in kept.terms["target"].get(key, ()):
                 index.add(term)
 
     def parts_of(self, asset: Asset) -> tuple[str, dict[str, str]]:

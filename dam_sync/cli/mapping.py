@@ -1,4 +1,4 @@
-"""The group `map`: suggest, check, test and compare the mapping of a job."""
+"""The group `map`: tools for the mapping of a job."""
 
 from __future__ import annotations
 
@@ -130,9 +130,41 @@ def diff(
     execute(output, act)
 
 
+@command()
+def sheet(
+    output: Output,
+    job: JobFile,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write all terms to this CSV file.")] = None,
+    import_: Annotated[
+        Path | None, typer.Option("--import", help="Add the decisions of such a file to the pins of the mapping.")
+    ] = None,
+) -> None:
+    """Write the vocabularies as CSV, with candidates and scores for terms that are not found, and read decisions back
+    as pins."""
+    from dam_sync.api.map_sheet import import_sheet, write_sheet
+    from dam_sync.model.errors import ConfigError
+
+    async def act(options: RunOptions) -> int:
+        if (out is None) == (import_ is None):
+            raise ConfigError("map sheet takes either -o FILE or --import FILE")
+        if out is not None:
+            ways = await write_sheet(job, options, out)
+            counts = {way or "not found": number for way, number in ways.items()}
+            lines = [f"{number:,} terms: {way}" for way, number in counts.items()]
+            output.data(counts) if output.as_json else output.say("\n".join([*lines, f"written: {out}"]))
+        elif import_ is not None:
+            pins = {str(file): number for file, number in (await import_sheet(job, options, import_)).items()}
+            lines = [f"{number:,} pins added or changed in {file}" for file, number in pins.items()]
+            output.data(pins) if output.as_json else output.say("\n".join(lines or ["the column decision is empty"]))
+        output.next(*after_map(str(job), "sheet" if out is None else "suggest"))
+        return 0
+
+    execute(output, act)
+
+
 def _shown(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-for function in (suggest, check, test, diff):
+for function in (suggest, check, test, diff, sheet):
     map_.command()(function)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
-from tests.support.small import MAPPING, Small, photos, small
+from tests.support.small import MAPPING, Small, photo, photos, small
 
 
 def own_mapping(job: Small, mapping: Path) -> None:
@@ -78,3 +79,46 @@ def test_a_changed_mapping_is_compared_without_calls(tmp_path: Path) -> None:
         assert job.pair.json("map", "diff", path, str(other), check=3)["assets"] == 5
         other.write_text(other.read_text(encoding="utf-8") + "\nprofil: 1\n", encoding="utf-8")
         assert "changed.yaml" in job.pair.cli("map", "diff", path, str(other), check=2).stderr
+
+
+PINNED = "country: {source: country, target: country, match: [pin], unmatched: park, pins: country.pins.csv}"
+
+
+def test_a_librarian_decides_about_terms(tmp_path: Path) -> None:
+    with small(tmp_path, [photo(1, country="France"), photo(2, country="France"), photo(3)]) as job:
+        path, mapping, sheet = str(job.pair.job), tmp_path / "own.yaml", tmp_path / "terms.csv"
+        text = MAPPING.read_text(encoding="utf-8")
+        line = next(line for line in text.splitlines() if line.startswith("  country: {source"))
+        mapping.write_text(text.replace(line.strip(), PINNED), encoding="utf-8")
+        pins = tmp_path / "country.pins.csv"
+        pins.write_text("source,target\nSpain,Spain\n", encoding="utf-8")
+        own_mapping(job, mapping)
+        counts = job.pair.json("map", "sheet", path, "-o", str(sheet))
+        rows = read(sheet)
+        assert counts["pin"] == 1
+        assert counts["not found"] == len(rows) - 1
+        assert (rows[0]["vocabulary"], rows[0]["source"], rows[0]["assets"]) == ("country", "France", "2")
+        france = next(row for row in rows if row["source"] == "France")
+        assert france["candidates"].startswith("“France” 1.00")
+        write(sheet, [{**row, "decision": "Atlantis" if row is france else ""} for row in rows])
+        told = job.pair.cli("map", "sheet", path, "--import", str(sheet), check=2).stderr
+        assert f"terms.csv:{rows.index(france) + 2}: the target's country has no term 'Atlantis'" in told
+        assert pins.read_text(encoding="utf-8") == "source,target\nSpain,Spain\n"
+        write(sheet, [{**row, "decision": "Worldwide" if row is france else ""} for row in rows])
+        assert job.pair.json("map", "sheet", path, "--import", str(sheet)) == {str(pins): 1}
+        assert read(pins) == [{"source": "Spain", "target": "Spain"}, {"source": "France", "target": "Worldwide"}]
+        assert job.pair.json("map", "sheet", path, "-o", str(sheet))["pin"] == 2
+        job.run()
+        assert json.dumps(job.pair.target.assets).count('"Worldwide"') == 2
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
