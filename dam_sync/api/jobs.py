@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
 
 import anyio
 
+from dam_sync.api.asset_rows import write_assets
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import connected, refuse_unmarked, run_context_of
 from dam_sync.api.differences import differences_to
 from dam_sync.api.job_file import job_of
 from dam_sync.api.kept_reports import keep_report, keep_verification
+from dam_sync.api.plan_file import write_plan
 from dam_sync.api.plan_report import PlanSpan, add_allowances, add_estimate
+from dam_sync.api.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
 from dam_sync.api.run_record import books_of, counting, keep_spent
 from dam_sync.api.run_report import Done, bare_report, complete, report_of
 from dam_sync.api.stored_job import existing_store
@@ -29,24 +29,25 @@ from dam_sync.engine.guards.preflight import (
     refuse_half_rolled_back,
     refuse_in_between,
 )
+from dam_sync.engine.pipeline import AT_LIMIT
+from dam_sync.engine.planned import forget_plan
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verify import LEVELS, Verifier
-from dam_sync.model import journal_names
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.report import sentences
 from dam_sync.report.html import render_html
-from dam_sync.report.report import Report, count_operations
+from dam_sync.report.report import Report
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.spool import clean_spool
 
 PAGE = 500
 RESUME_PAUSE = 1.0
-REPORT, PLAN = "the report", "the plan"
+REPORT, ASSETS = "the report", "the list of assets"
 
 
 async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
@@ -55,10 +56,13 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     The report is not written to `options.html` here: the result is printed first.
     """
     job, began, context = job_of(path, options.connectors), options.clock.monotonic(), None
+    plan, options = plan_given(options)
     prove_writable(options.html, REPORT)
+    prove_writable(options.csv, ASSETS)
     async with AsyncExitStack() as stack:
         store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
+        state = await state_facts(store)
         run, options = await _begun(store, job, options), await counting(store, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
@@ -66,6 +70,8 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
+            prepared.planned = await follow(plan, opened, prepared, state)
+            prepared.options = replace(options, limit=await limit_left(prepared))
             await refuse_before_run(prepared)
             await refuse_unknown(prepared)
             context = prepared
@@ -87,6 +93,9 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(await _probation(context))
         report.notes.extend(sentences.about_orphans(context.orphans_aborted))
         report.notes.extend(sentences.about_partial_creates(context.partial_creates_trashed))
+        await write_assets(options.csv, store, run.id)
+        report.notes.extend(await about_plan(context))
+        await forget_plan(store, run.id)
         spent = await keep_spent(context, began)
         await keep_report(store, report, run.number)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
@@ -101,7 +110,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await copy_state(job, options, copied)
         store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
-        state_bytes, options = store.size, await counting(store, options)
+        state, state_bytes, options = await state_facts(store), store.size, await counting(store, options)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
@@ -113,7 +122,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         if not options.only:
             await window_of(context)  # may start an interrupted run again
         done = await Done.of(context)
-        await execute(context)
+        await _planned(context)
         report = await report_of("plan", opened, context, done)
         add_estimate(report, opened, files, PlanSpan(started, options.clock.monotonic(), state_bytes, store.size))
         if job.webhooks is not None:
@@ -122,9 +131,20 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         add_allowances(report, opened, options)
         complete(report)
         if options.output is not None:
-            await _write_plan(options.output, report, store, done.ledger)
+            header = await header_of(opened, context, state, report)
+            await write_plan(options.output, header, report, store, (run.id, done.ledger))
+        await write_assets(options.csv, store, run.id)
     write_html(report, options.html)
     return report
+
+
+async def _planned(context: RunContext) -> None:
+    """Run to the end, or to the limit of the plan. Raises what stops it otherwise."""
+    try:
+        await execute(context)
+    except StopRequested:
+        if not context.stop.reason.endswith(AT_LIMIT):
+            raise
 
 
 async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
@@ -196,23 +216,3 @@ async def _ledger_start(store: SqlStore, run: Run) -> int:
     """The last ledger row before the run began, even if another process began it."""
     runs = [row.outcome for row in await store.runs(at_most=50) if row.id < run.id and isinstance(row.outcome, dict)]
     return int(next((outcome["ledger"] for outcome in runs if "ledger" in outcome), 0))
-
-
-async def _write_plan(path: Path, report: Report, store: SqlStore, after: int) -> None:
-    """The report and every operation, one per line of the list, streamed."""
-    with atomic_write(path, PLAN) as out:
-        out.write('{"report": ' + json.dumps(report.as_json(), ensure_ascii=False) + ',\n"operations": [')
-        await _write_operations(out, store, after)
-        out.write("\n]}\n")
-
-
-async def _write_operations(out: IO[str], store: SqlStore, after: int) -> None:
-    separator = "\n"
-    while rows := await store.ledger(after, PAGE):
-        after = rows[-1].seq
-        for row in rows:
-            if count_operations(Counter([row.operation])):
-                told: dict[str, Any] = {"operation": journal_names.kind_of(row.operation), "asset": row.asset}
-                told["what"] = row.operation.partition(":")[2]
-                out.write(separator + json.dumps(told, ensure_ascii=False))
-                separator = ",\n"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync import __version__
 from dam_sync.api.bootstrap import ConnectedJob
+from dam_sync.api.report_scope import scope_of
 from dam_sync.api.run_record import LedgerSummary
 from dam_sync.api.state_commands import causes_of, gone_from_source
 from dam_sync.api.work_summary import WorkSummary
@@ -31,7 +32,7 @@ from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
 from dam_sync.report.headline import headline_of
-from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, ReportScope, ValueSample
+from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.report.risks import risks_of
 
@@ -88,8 +89,8 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.left_out = await store.left_out(run.id)
     report.notes.extend(sentences.about_left_out(report.left_out))
     await _add_changes(report, context)
-    report.scope = _scope(context, report.counts)
-    report.origin = replace(report.origin, hashes=hashes_of(context, report.digest), valid=VALID * (kind == "plan"))
+    report.scope = scope_of(context, report.counts)
+    report.origin = replace(report.origin, hashes=await _hashes(opened, context, report), valid=VALID * report.is_plan)
     complete(report)
     return report
 
@@ -136,17 +137,21 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
     )
 
 
-def hashes_of(context: RunContext, operations: str = "") -> dict[str, str]:
+def hashes_of(opened: ConnectedJob, context: RunContext) -> dict[str, str]:
     """Digests of what a plan or run depends on; of the schemas, the parts that the mapping uses."""
     schemas = schema_facts(context)
-    found = {
+    return {
         "mapping": context.crosswalk.digest,
         "source_schema": digest_of(schemas["source"]),
         "target_schema": digest_of(schemas["target"]),
-        "policy": digest_of(repr(context.policy)),
-        "operations": operations,
+        "policy": digest_of(opened.job.policy.model_dump(mode="json")),
     }
-    return {name: digest for name, digest in found.items() if digest}
+
+
+async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> dict[str, str]:
+    """The same with what was listed and what is done."""
+    listing = await context.store.listing_digest(context.run.id)
+    return {**hashes_of(opened, context), "listing": listing, "operations": report.digest}
 
 
 def _user() -> str:
@@ -197,15 +202,3 @@ def _is_loss(line: LossLine) -> bool:
 def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[IrreversibleStep]:
     known = context.target.capabilities.irreversible
     return [IrreversibleStep(kind, operations[kind], text) for kind in operations for text in known.get(kind, ())]
-
-
-def _scope(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
-    options, covered = context.options, sum(number for name, number in counts.items() if name not in ("listed", "open"))
-    return ReportScope(
-        listed=counts["listed"],
-        covered=covered,
-        limit=options.limit,
-        only=len(options.only),
-        full=options.full,
-        repair=context.repair,
-    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import ACCEPT, BOUNDS, HTML, PLAN, RUN, JobFile
+from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, JobFile
 from dam_sync.report.next_step import after_check, after_report
 from dam_sync.report.output import Output
 
@@ -56,7 +56,7 @@ def plan(
     execute(output, act)
 
 
-@command(*BOUNDS, *RUN)
+@command(*BOUNDS, *FOLLOW, *RUN)
 def run(
     output: Output,
     job: JobFile,

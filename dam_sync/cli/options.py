@@ -32,6 +32,7 @@ COMMON = (
     _of("log_file", Path | None, None, "--log-file", help="Append the log to this file instead of stderr."),
     _of("yes", bool, False, "--yes", help="Do not ask for confirmation. Only a terminal is asked."),
 )
+CSV = _of("csv", Path | None, None, "--csv", help="Write a row per asset to this CSV file.")
 ACCEPT = _of("accept_changes", bool, False, "--accept-changes", help="Continue after a safety stop.")
 HTML = _of("html", Path | None, None, "--html", help="Write the report to this HTML file.")
 RUN = (
@@ -54,7 +55,17 @@ RUN = (
         help="Continue even if the first 25 assets are parked for the same cause.",
     ),
 )
-PLAN = (_of("output", Path | None, None, "-o", "--output", help="Write every operation to this JSON file."), *RUN)
+PLAN = (
+    _of("output", Path | None, None, "-o", "--output", help="Write the plan to this file, for `run --plan`."),
+    _of("limit", int | None, None, "--limit", min=1, help="Plan at most N assets."),
+    _of("sample", str, "", "--sample", help="Plan only this share of the assets, for example 2%."),
+    CSV,
+    *RUN,
+)
+FOLLOW = (
+    _of("plan", Path | None, None, "--plan", help="Do exactly what this plan says; refuse it if it is out of date."),
+    CSV,
+)
 BOUNDS = (
     _of("limit", int | None, None, "--limit", min=1, help="Move at most N assets."),
     _of("max_calls", int | None, None, "--max-calls", min=1, help="Maximum number of API calls to each service."),

@@ -14,6 +14,7 @@ from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
+from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, digest_of_update
 from dam_sync.engine.part_removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.repair import Repair, Repairer
@@ -139,7 +140,7 @@ class TargetWriter:
         """Set aside for its conflicts; hidden if it must not be seen."""
         outcome = settlement.parked(link)
         log.warning("asset.parked", asset=link.source, cause=outcome.cause, message=outcome.message)
-        return replace(outcome, link=await self.hide(item.work, link)) if item.drafted.draft.closed else outcome
+        return await self.hidden(outcome, item.work, link) if item.drafted.draft.closed else outcome
 
     async def _drift(self, item: DraftedAsset, meant: Sequence[Json]) -> tuple[Loss, ...]:
         """What was changed at the target of an asset that did not change at the source, if the rotation compares it."""
@@ -150,20 +151,24 @@ class TargetWriter:
         found = await Repairer(context).of(item.asset, item.drafted.draft, link, meant, attempt)
         return (*(Loss(path, DRIFT) for path in found.paths), *found.losses)
 
-    async def hide(self, work: Work, link: LinkRow) -> LinkRow:
-        """Hide the target asset from ordinary users and return its new link. Safe to repeat."""
+    async def hidden(self, outcome: Outcome, work: Work, link: LinkRow) -> Outcome:
+        """Hide the target asset from ordinary users; the outcome with its new link. Safe to repeat."""
         if link.draft.get("closed"):
-            return link
+            return replace(outcome, link=link)
+        await self.context.agree(work, HIDE)
         journal = self.context.store.journal(work, self.context.run.id)
         update = self.context.target.update
         patch = Patch(closed=True)
         with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
             await journal.run(journal_names.HIDE, lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
-        return replace(link, draft={**link.draft, "closed": True})
+        return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
 
     async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
         asset, drafted = item.asset, item.drafted
         target, draft = self.context.target, drafted.draft
+        attachments = fresh_attachments(asset, None, target.capabilities)
+        relations = fresh_relations(asset, None, self.context.target_schema)
+        digest = await self.context.agree(item.work, digest_of_create(draft, action.versions, attachments, relations))
         journal = self.context.store.journal(item.work, self.context.run.id)
         number = await record_intent(journal, draft, meant)
 
@@ -180,7 +185,6 @@ class TargetWriter:
         with self._recording("", changes_of_draft(draft, self.context.policy.ledger)):
             made = AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
         changed = merge_patches(meant, draft)
-        attachments = fresh_attachments(asset, None, target.capabilities)
         try:
             if not changed.empty:  # the source changed between a crash and this run
                 await self._apply(made, changed, meant[-1] if meant else {}, number, journal)
@@ -189,10 +193,10 @@ class TargetWriter:
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        relations = fresh_relations(asset, None, self.context.target_schema)
         link = self._link(asset, draft, made, action.versions)
         link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
-        return self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
+        outcome = self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
+        return replace(outcome, digest=digest)
 
     async def _update(
         self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None
@@ -207,6 +211,8 @@ class TargetWriter:
             return await self._parked(item, link, settlement)
         patch = action.patch if repair is not None else settlement.patch
         versions = () if FILE in settlement.values else action.versions
+        paths = repair.paths if repair is not None else ()
+        digest = await self.context.agree(item.work, digest_of_update(action, patch, versions, paths))
         number = await record_intent(journal, drafted.draft, meant)
         if repair is not None and repair.paths:
             await self._repair(known, patch, repair, journal)
@@ -238,7 +244,8 @@ class TargetWriter:
         losses = (*action.losses, *(repair.losses if repair else ()), *settlement.losses)
         added = versions or action.attachments or action.relations
         nothing = patch.empty and removed.gone.empty and not (added or action.losses)
-        return self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses)
+        outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses)
+        return replace(outcome, digest=digest, message=changes_of(action, patch, versions))
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair; once per run, because the next one may find more. What it restores is recorded

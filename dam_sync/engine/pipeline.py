@@ -23,6 +23,7 @@ from dam_sync.store.rows import Outcome, Work
 log = structlog.get_logger(__name__)
 READ_AHEAD = 4  # assets read ahead per concurrent write
 POLL_SECONDS = 0.2
+AT_LIMIT = "(--limit)"  # the end of the reason of a stop
 Reading: TypeAlias = asyncio.Queue[tuple[Work, asyncio.Task[ReadAsset | Concluded | None]] | None]
 """Claimed items in order, each with the task that reads it; None ends it. A task returns None for an item that was put
 back."""
@@ -89,7 +90,7 @@ class Pipeline:
         """Whether to start nothing new; stops the run at a limit."""
         context, limit = self.context, self.context.options.limit
         if limit is not None and self.claimed >= limit:
-            context.stop.stop(f"stopped after {self.claimed} assets (--limit)")
+            context.stop.stop(f"stopped after {self.claimed} assets {AT_LIMIT}")
         if context.deadline is not None and context.clock.monotonic() >= context.deadline:
             context.stop.stop("stopped at the time limit", hurry=True)
         return bool(context.stop.reason)

@@ -28,6 +28,7 @@ from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.sampling import is_sampled
 from dam_sync.engine.second_pass import listed_all, write_memberships, write_relations
 from dam_sync.engine.taxonomy import TargetContainers
 from dam_sync.engine.unlisted import read_unlisted, refuse_lost_memberships
@@ -77,6 +78,8 @@ async def _phases(context: RunContext) -> None:
         context.progress.phase = "waiting for the target's index"
         await context.clock.sleep(await context.lag_left())
     context.progress.phase = "reading the target"
+    if context.planned is not None:
+        terms.allowed = containers.allowed = context.planned.require_shared
     names = FilenameAllocator(context)
     await names.load()
     await refuse_lost_state(context)
@@ -102,11 +105,17 @@ async def _phases(context: RunContext) -> None:
 
 async def move(context: RunContext, pipeline: Pipeline) -> None:
     """List, read and write; assets are moved during the listing, unless something needs all of it first."""
-    if await _members_last(context):
+    members_last, planned = await _members_last(context), context.planned
+    if members_last or (planned is not None and planned.whole):
+        if not members_last:
+            await _read_members(context)
         context.progress.phase = "listing the source"
         complete = await _crawl(context)
-        await _read_members(context)
+        if members_last:
+            await _read_members(context)
         await _end_listing(context, pipeline.crawled, complete=complete)
+        if complete and planned is not None:
+            await planned.refuse_changed_listing()
         context.progress.phase = context.moving
         await pipeline.run()
     else:
@@ -123,7 +132,7 @@ async def _listed(context: RunContext, crawled: asyncio.Event) -> None:
 
 
 async def _end_listing(context: RunContext, crawled: asyncio.Event, *, complete: bool) -> None:
-    if complete:
+    if complete and not context.options.sample:
         await read_unlisted(context)
     if not context.stop.reason:
         context.progress.total = await context.store.open_work(context.run.id) + context.progress.done
@@ -143,7 +152,7 @@ async def _crawl(context: RunContext) -> bool:
             log.warning("listing.again", message=error.message)
             await context.store.forget_shards(context.run.id)
             complete = await _crawl_again(context)
-        if complete:
+        if complete and not context.options.sample:  # a sample says nothing about what is gone
             await _refuse_listing(context)
             await find_deletions(context)
     return complete
@@ -192,13 +201,23 @@ async def _refuse_listing(context: RunContext) -> None:
 
 
 async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
-    async for batch in context.source.crawl(shard, cursor):
+    async for listed in context.source.crawl(shard, cursor):
+        context.listed += len(listed.entries)
+        batch = _sampled(context, listed)
         skip = await _unchanged(context, batch)
         await context.store.record(context.run.id, shard, batch, skip)
         context.progress.listed += len(batch.entries)
         context.progress.unchanged += len(skip)
         if context.stop.reason:
             return
+
+
+def _sampled(context: RunContext, batch: Batch) -> Batch:
+    """The rows that are in the sample of a plan: chosen by their ids, so that the same share is always the same."""
+    share = context.options.share
+    if share >= 1:
+        return batch
+    return replace(batch, entries=tuple(entry for entry in batch.entries if is_sampled(entry.id, share)))
 
 
 async def _record_only(context: RunContext) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dam_sync.engine.decide import Policy
+from dam_sync.engine.planned import PlannedWork
 from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
@@ -22,7 +23,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
-    from dam_sync.store.rows import Run
+    from dam_sync.store.rows import Run, Work
     from dam_sync.store.store import SqlStore
 
 LEASE = timedelta(minutes=10)
@@ -63,6 +64,8 @@ class RunContext:
     accepted: list[str] = field(default_factory=list)  # accepted guard findings
     samples: ValueSamples = field(default_factory=ValueSamples)
     corrected: bool | None = None  # whether people gave values; None: not asked yet
+    planned: PlannedWork | None = None  # the plan that this run follows
+    listed: int = 0  # rows that this process listed, also those that are not in the sample of a plan
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     @property
@@ -78,6 +81,13 @@ class RunContext:
     def accept(self, findings: Iterable[str]) -> None:
         """Record, for the report, what the operator accepted; safe to repeat."""
         self.accepted.extend(one for one in findings if one not in self.accepted)
+
+    async def agree(self, work: Work, digest: str) -> str:
+        """The digest of what is about to be done. Raises SafetyStop if the run follows a plan that says otherwise. What
+        an earlier attempt began was compared then."""
+        if self.planned is not None and not work.begun:
+            await self.planned.require(work.asset, digest)
+        return digest
 
     async def draft(self, asset: Asset, marker: str, terms: Mapping[str, TermIndex]) -> Drafted:
         """The asset as mapped: see `drafted_for`."""

@@ -6,6 +6,7 @@ replacement, and the number of assets in it that differ has a hypergeometric dis
 
 from __future__ import annotations
 
+import hashlib
 from math import exp, lgamma
 
 CONFIDENCE = 0.95
@@ -37,6 +38,11 @@ def at_most(found: int, population: int, differing: int, sample: int) -> float:
         if each < usual and term < NEGLIGIBLE:
             break
     return min(1.0, total)
+
+
+def is_sampled(asset: str, share: float) -> bool:
+    """Whether an asset is in a sample of this share of everything: chosen by a digest of its id."""
+    return int(hashlib.sha256(asset.encode()).hexdigest()[:8], 16) / 0x1_0000_0000 < share
 
 
 def statement_of(population: int, sample: int, found: int, level: str) -> str:

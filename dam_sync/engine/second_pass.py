@@ -138,7 +138,8 @@ async def disappeared(context: RunContext) -> Disappearance | None:
     """What is gone from the source and was not reported before, if this run can tell."""
     whole = await listed_all(context)
     loss = await disappearance_of(context, whole=whole)
-    return loss if loss.gone and (whole or loss.fresh) and not context.options.only else None
+    part = context.options.only or context.options.sample
+    return loss if loss.gone and (whole or loss.fresh) and not part else None
 
 
 async def listed_all(context: RunContext) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from dam_sync.engine import operations
 from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, ReadAsset
@@ -48,6 +49,7 @@ class TargetTrash:
             if changed := changed_parts(context, link, actual):
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
+            await context.agree(work, operations.REMOVE)
 
         async def call() -> Json:
             await context.target.remove(asset)
@@ -58,7 +60,7 @@ class TargetTrash:
 
         with recording(WriteRecord(link.target, {"trash": [False, True]})):
             await journal.run(journal_names.REMOVE, call, reconcile=found)
-        return Outcome(action=REMOVED, message="gone from the source")
+        return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:
         """What happens to an asset that was removed and is at the source again: its target asset comes out of the
@@ -88,6 +90,7 @@ class TargetTrash:
     async def restore(self, work: Work, link: LinkRow) -> None:
         """Take the asset out of the trash. Raises the errors of the target; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
+        await context.agree(work, operations.RESTORE)
         journal = context.store.journal(work, context.run.id)
 
         async def call() -> Json:

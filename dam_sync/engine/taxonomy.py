@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -24,6 +24,10 @@ Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 """Ids of containers by kind and path."""
 
 
+Allowed: TypeAlias = Callable[[str], Awaitable[None]]
+"""Called with the name of a term or container before it is created; raises if it must not be."""
+
+
 @dataclass(slots=True)
 class TargetTerms:
     """The target's terms by vocabulary, and the only place that adds to them."""
@@ -34,6 +38,7 @@ class TargetTerms:
     recalled: Mapping[str, Mapping[str, Term]] = field(default_factory=dict)  # see `TermIndex.recalled`, by vocabulary
     doubted: bool = False  # a write that may have used a recalled term was refused
     index: dict[str, TermIndex] | None = None
+    allowed: Allowed | None = None
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
@@ -54,6 +59,11 @@ class TargetTerms:
         for key in lacking:
             self.index = {**(self.index or {}), key: await self._read(key)}
         return bool(lacking)
+
+    def names(self) -> Iterator[str]:
+        """The operations that would create the terms that are known."""
+        for vocabulary, index in (self.index or {}).items():
+            yield from (f"term:{vocabulary}:{name}" for name in index.names())
 
     def pathless(self) -> bool:
         """Whether a term came up whose place in the source's tree is unknown; true once."""
@@ -100,8 +110,9 @@ class TargetTerms:
         """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
         entry."""
         known = (await self.known())[vocabulary]
-        names = [f"term:{vocabulary}:{'/'.join(term.path) or term.label}" for term in terms]
+        names = [_name_of_term(vocabulary, term) for term in terms]
         wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
+        await _allow(self.allowed, self.journal, names)
         made: dict[str, Term] = {}
 
         async def make(name: str) -> Json:
@@ -118,6 +129,23 @@ class TargetTerms:
                 created.append(term_from_json(await self.journal.run(name, partial(make, name), idempotent=True)))
             known.add_created(term.path, created[-1])
         return created
+
+
+def _name_of_term(vocabulary: str, term: Term) -> str:
+    """The operation that creates it."""
+    return f"term:{vocabulary}:{'/'.join(term.path) or term.label}"
+
+
+def _name_of_container(kind: str, path: tuple[str, ...]) -> str:
+    return f"container:{kind}:{Placement(kind, path).text}"
+
+
+async def _allow(allowed: Allowed | None, journal: Journal, names: Sequence[str]) -> None:
+    """Raises what `allowed` raises; what was created already is not asked for again."""
+    if allowed is not None:
+        for name in names:
+            if await journal.get(name) is None:
+                await allowed(name)
 
 
 def _below(known: TermIndex, term: Term) -> Term:
@@ -150,6 +178,7 @@ class TargetContainers:
     journal: Journal
     naming: Naming | None = None
     index: Known | None = None
+    allowed: Allowed | None = None
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
@@ -162,6 +191,10 @@ class TargetContainers:
                 index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
             self.index = index
         return self.index
+
+    def names(self) -> Iterator[str]:
+        """The operations that would create the containers that are known."""
+        return (_name_of_container(kind, path) for kind, path in self.index or {})
 
     async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
         """Raises Unsupported if one is missing and the target does not accept new ones."""
@@ -192,7 +225,8 @@ class TargetContainers:
             note_target(made.id)
             return placements_to_json([made])
 
-        name = f"container:{kind}:{Placement(kind, path).text}"
+        name = _name_of_container(kind, path)
+        await _allow(self.allowed, self.journal, [name])
         with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
             (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
         known[kind, path] = made.id

@@ -8,7 +8,6 @@ none.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -27,6 +26,7 @@ from dam_sync.engine.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.sampling import is_sampled
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
 from dam_sync.engine.verdict import FileProof, Judgement, Verdict, proofs_by_key
@@ -227,7 +227,7 @@ class Verifier:
         return self._sampled(link.source) and await self.scratch.first_time(f"visited:{link.source}")
 
     def _sampled(self, source: str) -> bool:
-        return int(hashlib.sha256(source.encode()).hexdigest()[:8], 16) / 0x1_0000_0000 < self.sample
+        return is_sampled(source, self.sample)
 
     async def _check(self, link: LinkRow, listed: Asset | None, *, fresh: bool = False) -> None:
         """Compare one asset as listed. fresh: as both services return it now; they are also called if a difference

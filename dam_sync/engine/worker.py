@@ -13,6 +13,7 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
+from dam_sync.engine.operations import RESTORE
 from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
@@ -140,9 +141,12 @@ class Worker:
         known = await self.terms.known()
         if not self.told:
             await refuse_lost_terms(self.context, known)
-            self.told = True
         if self.context.crosswalk.plan.placements:
             await self.containers.known()
+        if not self.told and self.context.planned is not None:
+            for made in (self.terms, self.containers):
+                await self.context.planned.refuse_existing(made.names(), made.journal)
+        self.told = True
 
     async def _draft(self, item: ReadAsset) -> DraftedAsset | Concluded:
         crosswalk, work, asset, link = self.context.crosswalk, item.work, item.asset, item.link
@@ -235,14 +239,15 @@ class Worker:
             await trash_partial_create(self.context, item.work)
         if item.hide is None:
             return item.outcome
-        return replace(item.outcome, link=await TargetWriter(self.context).hide(item.work, item.hide))
+        return await TargetWriter(self.context).hidden(item.outcome, item.work, item.hide)
 
     async def _written(self, item: DraftedAsset) -> Outcome:
         if not item.restores or item.link is None:
             return await TargetWriter(self.context).act(item)
         await TargetTrash(self.context).restore(item.work, item.link)
         outcome = await TargetWriter(self.context).act(item)
-        return replace(outcome, action="updated") if outcome.action == "unchanged" else outcome
+        action = "updated" if outcome.action == "unchanged" else outcome.action
+        return replace(outcome, action=action, digest=f"{RESTORE} {outcome.digest}".strip())
 
 
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:

@@ -77,7 +77,8 @@ class Progress:
 class RunOptions:
     """The options of one call. only: just these source ids; hinted: they are those
     that webhooks named, some of which may be gone; limit: assets to take at most; max_calls: to each service; repair:
-    also restore what was changed at the target; output, html: files to write.
+    also restore what was changed at the target; output, html, csv: files to write; plan: the file of the plan that a
+    run follows; sample: the share of the library that a plan covers, as `2%`.
 
     clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
     the caller closes) and the installed services.
@@ -94,6 +95,9 @@ class RunOptions:
     max_duration: str | None = None
     output: Path | None = None
     html: Path | None = None
+    csv: Path | None = None
+    plan: Path | None = None
+    sample: str = ""
     stop_token: StopToken = field(default_factory=StopToken)
     progress: Progress = field(default_factory=Progress)
     clock: Clock = SYSTEM_CLOCK
@@ -103,9 +107,16 @@ class RunOptions:
     storage: Any = None  # a `Storage` of `dam_sync.store`, which this layer cannot name: how states are opened
 
     def __post_init__(self) -> None:
-        """Raises ConfigError for an invalid duration before anything is opened."""
+        """Raises ConfigError for an invalid duration or sample before anything is opened."""
         if self.max_duration is not None:
             seconds_of(self.max_duration)
+        if self.sample:
+            fraction_of(self.sample)
+
+    @property
+    def share(self) -> float:
+        """The share of the library that a plan covers, 1 for all of it."""
+        return fraction_of(self.sample) if self.sample else 1.0
 
     def stop(self, reason: str = "stopped by the caller") -> None:
         """Start nothing new and finish writes in progress; the call then raises StopRequested with this reason. Safe

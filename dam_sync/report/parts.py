@@ -36,7 +36,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class SampledTotal:
     """A number that a sample was extrapolated to; low and high: the interval that contains it with 95 % confidence."""
 
     name: str
@@ -60,7 +60,7 @@ class ReportScope:
     full: bool = False
     repair: bool = False
     statement: str = ""
-    totals: tuple[Total, ...] = ()
+    totals: tuple[SampledTotal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,16 @@ def about_left_out(left: Mapping[str, int]) -> list[str]:
     return [f"{number:,} {'asset is' if number == 1 else 'assets are'} not selected, left out by `select`: {by}"]
 
 
+def about_followed(*, same: bool) -> list[str]:
+    """For a run of a plan. same: it made exactly the operations that the plan lists."""
+    if same:
+        return ["the run did exactly what its plan lists, operation by operation"]
+    return [
+        "the run did not do everything that its plan lists: what the target refused is parked. Nothing was done that "
+        "the plan does not list"
+    ]
+
+
 def about_retried(retried: Mapping[str, int]) -> list[str]:
     """Assets parked before that are tried again, by the reason."""
     return [

@@ -150,6 +150,10 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE correction (asset TEXT NOT NULL, path TEXT NOT NULL, failed TEXT NOT NULL, rule TEXT NOT NULL,"
         " corrected TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (asset, path, failed)) WITHOUT ROWID",
     ),
+    13: (
+        "CREATE TABLE planned (kind TEXT NOT NULL, name TEXT NOT NULL, revision TEXT NOT NULL, action TEXT NOT NULL,"
+        " digest TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

@@ -26,6 +26,7 @@ from dam_sync.store.links import FilenameRepository, LinkRepository
 from dam_sync.store.listing import Shards
 from dam_sync.store.meta import Meta
 from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, strange_objects, version_of
+from dam_sync.store.planned import PlannedRepository
 from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue
 from dam_sync.store.refused import RefusedRepository
@@ -53,6 +54,7 @@ class SqlStore(
     Shards,
     WorkQueue,
     WorkRecords,
+    PlannedRepository,
     LinkRepository,
     FilenameRepository,
     ProbationRepository,

@@ -307,6 +307,17 @@ class AccountKeyTable(SQLModel, table=True):
     rule: str
 
 
+class PlannedTable(SQLModel, table=True):
+    """The plan that a run follows; see `planned.PlannedRow`."""
+
+    __tablename__: ClassVar[str] = "planned"
+    kind: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    revision: str = ""
+    action: str = ""
+    digest: str = ""
+
+
 class ReportTable(SQLModel, table=True):
     """Reports of finished runs and of verifications; see `rows.KeptReport`. body: JSON, compressed by zlib."""
 
@@ -370,3 +381,4 @@ HINT = table_of(HintTable)
 REPORT = table_of(ReportTable)
 CORRECTION = table_of(CorrectionTable)
 ACCOUNT_KEY = table_of(AccountKeyTable)
+PLANNED = table_of(PlannedTable)

@@ -55,7 +55,7 @@ def write_receiving_tenant(folder: Path) -> Path:
 
 def subjects() -> Iterator[Record]:
     """The thesaurus, parents before children."""
-    for row in sorted(_lines("subjects"), key=lambda row: len(row["path"])):
+    for row in sorted(lines("subjects"), key=lambda row: len(row["path"])):
         yield {
             "record": "term",
             "vocabulary": "subjects",
@@ -75,7 +75,7 @@ def _museum(records: int) -> Iterator[Record]:
         yield {"record": "field", "key": key, "label": key, "kind": kind, "types": ["Artwork"], **more}
     yield {"record": "container", "kind": "folder", "path": ["Collection"]}
     files = photos()
-    for number, row in enumerate(islice(_lines("artworks"), records)):
+    for number, row in enumerate(islice(lines("artworks"), records)):
         yield _artwork(row, files[number % len(files)], labels)
 
 
@@ -117,9 +117,10 @@ def _imported(number: int) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _lines(name: str) -> Iterator[Record]:
-    with gzip.open(DATA / "tate" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
+def lines(name: str) -> Iterator[Record]:
+    """The records of one file of the data."""
+    with gzip.open(DATA / "tate" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+        for line in file:
             yield json.loads(line)
 
 

@@ -1,0 +1,197 @@
+"""The file of a plan: what `plan -o` writes and `run --plan` reads. Both stream it, line by line.
+
+It is one JSON object with a member per line, and the items of its lists a line each: `plan` (what the plan was made
+of), `report`, `assets`, `operations`, and `digest`, the SHA-256 of all lines before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from dam_sync.api.asset_rows import reason_of
+from dam_sync.api.atomic_io import atomic_write
+from dam_sync.model import journal_names
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.values import Json
+from dam_sync.report.report import Report
+from dam_sync.store.planned import AGAIN, ASSET, SHARED, PlannedRow
+from dam_sync.store.store import SqlStore
+
+PLAN = "the plan"
+FORMAT, VERSION = "dam-sync plan", 1
+PAGE = 500
+MADE = frozenset({"term", "container"})  # kinds of operations that belong to no asset
+LONGEST_LINE = 50_000_000  # bytes; the report is the longest line
+NOT_A_PLAN = "name a file that `plan JOB -o FILE` wrote; a plan that was edited or cut off cannot be run"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanHeader:
+    """What a plan was made of. options: full, repair, only, limit and sample; sides: kind, tenant and user of each;
+    schemas: the parts that the mapping uses; state: where the state stood; listing: digest of ids and revisions."""
+
+    job: str
+    made: str
+    tool: str
+    options: dict[str, Json]
+    sides: dict[str, Json]
+    mapping: str
+    policy: str
+    schemas: dict[str, Json]
+    state: dict[str, Json]
+    listing: str
+    operations: str
+    digest: str = field(default="", compare=False)
+
+    def as_json(self) -> Json:
+        """The first line of the file."""
+        names = (each.name for each in fields(self) if each.name != "digest")
+        return {"format": FORMAT, "version": VERSION, **{name: getattr(self, name) for name in names}}
+
+
+async def write_plan(path: Path, header: PlanHeader, report: Report, store: SqlStore, span: tuple[int, int]) -> None:
+    """Write the file completely or not at all. span: the run, and the last ledger row before it."""
+    run, after = span
+    with atomic_write(path, PLAN) as out:
+        lines = _HashedLines(out)
+        lines.write('{"plan": ' + _text(header.as_json()) + ",")
+        lines.write('"report": ' + _text(report.as_json()) + ",")
+        await lines.list_of("assets", _assets(store, run))
+        await lines.list_of("operations", _operations(store, after))
+        out.write(f'"digest": "{lines.digest}"}}\n')
+
+
+def read_header(path: Path) -> PlanHeader:
+    """What a plan was made of, once the whole file is proven to be as it was written. Raises ConfigError."""
+    digest = _proven(path)
+    with _opened(path) as lines:
+        data = _json(path, next(lines, ""), '{"plan": ')
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise _unusable(path, "it is not a plan")
+    if data.get("version") != VERSION:
+        hint = "make a new plan with this version of dam-sync"
+        raise ConfigError(
+            f"{path} is a plan of version {data.get('version')}, and this program reads {VERSION}", hint=hint
+        )
+    try:
+        return PlanHeader(
+            **{key: value for key, value in data.items() if key not in ("format", "version")}, digest=digest
+        )
+    except TypeError as error:
+        raise _unusable(path, f"its first line is incomplete ({error})") from error
+
+
+def read_rows(path: Path) -> Iterator[PlannedRow]:
+    """What the plan says about each asset, and which terms and containers are created. Call `read_header` before."""
+    section = ""
+    with _opened(path) as lines:
+        for line in lines:
+            if line.startswith('"') and line.endswith("[\n"):
+                section = line.split('"')[1]
+            elif line.startswith("]"):
+                section = ""
+            elif section == "assets":
+                row = _json(path, line)
+                kind = ASSET if row["listed"] else AGAIN
+                yield PlannedRow(kind, row["asset"], row["revision"], row["action"], row["digest"])
+            elif section == "operations":
+                row = _json(path, line)
+                if row["operation"] in MADE:
+                    yield PlannedRow(SHARED, f"{row['operation']}:{row['what']}")
+
+
+@dataclass(slots=True)
+class _HashedLines:
+    """Writes lines and hashes them."""
+
+    out: IO[str]
+    hashed: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def write(self, line: str) -> None:
+        self.out.write(line + "\n")
+        self.hashed.update((line + "\n").encode())
+
+    async def list_of(self, name: str, rows: AsyncIterator[Json]) -> None:
+        self.write(f'"{name}": [')
+        waiting: str | None = None  # the last item has no comma behind it
+        async for row in rows:
+            if waiting is not None:
+                self.write(waiting + ",")
+            waiting = _text(row)
+        if waiting is not None:
+            self.write(waiting)
+        self.write("],")
+
+    @property
+    def digest(self) -> str:
+        return self.hashed.hexdigest()
+
+
+async def _assets(store: SqlStore, run: int) -> AsyncIterator[Json]:
+    async for row in store.covered(run):
+        yield {
+            "asset": row.asset,
+            "revision": row.revision,
+            "action": row.action,
+            "reason": reason_of(row),
+            "filename": row.filename or row.named.get("filename", ""),
+            "listed": row.listed,
+            "digest": row.digest,
+        }
+
+
+async def _operations(store: SqlStore, after: int) -> AsyncIterator[Json]:
+    while rows := await store.ledger(after, PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            if journal_names.writes(row.operation):
+                kind, _, what = row.operation.partition(":")
+                yield {"operation": kind, "asset": row.asset, "what": what}
+
+
+def _text(data: Json) -> str:
+    return json.dumps(data, ensure_ascii=False, default=str)
+
+
+def _proven(path: Path) -> str:
+    """The digest at the end of the file, which is that of the lines before it. Raises ConfigError."""
+    hashed, last = hashlib.sha256(), ""
+    with _opened(path) as lines:
+        for line in lines:
+            hashed.update(last.encode())
+            last = line
+    if last != f'"digest": "{hashed.hexdigest()}"}}\n':
+        raise _unusable(path, "it was changed or cut off since it was written, or it is not a plan")
+    return hashed.hexdigest()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Iterator[str]]:
+    """The lines of a file. Raises ConfigError for one that cannot be read."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            yield iter(partial(file.readline, LONGEST_LINE), "")
+    except OSError as error:
+        raise ConfigError(f"the plan {path} cannot be read ({error.strerror or error})", hint=NOT_A_PLAN) from error
+    except UnicodeDecodeError as error:
+        raise _unusable(path, "it is not UTF-8") from error
+
+
+def _json(path: Path, line: str, begin: str = "") -> Json:
+    try:
+        if not line.startswith(begin):
+            raise ValueError(line[:20])
+        return json.loads(line.removeprefix(begin).rstrip().removesuffix(","))
+    except ValueError as error:
+        raise _unusable(path, "a line of it is not JSON") from error
+
+
+def _unusable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"the plan {path} cannot be used: {why}", hint=NOT_A_PLAN)

@@ -1,0 +1,170 @@
+"""The plan that a run follows, and the listing that it is compared with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, text
+
+from dam_sync.store.base import Repository, from_text
+from dam_sync.store.tables import PLANNED
+
+PAGE = 500
+EXAMPLES = 5
+ASSET, AGAIN, SHARED = "asset", "again", "shared"
+WHOLE = 1 << 128
+
+LISTED = (
+    "SELECT asset, revision FROM work WHERE listed_run = :run UNION ALL SELECT source, source_revision FROM link"
+    " WHERE seen_run = :run AND NOT EXISTS (SELECT 1 FROM work WHERE work.asset = link.source AND listed_run = :run)"
+)
+COVERED = (
+    "SELECT ids.asset, ids.revision, ids.listed, work.action, work.state, work.cause, work.message, work.digest,"
+    f" work.named, work.losses, link.filename, link.target FROM (SELECT asset, revision, 1 AS listed FROM ({LISTED})"
+    " UNION ALL SELECT asset, revision, 0 FROM work WHERE run = :run AND listed_run <> :run) AS ids"
+    " LEFT JOIN work ON work.asset = ids.asset AND work.run = :run LEFT JOIN link ON link.source = ids.asset"
+)
+CHANGES = {
+    "added": "SELECT asset FROM listed WHERE asset NOT IN (SELECT name FROM planned WHERE kind = 'asset')",
+    "changed": "SELECT asset FROM listed JOIN planned ON kind = 'asset' AND name = asset"
+    " WHERE planned.revision <> listed.revision",
+    "removed": "SELECT name AS asset FROM planned WHERE kind = 'asset' AND name NOT IN (SELECT asset FROM listed)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """What a plan says: about an asset that is listed (`ASSET`, by its id), or that is tried again without being listed
+    (`AGAIN`), or that a term or container is created (`SHARED`, by the name of the operation)."""
+
+    kind: str
+    name: str
+    revision: str = ""
+    action: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListingChange:
+    """Assets that a listing has and a plan lacks, or the other way round. kind: added, changed or removed."""
+
+    kind: str
+    assets: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredAsset:
+    """An asset of a run. listed: by this run; action: empty while it is open; filename, target: of its link; named:
+    how people recognize a parked one; losses: path and rule of each."""
+
+    asset: str
+    revision: str
+    listed: bool
+    action: str
+    cause: str
+    message: str
+    digest: str
+    filename: str
+    target: str
+    named: Mapping[str, str]
+    losses: Sequence[Mapping[str, str]]
+
+
+class PlannedRepository(Repository):
+    """Rows of the plan; there is one at a time."""
+
+    async def drop_plan(self) -> None:
+        """Forget the plan; safe to repeat."""
+        await self._write(lambda c: c.execute(delete(PLANNED)) and None)
+
+    async def add_planned(self, rows: Sequence[PlannedRow]) -> None:
+        """Add rows of a plan."""
+        values = [asdict(row) for row in rows]
+        await self._write(lambda c: c.execute(insert(PLANNED), values) and None)
+
+    async def planned_asset(self, asset: str) -> PlannedRow | None:
+        """What the plan says about an asset."""
+        chosen = select(PLANNED).where(PLANNED.c.kind.in_((ASSET, AGAIN)), PLANNED.c.name == asset)
+        row = await self._read(lambda c: c.execute(chosen).first())
+        return None if row is None else PlannedRow(row.kind, row.name, row.revision, row.action, row.digest)
+
+    async def planned_shared(self) -> frozenset[str]:
+        """The terms and containers that the plan creates, by the names of the operations."""
+        chosen = select(PLANNED.c.name).where(PLANNED.c.kind == SHARED)
+        return await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
+
+    async def is_planned(self, name: str) -> bool:
+        """Whether the plan has this operation on a term or container."""
+        chosen = select(func.count()).select_from(PLANNED).where(PLANNED.c.kind == SHARED, PLANNED.c.name == name)
+        return await self._read(lambda c: bool(c.execute(chosen).scalar()))
+
+    async def covered(self, run: int) -> AsyncIterator[CoveredAsset]:
+        """Every asset that a run listed or tried again, and what became of it, in the order of their ids."""
+        after = ""
+        while rows := await self._read(partial(_covered, run=run, after=after)):
+            after = rows[-1].asset
+            for row in rows:
+                yield row
+
+    async def listing(self, run: int) -> AsyncIterator[tuple[str, str]]:
+        """Every asset that the listing of a run returned, with its revision, in the order of their ids."""
+        after = ""
+        while rows := await self._read(partial(_listed, run=run, after=after)):
+            after = rows[-1][0]
+            for row in rows:
+                yield row
+
+    async def listing_digest(self, run: int) -> str:
+        """A digest of ids and revisions, whatever their order."""
+        total = 0
+        async for asset, revision in self.listing(run):
+            total += int.from_bytes(hashlib.sha256(f"{asset}\0{revision}".encode()).digest()[:16], "big")
+        return f"{total % WHOLE:032x}"
+
+    async def listing_changes(self, run: int) -> list[ListingChange]:
+        """How the listing of a run differs from the plan, with examples."""
+        return [change for change in await self._read(partial(_changes, run=run)) if change.assets]
+
+
+def _listed(c: Connection, *, run: int, after: str) -> list[tuple[str, str]]:
+    chosen = text(f"SELECT asset, revision FROM ({LISTED}) WHERE asset > :after ORDER BY asset LIMIT {PAGE}")
+    return [(row.asset, row.revision) for row in c.execute(chosen, {"run": run, "after": after})]
+
+
+def _covered(c: Connection, *, run: int, after: str) -> list[CoveredAsset]:
+    chosen = text(f"{COVERED} WHERE ids.asset > :after ORDER BY ids.asset LIMIT {PAGE}")
+    return [_covered_asset(row) for row in c.execute(chosen, {"run": run, "after": after})]
+
+
+def _covered_asset(row: Any) -> CoveredAsset:
+    unread = row.action is None  # linked, and listed at the revision that was written
+    action = "unchanged" if unread else row.action if row.state == "settled" else ""
+    return CoveredAsset(
+        row.asset,
+        row.revision,
+        bool(row.listed),
+        action,
+        row.cause or "",
+        row.message or "",
+        row.digest or "",
+        row.filename or "",
+        row.target or "",
+        from_text(row.named or "{}"),
+        from_text(row.losses or "null") or (),
+    )
+
+
+def _changes(c: Connection, *, run: int) -> list[ListingChange]:
+    found = []
+    for kind, chosen in CHANGES.items():
+        given: dict[str, Any] = {"run": run}
+        whole = f"WITH listed AS ({LISTED}) {chosen}"
+        number = int(c.execute(text(f"SELECT count(*) FROM ({whole})"), given).scalar_one())
+        first = c.execute(text(f"{whole} ORDER BY asset LIMIT {EXAMPLES}"), given).scalars() if number else ()
+        found.append(ListingChange(kind, number, tuple(first)))
+    return found

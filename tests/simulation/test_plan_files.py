@@ -1,0 +1,200 @@
+"""`run --plan` does exactly what the file says, and refuses it, naming what changed, once anything did."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.api.bootstrap import connect
+from dam_sync.api.job_file import job_of
+from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
+from dam_sync.model.service import Service
+from dam_sync.report.report import Report
+from dam_sync.transfer.budget import MemoryBudget
+from tests.support.pairs import ids, pairs
+from tests.support.virtual.moves import LAGS, Move, Simulation
+
+PAIR = ("a_hypermedia", "e_profiles")
+SAME = "the run did exactly what its plan lists, operation by operation"
+
+
+def planned(move: Move, **options: Any) -> tuple[Report, Path]:
+    file = move.job.with_name("plan.json")
+    return move.universe.do(plan_job(move.job, move.universe.options(output=file, **options))), file
+
+
+def followed(move: Move, file: Path, **options: Any) -> Report:
+    report: Report = move.universe.do(run_job(move.job, move.universe.options(plan=file, **options)))
+    return report
+
+
+async def put_into(asset: AssetId, folder: str, service: Service) -> None:
+    """A change of the source that moves no date."""
+    found = [each async for each in service.containers() if each.path[-1] == folder]
+    await service.update(asset, Patch(placements_add=frozenset(found)))
+
+
+async def acted(move: Move, role: str, act: Callable[[Service], Awaitable[object]]) -> None:
+    """Somebody does something at one service, and its index catches up."""
+    service = connect(job_of(move.job), role, move.universe.options(), MemoryBudget(1 << 24), read_only=False)
+    try:
+        await service.probe()
+        await service.schema()
+        await act(service)
+    finally:
+        await service.close()
+    await move.universe.clock.sleep(LAGS)
+
+
+@pytest.mark.parametrize("kinds", pairs(1), ids=ids(pairs(1)))
+def test_a_plan_is_run_operation_by_operation(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    with Simulation(tmp_path, kinds).moving() as move:
+        plan, file = planned(move)
+        run = followed(move, file)
+    data = json.loads(file.read_text(encoding="utf-8"))
+    assert Counter(row["operation"] for row in data["operations"]) == Counter(run.operations)
+    assert {row["asset"]: row["action"] for row in data["assets"] if row["action"] == "created"}.keys()
+    assert all(row["reason"] for row in data["assets"])
+    assert (run.digest, run.accounts) == (plan.digest, plan.accounts)
+    assert run.origin.hashes == plan.origin.hashes
+    assert SAME in run.notes
+    assert data["report"]["headline"]["text"]
+
+
+def refused(move: Move, file: Path, told: str) -> None:
+    """The run is refused, nothing is written, and a run without the plan is not held up by it."""
+    with pytest.raises(SafetyStop, match="the plan is out of date") as stopped:
+        followed(move, file)
+    assert told in stopped.value.message
+    assert stopped.value.exit_code == 6
+    assert move.target.assets == []
+    run = move.universe.do(run_job(move.job, move.universe.options()))
+    assert run.counts["parked"] == 0
+
+
+def test_changed_assets_are_named(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        move.change()
+        refused(move, file, "changed in the source (")
+
+
+def test_a_change_that_no_listing_shows_stops_the_run_at_its_asset(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        changed = AssetId(move.source.assets[2]["id"])
+        move.universe.do(acted(move, "source", partial(put_into, changed, "Archive")))
+        with pytest.raises(SafetyStop, match=f"asset {changed} is not as it was planned"):
+            followed(move, file)
+        with pytest.raises(SafetyStop, match=f"asset {changed} is not as it was planned"):
+            move.universe.do(run_job(move.job, move.universe.options()))
+        _, file = planned(move)
+        run = followed(move, file)
+        assert SAME in run.notes
+        assert len(move.target.assets) == len(move.source.assets)
+
+
+def test_assets_that_were_added_or_are_gone_are_named(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        row = next(row for row in move.source.assets if not row["relations"])
+        move.universe.do(acted(move, "source", lambda service: service.remove(AssetId(row["id"]))))
+        refused(move, file, f"({row['id']})")
+
+
+def test_another_mapping_is_refused(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        mapping = move.job.with_name("mapping.yaml")
+        text = mapping.read_text(encoding="utf-8")
+        mapping.write_text(re.sub("^unmapped: .*$", "unmapped: ignore", text, flags=re.MULTILINE), encoding="utf-8")
+        refused(move, file, "the mapping changed")
+
+
+def test_another_run_makes_it_stale(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        move.universe.do(run_job(move.job, move.universe.options()))
+        with pytest.raises(SafetyStop, match="the job ran since: run 1"):
+            followed(move, file)
+
+
+def test_a_term_that_the_target_got_meanwhile(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        plan, file = planned(move)
+        kind = plan.containers[0]
+        name = kind.roots[0].name
+        move.universe.do(acted(move, "target", lambda service: service.ensure_container(kind.name, (name,))))
+        refused(move, file, f"the target has the container {kind.name}:/{name} by now")
+
+
+def test_a_plan_that_was_edited_cut_off_or_is_none_is_refused(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        text = file.read_text(encoding="utf-8")
+        for wrong in (text.replace("created", "updated", 1), text[:-200], "{}", "", "no json", text + "x"):
+            file.write_text(wrong, encoding="utf-8")
+            with pytest.raises(ConfigError, match="cannot be used"):
+                followed(move, file)
+        file.unlink()
+        with pytest.raises(ConfigError, match="cannot be read"):
+            followed(move, file)
+        assert move.target.assets == []
+
+
+def test_options_that_contradict_the_plan_are_refused(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        with pytest.raises(ConfigError, match="leave out --full"):
+            followed(move, file, full=True)
+        _, file = planned(move, sample="50%")
+        with pytest.raises(ConfigError, match="plan of a sample"):
+            followed(move, file)
+
+
+def test_the_plan_of_the_first_assets_moves_these(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        plan, file = planned(move, limit=2)
+        assert plan.counts["created"] == plan.scope.covered == 2
+        assert plan.scope.statement.startswith("the first 2 of")
+        for _ in range(2):
+            with pytest.raises(StopRequested) as stopped:
+                followed(move, file)
+            assert stopped.value.exit_code == 8
+            assert len(move.target.assets) == 2
+        run = move.universe.do(run_job(move.job, move.universe.options()))
+        assert run.counts["created"] == len(move.source.assets)
+
+
+def test_a_run_that_is_resumed_still_follows_its_plan(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        plan, file = planned(move)
+        calls = 25
+        while not move.target.assets:
+            with pytest.raises(StopRequested):
+                followed(move, file, max_calls=calls)
+            calls += 1
+        run = move.universe.do(run_job(move.job, move.universe.options()))
+        assert (run.digest, run.accounts) == (plan.digest, plan.accounts)
+        assert SAME in run.notes
+
+
+def test_a_sample_says_what_it_supports(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        plan, _ = planned(move, sample="50%")
+        again, _ = planned(move, sample="50%")
+        assets = len(move.source.assets)
+    assert plan.counts == again.counts
+    assert 0 < plan.scope.covered < plan.scope.listed == assets
+    created = next(total for total in plan.scope.totals if total.name == "created")
+    assert created.low <= assets <= created.high
+    assert "95 % confidence" in plan.scope.statement
