@@ -1,4 +1,4 @@
-"""Records of a museum for tenants of a virtual world: real ones where their data is present, otherwise generated ones."""
+"""Records of a museum for tenants of a virtual world: real ones if their data is present, otherwise generated ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = 700  # bytes of the smallest file
 
 
 def museum_library(assets: int, seed: int = 0) -> list[Json]:
-    """A source with so many records: titles in one or two languages, terms, folders, tags, relations, some versions, and
+    """A source with so many records: titles in one or two languages, terms, folders, tags, relations, versions, and
     values that do not fit everywhere."""
     places = [{"record": "container", "kind": "folder", "path": ["Collection", name]} for name in GROUPS]
     rows = (_record(number, row, seed) for number, row in enumerate(islice(_records(seed), assets), 1))
