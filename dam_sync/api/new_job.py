@@ -11,7 +11,7 @@ from pathlib import Path
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.job_file import job_of
 from dam_sync.api.new_side import NOTHING, Ask, NewSide, SideQuestions, Tell, variables_of
-from dam_sync.api.suggesting import suggestion_of
+from dam_sync.api.suggesting import suggest_mapping
 from dam_sync.config.job import JobConfig, job_of_keys
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.secrets import REFERENCE
@@ -124,12 +124,15 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
     unset = _unset(job)
     if unset:
         return Initialized(path, job.mapping_path, (), tuple(unset))
-    found = await suggestion_of(job, options)
+    suggested = await suggest_mapping(job, options)
+    found = suggested.suggestion
     folder = os.path.relpath(path.absolute().parent / SCHEMAS, job.mapping_path.parent)
     with atomic_write(job.mapping_path, "the mapping") as out:
         out.write(f"{_schema_line(Path(folder) / 'mapping.schema.json')}\n{found.text()}")
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
-    return Initialized(path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, found.notes)
+    needed = ", ".join(sorted(suggested.required))
+    notes = (*((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()), *found.notes)
+    return Initialized(path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes)
 
 
 def _refuse_existing(path: Path) -> None:
