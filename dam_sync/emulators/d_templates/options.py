@@ -47,7 +47,17 @@ EVERY_PERMISSION = (
 )
 GIB = 1 << 30
 _SECONDS = ("lag", "processing", "apply_lag", "bulk_lag", "content_seconds", "upload_seconds", "rendition_seconds")
-_COUNTS = ("part", "multipart_least", "put_most", "page_most", "text_content", "window", "members", "actions")
+_COUNTS = (
+    "part",
+    "multipart_least",
+    "put_most",
+    "page_most",
+    "text_content",
+    "window",
+    "members",
+    "actions",
+    "requests",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +71,9 @@ class Options:
     users: more users, each with username, password, permissions by name (all), templates (names of security templates
     it is permitted on, None: all), privileges to write the schema (`admin`). tags_field, release_field, expiry_field,
     status_field: attributes (search fields) that take these parts of a catalogue's assets. dates_hide: outsiders do
-    not see an asset before its release or after its expiry. nil_members: collections
-    of a catalogue hold the nil UUID, too; actions: so many records of `objectType` Action come with it. latency: 1 for
-    the mean times of wire D 8, 0 for none. strict_signed_headers: signed headers must come with a PUT,
+    not see an asset before its release or after its expiry. nil_members: collections of a catalogue hold the nil UUID,
+    too; actions: so many records of `objectType` Action come with it. requests: for assets, so many were made.
+    latency: 1 for the mean times of wire D 8, 0 for none. strict_signed_headers: signed headers must come with a PUT,
     and no `Content-Type` that is not signed.
     """
 
@@ -100,6 +110,7 @@ class Options:
     dates_hide: bool = False
     nil_members: bool = False
     actions: int = 0
+    requests: int = 0
     latency: float = 0.0
     strict_signed_headers: bool = True
     plays: frozenset[str] = field(init=False)

@@ -149,6 +149,7 @@ def _people_lines(people: PeopleCalls) -> tuple[Line, ...]:
         ("POST", "/security/user-groups", people.add_group),
         ("POST", "/security/user-groups/bulk", people.add_groups),
         ("GET", "/security/permissions", people.permissions),
+        ("POST", "/request/list", people.requests),
     )
 
 

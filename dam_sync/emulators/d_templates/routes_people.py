@@ -63,6 +63,17 @@ class PeopleCalls:
         rows = [profile_of(each, CUSTOMER) for each in self._schema.users.values()]
         return Reply(200, listed(call, rows, "username"))
 
+    def requests(self, call: Call) -> Reply:
+        """`POST /request/list`: newest first, at most 100 at a time (wire D 2.7)."""
+        sent = call.json()
+        start, limit = sent.get("from", 0), sent.get("limit", 100)
+        if not isinstance(start, int) or not isinstance(limit, int) or not 1 <= limit <= 100:
+            raise refused(400, "Invalid paging parameters")
+        total = self._tenant.options.requests
+        numbers = range(total, 0, -1)[start : start + limit]
+        rows = [{"id": f"request-{number}", "title": f"Request {number}", "assetCount": 1} for number in numbers]
+        return Reply(200, {"total": total, "results": rows})
+
     def security(self, call: Call) -> Reply:
         """`GET /security/template`: a bare array."""
         return Reply(200, [_security(each) for each in self._schema.security.values()])

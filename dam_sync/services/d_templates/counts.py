@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.counts import Counts
+from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import total_of
-from dam_sync.services.d_templates.not_moved import TRASHED
+from dam_sync.services.d_templates.not_moved import REQUESTS, TRASHED
 from dam_sync.services.d_templates.tenant import TemplatesPart, scan_body
 
 LIVE = {"includeDeleted": False, "includeVersions": False}
@@ -20,13 +21,23 @@ class TemplatesCounts(TemplatesPart):
     """Counts of what the credential sees. No call tells how many assets have a value in an attribute."""
 
     async def counts(self, fields: Sequence[str]) -> Counts:
-        """One scan for total and facets, two for the recycle bin."""
+        """One scan for total and facets, two for the recycle bin, one call for requests."""
         reply = await self.api.ask(facts.SCAN, json=scan_body(1, LIVE))
         total = total_of(reply)
         if total is None:
             return Counts(notes=("the scan reports no total",))
-        binned = await self.tenant.binned()
-        return Counts(assets=total, types=types_of(reply, total), not_moved={} if binned is None else {TRASHED: binned})
+        apart = {TRASHED: await self.tenant.binned(), REQUESTS: await self._count_requests()}
+        not_moved = {name: number for name, number in apart.items() if number is not None}
+        return Counts(assets=total, types=types_of(reply, total), not_moved=not_moved)
+
+    async def _count_requests(self) -> int | None:
+        """None if the user may not list requests, or the release has none."""
+        try:
+            reply = await self.api.ask(facts.REQUESTS, json={"from": 0, "limit": 1})
+        except (Denied, NotFound, Rejected):
+            return None
+        total = reply.get("total") if isinstance(reply, dict) else None
+        return total if isinstance(total, int) else None
 
 
 @interprets_response

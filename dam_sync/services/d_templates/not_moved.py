@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.not_moved import NotMoved
 
-TRASHED = "trashed"
+TRASHED, REQUESTS = "trashed", "requests"
 
 NOT_MOVED = (
     NotMoved(
@@ -15,7 +15,8 @@ NOT_MOVED = (
         TRASHED,
     ),
     NotMoved("storyboards", "no other service has them", "Endpoints, Storyboards"),
-    NotMoved("requests, proofs, workflow templates", "they are work in progress", "Endpoints, Requests"),
+    NotMoved("requests for assets", "they are work in progress", "Endpoints, Requests", counted=REQUESTS),
+    NotMoved("proofs, workflow templates", "they are work in progress", "Endpoints, Proofs, Workflows"),
     NotMoved("bytes of federated assets", "they are stored in another system", "Resources, Asset", "source"),
     NotMoved("federated assets", "only files are uploaded", "Resources, Asset", "target"),
     NotMoved(
