@@ -26,7 +26,7 @@ from dam_sync.services import discover
 SCHEMAS = "schemas"
 """Folder next to a job file with the JSON Schemas that its first line names."""
 ROLES = ("source", "target")
-DOUBTFUL = 0.8  # score below which a suggested line is counted as doubtful
+DOUBTFUL = 0.9  # score below which a suggested line needs a person
 
 
 @dataclass(frozen=True, slots=True)

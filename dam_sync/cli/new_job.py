@@ -72,6 +72,8 @@ def _show_new(output: Output, done: Initialized) -> None:
     if done.unset:
         output.say("no mapping was written: set these variables, and run the same command again with the job file only")
         return
-    output.say(f"written: {done.mapping}, {done.lines} lines, {done.doubtful} of them doubtful: read every line")
+    output.say(
+        f"written: {done.mapping}, {done.lines} lines, {done.doubtful} of them with a score below 0.9: read every line"
+    )
     for note in done.notes:
         output.say(f"note: {note}")
