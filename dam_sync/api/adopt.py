@@ -89,7 +89,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         report = bare_report("adopt", opened, context)
         _describe(report, adopted, job, asked)
         if kept is not None and run is not None:
-            await keep_report(kept, report, run.id)
+            await keep_report(kept, report, run.id, context.policy)
     return report
 
 

@@ -97,7 +97,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(await about_plan(context))
         await forget_plan(store, run.id)
         spent = await keep_spent(context, began)
-        await keep_report(store, report, run.number)
+        await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
 
@@ -178,7 +178,7 @@ async def verify_job(
         report = bare_report("verify", opened, context)
         report.verdict = verdict.as_json()
         report.notes.extend(await _probation(context))
-        await keep_verification(store, report)
+        await keep_verification(store, report, context.policy)
     write_html(report, options.html)
     return report
 

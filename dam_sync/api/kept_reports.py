@@ -8,6 +8,7 @@ from typing import Any
 from dam_sync import __version__
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.decide import Policy
 from dam_sync.engine.verdict import Verdict
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
@@ -26,19 +27,43 @@ MOVES = frozenset({"run", "only"})  # commands that move assets
 LISTS = "`report JOB` lists those that are kept"
 
 
-async def keep_report(store: SqlStore, report: Report, run: int) -> None:
-    """Keep a report in the state. run: the run that it is about, or the last one before a verification. Safe to repeat
-    for a run."""
+async def keep_report(store: SqlStore, report: Report, run: int, policy: Policy) -> None:
+    """Keep a report in the state, without values of assets if the policy keeps none in the ledger. run: the run that it
+    is about, or the last one before a verification. Safe to repeat for a run."""
     if report.kind == "verify":
         result = "equal" if report.clean else "different"
     else:
         result = "parked" if report.parked else "done"
-    await store.keep_report(NewReport(run, report.kind, __version__, result, report.as_json()))
+    body = report.as_json() if policy.ledger == "values" else without_values(report.as_json())
+    await store.keep_report(NewReport(run, report.kind, __version__, result, body))
 
 
-async def keep_verification(store: SqlStore, report: Report) -> None:
+async def keep_verification(store: SqlStore, report: Report, policy: Policy) -> None:
     """Keep the report of a verification, with the number of the last run before it."""
-    await keep_report(store, report, next((row.number for row in await store.runs() if row.command in MOVES), 0))
+    run = next((row.number for row in await store.runs() if row.command in MOVES), 0)
+    await keep_report(store, report, run, policy)
+
+
+def without_values(report: dict[str, Json]) -> dict[str, Json]:
+    """The report (as JSON) without values of assets: samples of the mapping, details of examples, and what differs."""
+    kept = {**report, "mapping": [{**line, "samples": []} for line in report["mapping"]]}
+    kept["losses"] = [{**loss, "examples": [(asset, "") for asset, _ in loss["examples"]]} for loss in report["losses"]]
+    verdict = report["verdict"]
+    if verdict is not None:
+        kept["verdict"] = {
+            **verdict,
+            **{part: [_without(row) for row in verdict[part]] for part in ("differences", "extras")},
+            "groups": [
+                {**group, "examples": [(source, target, "", "") for source, target, *_ in group["examples"]]}
+                for group in verdict["groups"]
+            ],
+        }
+    return kept
+
+
+def _without(row: tuple[str, str, dict[str, Json]]) -> tuple[str, str, dict[str, Json]]:
+    source, target, difference = row
+    return source, target, {**difference, "expected": "", "found": ""}
 
 
 async def keep_rollback(store: SqlStore, report: Report, undone: RollbackReport) -> None:

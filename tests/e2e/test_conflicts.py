@@ -10,13 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from dam_sync.model.asset import Patch
 from dam_sync.model.values import Localized
-from tests.support.edits import change_source
-from tests.support.small import TOKEN, Small, hurry, photos, set_right, small
+from tests.support.edits import change_source, retitle_at_target
+from tests.support.small import Small, hurry, photos, set_right, small
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def job(tmp_path: Path) -> Iterator[Small]:
     with small(tmp_path, photos(3)) as made:
         made.run()
         for number in (1, 2):
-            edit_target(made, number, f"By hand {number}")
+            retitle_at_target(made, number, f"By hand {number}")
             title = Localized({"en": f"At the source {number}"})
             change_source(made.pair.job, source_id(made, number), Patch(fields={"title": title}))
         yield made
@@ -38,13 +37,6 @@ def source_id(job: Small, number: int) -> str:
 
 def titles(job: Small) -> list[str]:
     return sorted(row["fields"]["title"] for row in job.pair.target.assets)
-
-
-def edit_target(job: Small, number: int, title: str) -> None:
-    (there,) = [row["id"] for row in job.pair.target.assets if row["filename"] == f"photo-{number}.jpg"]
-    address = f"{job.pair.target.url}/v2/assets/{there}/metadata?patch=title"
-    done = httpx.put(address, json={"fields": {"title": [title]}}, headers={"Authorization": f"Bearer {TOKEN}"})
-    assert done.status_code < 300, done.text
 
 
 def filled(path: Path, decision: str) -> None:
@@ -104,7 +96,7 @@ def test_a_list_that_does_not_fit_decides_nothing(job: Small, tmp_path: Path) ->
     job.ran("conflicts", "-o", str(listed), code=4)
     filled(listed, "both")
     job.ran("conflicts", "--import", str(listed), code=2).says("conflicts.csv:2", "the decision is 'both'")
-    edit_target(job, 2, "Once more by hand")
+    retitle_at_target(job, 2, "Once more by hand")
     job.ran("errors", "--retry", code=0)
     job.run(code=4)
     job.ran("conflicts", "-o", str(tmp_path / "again.csv"), code=4)

@@ -15,6 +15,7 @@ import pytest
 
 from dam_sync import __version__
 from dam_sync.api.state_copies import job_gc
+from tests.support.edits import retitle_at_target
 from tests.support.small import FastClock, Small, hurry, photo, photos, small
 
 LONG = "y" * 2_000
@@ -69,6 +70,22 @@ def test_a_run_that_is_reported_again_has_one_report(job: Small) -> None:
         connection.execute("UPDATE run SET state = 'stopped', owner = ''")
     job.run(code=4)
     assert len(job.ran("report", "--json", code=0).data["reports"]) == 1
+
+
+def test_a_report_holds_no_values_where_the_ledger_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+    with small(tmp_path, photos(1), more="policy: {ledger: keys}\n") as job:
+        shown = job.run().data
+        assert "Picture 1" in json.dumps(shown)
+        retitle_at_target(job, 1, "By hand")
+        job.ran("verify", "--no-progress", "--level", "fields", code=3).says("By hand")
+        for kind in ("run", "verify"):
+            kept = job.ran("report", "--run", "1", "--kind", kind, "--json", code=0).data
+            assert "Picture 1" not in json.dumps(kept)
+            assert "By hand" not in json.dumps(kept)
+            assert kept["counts"] == (shown["counts"] if kind == "run" else {})
+        assert [row["number"] for row in kept["verdict"]["groups"]] == [1]
+        job.ran("report", "--run", "1", "--kind", "verify", code=0).says("fields.title other value 1 8801")
 
 
 def test_adoptions_and_rollbacks_are_kept_too(job: Small) -> None:

@@ -6,11 +6,11 @@ import csv
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from dam_sync.engine.overwritten import EMBEDDED, INFERRED, MANY
-from tests.support.small import TOKEN, Small, hurry, photo, photos, small
+from tests.support.edits import retitle_at_target
+from tests.support.small import Small, hurry, photo, photos, small
 
 CAMERA = "Taken with a camera on {} May"
 
@@ -29,14 +29,6 @@ def with_metadata(folder: Path, number: int) -> dict[str, Any]:
     return {**photo(number), "versions": [{"name": name, "file": name}]}
 
 
-def overwrite(job: Small, number: int, title: str) -> None:
-    """Somebody, or the service itself, writes another title at the target."""
-    (there,) = [row["id"] for row in job.pair.target.assets if row["filename"] == f"photo-{number}.jpg"]
-    address = f"{job.pair.target.url}/v2/assets/{there}/metadata?patch=title"
-    done = httpx.put(address, json={"fields": {"title": [title]}}, headers={"Authorization": f"Bearer {TOKEN}"})
-    assert done.status_code < 300, done.text
-
-
 def verdict_of(job: Small, *options: str, code: int = 3) -> Any:
     return job.ran("verify", "--json", "--no-progress", *options, code=code).data["verdict"]
 
@@ -47,7 +39,7 @@ def test_a_target_that_read_the_files_is_recognized(tmp_path: Path) -> None:
     with small(tmp_path, [with_metadata(files, number) for number in range(1, 6)], files=files) as job:
         job.run()
         for number in range(1, 5):
-            overwrite(job, number, CAMERA.format(number))
+            retitle_at_target(job, number, CAMERA.format(number))
         table, page = tmp_path / "found.csv", tmp_path / "found.html"
         words = ("4 of all 5 assets differ at the level fields", "fields.title other value 4", EMBEDDED, "turn off")
         job.ran("verify", "--no-progress", "--level", "fields", "--csv", str(table), "--html", str(page), code=3).says(
@@ -61,7 +53,7 @@ def test_a_target_that_read_the_files_is_recognized(tmp_path: Path) -> None:
         ]
         assert {(row["kind"], row["pattern"]) for row in rows} == {("difference", "other value")}
         for number in (1, 2):
-            overwrite(job, number, f"Written by a person: {number}")
+            retitle_at_target(job, number, f"Written by a person: {number}")
         (group,) = verdict_of(job, "--level", "fields")["groups"]
         assert (group["path"], group["pattern"], group["number"]) == ("fields.title", "other value", 4)
         assert (len(group["examples"]), group["cause"]) == (3, "")
@@ -71,7 +63,7 @@ def test_a_target_that_overwrites_is_recognized_by_the_pattern(tmp_path: Path) -
     with small(tmp_path, photos(MANY + 2)) as job:
         job.run()
         for number in range(1, MANY + 1):
-            overwrite(job, number, f"IMG_{number:04d}")
+            retitle_at_target(job, number, f"IMG_{number:04d}")
         (group,) = verdict_of(job, "--level", "fields")["groups"]
         assert (group["number"], group["cause"]) == (MANY, INFERRED)
         part = verdict_of(job, "--level", "fields", "--sample", "50%")

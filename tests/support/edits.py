@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+import httpx
+
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.job_file import job_of
 from dam_sync.model.asset import AssetId, Patch
@@ -14,6 +16,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.service import Service
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support import small
+from tests.support.small import TOKEN, Small
 
 T = TypeVar("T")
 
@@ -44,3 +47,11 @@ async def _with_source(job: Path, act: Callable[[Service], Awaitable[T]]) -> T:
         return await act(service)
     finally:
         await service.close()
+
+
+def retitle_at_target(job: Small, number: int, title: str) -> None:
+    """Somebody, or the service itself, writes another title of a `photo` at the target."""
+    (there,) = [row["id"] for row in job.pair.target.assets if row["filename"] == f"photo-{number}.jpg"]
+    address = f"{job.pair.target.url}/v2/assets/{there}/metadata?patch=title"
+    done = httpx.put(address, json={"fields": {"title": [title]}}, headers={"Authorization": f"Bearer {TOKEN}"})
+    assert done.status_code < 300, done.text
