@@ -101,7 +101,7 @@ def counted(folder: Path, source: Side, target: Side, bulk: Bulk, **more: Any) -
     mapping.write_text(mapping_of(source, target, bulk), encoding="utf-8")
     with ExitStack() as stack:
         tenants = []
-        for side, rows in ((source, _library(source, bulk)), (target, _schema())):
+        for side, rows in ((source, library_of(source, bulk)), (target, schema_of())):
             catalogue = _written(folder / f"{len(tenants)}.jsonl", rows)
             trial: Profile = profile_of(side.kind)
             options = {**trial.emulated, **QUICK, **side.emulated}
@@ -125,7 +125,8 @@ def mapping_of(source: Side, target: Side, bulk: Bulk) -> str:
     )
 
 
-def _schema() -> Iterator[Record]:
+def schema_of() -> Iterator[Record]:
+    """A type, a group and the fields that `mapping_of` writes."""
     yield {"record": "type", "name": "Images", "media": ["PICTURE"]}
     yield {"record": "group", "name": "public"}
     for key in (MARK, *TEXTS):
@@ -133,8 +134,9 @@ def _schema() -> Iterator[Record]:
         yield {"record": "field", "key": key, "label": key, "kind": kind, "types": ["Images"], "max_length": 250}
 
 
-def _library(side: Side, bulk: Bulk) -> Iterator[Record]:
-    yield from _schema()
+def library_of(side: Side, bulk: Bulk) -> Iterator[Record]:
+    """The source's catalogue: every asset with a text in each field, in one of the folders."""
+    yield from schema_of()
     for number in range(bulk.folders):
         yield {"record": "container", "kind": side.container, "path": [f"Folder {number}"]}
     for number in range(1, bulk.assets + 1):

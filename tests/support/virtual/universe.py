@@ -18,7 +18,7 @@ from dam_sync.api.jobs import run_job
 from dam_sync.config.job import GivenMapping, JobConfig, job_of_code
 from dam_sync.emulators import application_of
 from dam_sync.emulators.kit.app import Application
-from dam_sync.emulators.kit.catalogue import catalogue_of
+from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
@@ -86,13 +86,13 @@ class Universe:
         asyncio.set_event_loop(None)
         self.loop.close()
 
-    def tenant(self, kind: str, records: Sequence[Row], **options: Any) -> Tenant:
+    def tenant(self, kind: str, records: Sequence[Row] | Catalogue, **options: Any) -> Tenant:
         """Serve a tenant of this kind."""
         number = 20_000 + 2 * len(self.network.hosts)
         world = Environment(seed=self.seed * 1_000 + number, clock=self.clock)
         objects = ObjectStore(world)
         app: Application = application_of(kind)(world, Faults(), objects, options)
-        app.state.load(catalogue_of(list(records)), None)
+        app.state.load(records if isinstance(records, Catalogue) else catalogue_of(list(records)), None)
         return Tenant(kind, self.network.serve(app, number), app, objects.folder)
 
     def folder(self, path: Path, records: Sequence[Row]) -> Tenant:

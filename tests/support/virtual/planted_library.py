@@ -1,0 +1,416 @@
+"""Libraries of any size that were moved already: what a real run over a few assets left at both services and in the
+state is repeated for as many assets as are asked for, without a call.
+
+Assets repeat after `CLASSES`: each has the folder, the number of versions and the shape of one of the first. Everything
+in which the emulator's own account of an asset differs from that of its first (ids, names, digests, dates) is replaced
+in the rows that the real run wrote; digests that the product makes of an asset are made by the product.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from dam_sync.api.bootstrap import connect
+from dam_sync.api.job_file import job_of
+from dam_sync.api.jobs import run_job
+from dam_sync.api.sandbox import Emulated, write_job
+from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
+from dam_sync.engine.removals import version_key
+from dam_sync.model.asset import AssetId, digest_of
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.codec import asset_from_json, asset_to_json, fingerprint, placements_from_json
+from dam_sync.store.store import SqlStore
+from dam_sync.store.tables import stamp
+from dam_sync.transfer.budget import MemoryBudget
+from tests.support.bulk import Bulk
+from tests.support.counted import MARK, Side, library_of, mapping_of, schema_of
+from tests.support.exposure import ACCEPTED
+from tests.support.virtual.moves import LAGS, options_of
+from tests.support.virtual.universe import Tenant, Universe
+
+Row = dict[str, Any]
+Pairs = Mapping[str, str]
+CLASSES = 20
+VERSIONED = 10  # every tenth asset has an older version
+OWNERS = {"work": "asset", "link": "source", "name": "owner", "member": "asset", "ledger": "asset"}
+"""Tables with rows of assets, and the column that says whose a row is."""
+NUMBER = re.compile(r"of number (\d+)")
+NOT_DUMPED: Mapping[str, Callable[[Any, str], str]] = {
+    "e_profiles": lambda state, asset: str(state.tenant.assets[asset].external_id)
+}
+"""What else is made up for an asset and shown to the product."""
+MADE_UP = frozenset({"catalogue_id", "record"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Which service is moved to which."""
+
+    source: Side
+    target: Side
+
+    def bulk(self, size: int) -> Bulk:
+        """What a library of so many assets is like."""
+        return Bulk(size, folders=CLASSES, versioned=VERSIONED)
+
+
+@dataclass
+class Moved:
+    """Two tenants that were brought in step, and the job between them."""
+
+    universe: Universe
+    source: Tenant
+    target: Tenant
+    job: Path
+    size: int
+
+    @property
+    def state(self) -> Path:
+        """The state file."""
+        return self.job.parent / "state" / "job.db"
+
+    def settle(self) -> None:
+        """Let indexes catch up and files be processed."""
+        for _ in range(2):
+            self.universe.do(self.universe.clock.sleep(LAGS))
+            self.universe.do(self._touch())
+
+    async def _touch(self) -> None:
+        for role in ("source", "target"):
+            service = connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=True)
+            await service.probe()
+            await service.close()
+
+
+@dataclass
+class Pattern:
+    """One of the first assets: its truth at both services, its asset as the product reads it, its rows by table."""
+
+    source: Row
+    target: Row
+    asset: Row
+    rows: dict[str, list[Row]]
+    tokens: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = {*_leaves(self.source), *_leaves(self.target)}
+        spelled = {text for each in own for text in _spellings(each)} | set(_digests(self.asset, self.asset))
+        self.tokens = _any_of(sorted(filter(None, spelled), key=len, reverse=True))
+
+
+@dataclass
+class Model:
+    """What a real run left. fixed: rows that are not of one asset."""
+
+    kinds: Kinds
+    patterns: list[Pattern]
+    fixed: dict[str, list[Row]]
+
+    def pattern_of(self, row: Mapping[str, Any]) -> Pattern:
+        """The one that an asset repeats."""
+        return self.patterns[(number_of(row) - 1) % len(self.patterns)]
+
+
+@contextmanager
+def really_moved(folder: Path, kinds: Kinds, size: int) -> Iterator[Moved]:
+    """By a run."""
+    bulk = kinds.bulk(size)
+    with Universe(1) as universe:
+        source = universe.tenant(kinds.source.kind, list(library_of(kinds.source, bulk)), **_options(kinds.source))
+        target = universe.tenant(kinds.target.kind, list(schema_of()), **_options(kinds.target))
+        made = Moved(universe, source, target, _write(folder, kinds, source, target), size)
+        report = universe.do(run_job(made.job, universe.options()))
+        assert (report.counts["created"], report.parked) == (size, [])
+        made.settle()
+        yield made
+
+
+@contextmanager
+def planted(folder: Path, model: Model, size: int) -> Iterator[Moved]:
+    """As a run would have left it; `size` is a multiple of `CLASSES`."""
+    kinds, bulk = model.kinds, model.kinds.bulk(size)
+    assert size % CLASSES == 0
+    with Universe(1) as universe:
+        source = universe.tenant(kinds.source.kind, _lazily(kinds.source, bulk), **_options(kinds.source))
+        catalogue = _catalogue(model, kinds.target, source)
+        target = universe.tenant(kinds.target.kind, catalogue, **_options(kinds.target))
+        made = Moved(universe, source, target, _write(folder, kinds, source, target), size)
+        universe.do(_empty_state(made))
+        _plant(model, made)
+        made.settle()
+        yield made
+
+
+def learn(folder: Path, kinds: Kinds, size: int = CLASSES) -> Model:
+    """Run it once for real, and keep what it left."""
+    with really_moved(folder, kinds, size) as moved:
+        sources, targets = (by_number(each) for each in (moved.source, moved.target))
+        tables = tables_of(moved.state)
+        assets = moved.universe.do(_fetched(moved, [sources[number] for number in sorted(sources)]))
+    patterns, owned = [], set[int]()
+    for number, asset in zip(sorted(sources), assets, strict=True):
+        rows = {
+            table: [row for row in tables[table] if row[owner] == asset["id"]] for table, owner in OWNERS.items()
+        }
+        owned |= {id(row) for found in rows.values() for row in found}
+        assert [row["source_fingerprint"] for row in rows["link"]] == [fingerprint(asset_from_json(asset))]
+        patterns.append(Pattern(sources[number], targets[number], asset, rows))
+    fixed = {table: [row for row in rows if id(row) not in owned] for table, rows in tables.items()}
+    return Model(kinds, patterns, fixed)
+
+
+def truths(tenant: Tenant) -> Iterator[Row]:
+    """The truth about each asset, one after another."""
+    more = NOT_DUMPED.get(tenant.kind)
+    for row in tenant.app.state.dump():
+        yield {**row, "more": more(tenant.app.state, row["id"])} if more else dict(row)
+
+
+def by_number(tenant: Tenant) -> dict[int, Row]:
+    """The truth about each asset by the number in its title."""
+    return {number_of(row): row for row in truths(tenant)}
+
+
+def number_of(row: Mapping[str, Any]) -> int:
+    """The number in the title of an asset."""
+    found = NUMBER.search(json.dumps(row["fields"]))
+    assert found is not None, row
+    return int(found[1])
+
+
+def tables_of(path: Path) -> dict[str, list[Row]]:
+    """Every row of a state file."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: [dict(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names}
+
+
+# -- the two services --------------------------------------------------------------------------------------------------
+
+
+def _options(side: Side) -> dict[str, Any]:
+    return {**options_of(side.kind), "rate": None, **side.emulated}
+
+
+def _write(folder: Path, kinds: Kinds, source: Tenant, target: Tenant) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    mapping = folder / "mapping.yaml"
+    mapping.write_text(mapping_of(kinds.source, kinds.target, kinds.bulk(CLASSES)), encoding="utf-8")
+    sides = [Emulated(side.kind, at.url, side.options) for side, at in ((kinds.source, source), (kinds.target, target))]
+    return write_job(folder / "job.yaml", "delta", *sides, mapping, policy=ACCEPTED)
+
+
+@dataclass(frozen=True)
+class _Assets:
+    """Records of assets, made while they are read."""
+
+    make: Any
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.make())
+
+
+def _lazily(side: Side, bulk: Bulk) -> Catalogue:
+    """A library as a catalogue of which nothing is held."""
+    catalogue = catalogue_of(row for row in library_of(side, Bulk(0, folders=bulk.folders)))
+    catalogue.assets = _Assets(lambda: (row for row in library_of(side, bulk) if row["record"] == "asset"))
+    return catalogue
+
+
+def _catalogue(model: Model, side: Side, source: Tenant) -> Catalogue:
+    """The target as a run would have left it."""
+    catalogue = catalogue_of([*schema_of(), *_containers(model, side)])
+    catalogue.assets = _Assets(lambda: (_record(model, side, row) for row in truths(source)))
+    return catalogue
+
+
+def _containers(model: Model, side: Side) -> Iterator[Row]:
+    seen = {tuple(place["path"]): place for pattern in model.patterns for place in pattern.target["placements"]}
+    return ({"record": "container", "kind": side.container, "path": list(path)} for path in seen)
+
+
+def _record(model: Model, side: Side, row: Mapping[str, Any]) -> Row:
+    number, pattern = number_of(row), model.pattern_of(row)
+    record: Row = json.loads(_renumbered(pattern, json.dumps(pattern.target), pairs_of(pattern.source, row)))
+    record["fields"] = {key.removeprefix(side.prefix): value for key, value in record["fields"].items()}
+    for place, version in enumerate(record["versions"]):
+        version["generate"] = {"size": version["size"], "seed": 10 * number + place}
+    return {**record, "record": "asset", "id": str(number)}
+
+
+# -- the state ---------------------------------------------------------------------------------------------------------
+
+
+async def _empty_state(made: Moved) -> None:
+    await (await SqlStore.open(made.state, made.universe.clock)).close()
+
+
+def _plant(model: Model, made: Moved) -> None:
+    with closing(sqlite3.connect(made.state)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        for table, rows in _grouped(chain(_rows(model, made), _fixed(model, made))):
+            names = ", ".join(rows[0])
+            marks = ", ".join(f":{name}" for name in rows[0])
+            connection.executemany(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", rows)
+        connection.commit()
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _grouped(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:
+    waiting: dict[str, list[Row]] = {}
+    for table, row in rows:
+        of_table = waiting.setdefault(table, [])
+        of_table.append(row)
+        if len(of_table) == 5_000:
+            yield table, waiting.pop(table)
+    yield from waiting.items()
+
+
+def _rows(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
+    """Those of assets."""
+    for source, target in zip(truths(made.source), truths(made.target), strict=True):
+        number = number_of(source)
+        assert number == number_of(target)
+        pattern = model.pattern_of(source)
+        here, there = pairs_of(pattern.source, source), pairs_of(pattern.target, target)
+        asset = json.loads(_renumbered(pattern, json.dumps(pattern.asset), here))
+        both = {**there, **here, **_digests(pattern.asset, asset)}
+        for table, rows in pattern.rows.items():
+            for row in rows:
+                made_row = {key: _value(pattern, key, text, both, there) for key, text in row.items()}
+                yield table, _placed(table, made_row, number)
+
+
+def _placed(table: str, row: Row, number: int) -> Row:
+    """With the keys and the digests that are not of the pattern."""
+    if table == "work":
+        row["seq"] = number
+    elif table == "ledger":
+        del row["seq"]
+    elif table == "link":
+        row["draft_fingerprint"] = digest_of(json.loads(row["draft"]))
+    return row
+
+
+def _digests(old: Row, new: Row) -> dict[str, str]:
+    """What the product makes of an asset, once of the first and once of this one."""
+    before, after = asset_from_json(old), asset_from_json(new)
+    marks = fingerprint(before), fingerprint(after)
+    keys = ((version_key(one), version_key(other)) for one, other in zip(before.versions, after.versions, strict=True))
+    return dict([marks, (marks[0][:16], marks[1][:16]), *keys])
+
+
+def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
+    """Those of the job, of runs and of containers. The rows of assets have counted themselves."""
+    first = {role: _first_rows(tenant, len(model.patterns)) for role, tenant in (("source", made.source), ("target", made.target))}
+    pairs: dict[str, str] = {}
+    for role, rows in first.items():
+        for pattern, row in zip(model.patterns, rows, strict=True):
+            old: Row = getattr(pattern, role)
+            pairs |= pairs_of({"placements": old["placements"]}, {"placements": row["placements"]})
+    tokens = _any_of(list(pairs)) if pairs else None
+    for table, fixed in model.fixed.items():
+        for row in fixed:  # the first rows of a library are those of its patterns
+            if table == "tally" and row["label"] == "created":
+                continue
+            yield table, {
+                key: tokens.sub(lambda found: pairs[found[0]], text) if tokens and isinstance(text, str) else text
+                for key, text in _scaled(table, row, made.size / len(model.patterns)).items()
+                if (table, key) != ("ledger", "seq")
+            }
+
+
+def _first_rows(tenant: Tenant, many: int) -> list[Row]:
+    return list(islice(truths(tenant), many))
+
+
+def _scaled(table: str, row: Row, times: float) -> Row:
+    """A row of a run counts the assets of the whole library."""
+    if table == "shard":
+        expected, params = row["expected"], json.loads(row["params"])
+        params |= {key: round(params[key] * times) for key in params.keys() & {"total"}}
+        return {**row, "expected": expected and round(expected * times), "params": json.dumps(params)}
+    if table != "run":
+        return row
+    outcome = json.loads(row["outcome"])
+    for counted in (outcome["counts"], *outcome["losses"], outcome["operations"]):
+        counted |= {key: round(counted[key] * times) for key in counted if key not in ("container", "place", "path", "rule")}
+    return {**row, "listed": round(row["listed"] * times), "outcome": json.dumps(outcome)}
+
+
+async def _fetched(moved: Moved, rows: Sequence[Row]) -> list[Row]:
+    """As a run reads them, with the memberships that only their containers know."""
+    service = connect(job_of(moved.job), "source", moved.universe.options(), MemoryBudget(1 << 24), read_only=True)
+    found = []
+    try:
+        await service.probe()
+        await service.schema()
+        for row in rows:
+            asset = await service.fetch(AssetId(row["id"]))
+            if Operation.MEMBERS in service.capabilities:
+                asset = replace(asset, placements=asset.placements | placements_from_json(row["placements"]))
+            found.append(asset_to_json(asset))
+    finally:
+        await service.close()
+    return found
+
+
+# -- one asset instead of another --------------------------------------------------------------------------------------
+
+
+def pairs_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Texts in which two truths of one shape differ, in every spelling."""
+    found: dict[str, str] = {}
+    for before, after in zip(_leaves(old), _leaves(new), strict=True):
+        if before != after:
+            found |= dict(zip(_spellings(before), _spellings(after), strict=True))
+    return found
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key in sorted(value):
+            if key not in MADE_UP and not key.endswith(MARK):  # the marker holds another id
+                yield from _leaves(value[key])
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _leaves(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def _spellings(text: str) -> tuple[str, ...]:
+    """A text, and how else the product writes it: dates, the beginning of a digest."""
+    if len(text) == 32 and text.isalnum():
+        return text, text[:8]
+    if not re.match(r"\d{4}-\d\d-\d\dT", text):
+        return (text,)
+    when = datetime.fromisoformat(text)
+    milliseconds = str(round(when.timestamp() * 1000))
+    return text, stamp(when), when.isoformat(timespec="milliseconds").replace("+00:00", "Z"), str(when), milliseconds
+
+
+def _any_of(texts: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![0-9A-Za-z])(?:{'|'.join(map(re.escape, texts))})(?![0-9A-Za-z])")
+
+
+def _value(pattern: Pattern, column: str, value: Any, both: Pairs, there: Pairs) -> Any:
+    """A value of a row. Ids of the two services may be the same texts: one column has those of the target."""
+    if not isinstance(value, str):
+        return value
+    return _renumbered(pattern, value, {**both, **there} if column == "target" else both)
+
+
+def _renumbered(pattern: Pattern, text: str, pairs: Pairs) -> str:
+    return pattern.tokens.sub(lambda found: pairs.get(found[0], found[0]), text)
