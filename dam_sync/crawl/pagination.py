@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from dam_sync.model.values import Json
 
 MOST_PAGES = 1_000_000
 _SEEN, _TOTAL, _OWED = "seen", "total", "owed"
+_MARSHAL = 2  # the last format in which equal rows are equal bytes; a tenth of the time of `repr`
 
 
 async def paginate(
@@ -60,14 +62,16 @@ class _Count:
     seen: int = 0
     total: int | None = None  # of the whole listing
     owed: int = 0  # rows counted by a page with room for them, but not returned with it
-    last: frozenset[str] = frozenset()  # rows of the previous page, which may reappear on the next one when rows shift
+    last: frozenset[bytes] = (
+        frozenset()
+    )  # rows of the previous page, which may reappear on the next one when rows shift
 
     @classmethod
     def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
         return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL), start.get(_OWED, 0)) if start else cls(pager)
 
     def take(self, page: Page, size: int | None) -> None:
-        rows = frozenset(map(repr, page.rows))
+        rows = frozenset(marshal.dumps(row, _MARSHAL) for row in page.rows)
         before, self.seen, self.last = self.seen, self.seen + len(rows - self.last), rows
         if page.total is None:
             return

@@ -38,13 +38,14 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
 from dam_sync.model.run_options import ROTATION
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
 async def execute(context: RunContext) -> None:
@@ -246,12 +247,11 @@ async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
     compare."""
     if (await window_of(context))["full"]:
         return frozenset()
-    links = await context.store.links([entry.id for entry in batch.entries])
+    written = await context.store.revisions([entry.id for entry in batch.entries])
     same = frozenset(
         entry.id
         for entry in batch.entries
-        if not entry.deleted and entry.revision and entry.id in links
-        if links[entry.id].source_revision == entry.revision
+        if not entry.deleted and entry.revision and written.get(entry.id) == entry.revision
     )
     rotation = context.rotation
     due = frozenset(asset for asset in same if rotation is not None and rotation.is_due(asset))
@@ -310,11 +310,22 @@ async def _read_members(context: RunContext) -> None:
     await context.store.begin_members(context.run.id)
     for service, prefix in sides:
         if Operation.MEMBERS in service.capabilities:
-            async for membership in service.members():
-                named = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
-                await context.store.add_members(context.run.id, replace(membership, assets=named))
+            await _keep_members(context.store, service, prefix)
     await context.store.end_members()
     await refuse_lost_memberships(context)
+
+
+async def _keep_members(store: SqlStore, service: Service, prefix: str) -> None:
+    """Many of them in one transaction: services return few at a time."""
+    read: list[Membership] = []
+    number = 0
+    async for membership in service.members():
+        read.append(replace(membership, assets=tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)))
+        number += len(membership.assets)
+        if number >= MEMBERS_AT_ONCE:
+            await store.add_members(read)
+            read, number = [], 0
+    await store.add_members(read)
 
 
 async def close_run(context: RunContext, outcome: Json) -> None:

@@ -184,7 +184,7 @@ class Verifier:
             if Operation.MEMBERS in service.capabilities:
                 async for membership in service.members():
                     prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
-                    await self.scratch.add_members(0, replace(membership, assets=prefixed))
+                    await self.scratch.add_members([replace(membership, assets=prefixed)])
         await self.scratch.end_members()
 
     async def _with_members(self, side: str, service: Service, asset: Asset) -> Asset:

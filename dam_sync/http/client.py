@@ -215,7 +215,13 @@ class Client:
 
     def _reply(self, request: Request, response: RawResponse) -> Response:
         return Response(
-            response.status, response.headers, response.body, self._config.service, request.operation, request.asset
+            response.status,
+            response.headers,
+            response.body,
+            self._config.service,
+            request.operation,
+            request.asset,
+            response.parsed,
         )
 
     def _told(self, problem: DamSyncError, request: Request) -> DamSyncError:

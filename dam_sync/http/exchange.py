@@ -12,6 +12,7 @@ from dam_sync.http.bounds import LARGEST_ERROR, LARGEST_REPLY, SLOWEST, WRITE_SE
 from dam_sync.http.decoding import Undecodable, codings_of, decoded
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.model.errors import ContractBroken, Transient
+from dam_sync.model.values import Json
 
 
 async def open_response(transport: httpx.AsyncBaseTransport, request: httpx.Request) -> RawResponse:
@@ -42,6 +43,7 @@ class RawResponse:
         self._read_seconds: float = request.extensions["timeout"]["read"]
         self.status = response.status_code
         self.body = b""
+        self.parsed: list[Json] = []  # the body, if it was parsed to see whether it can be
         self._is_read = False
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw

@@ -71,11 +71,12 @@ class Response:
     service: str = ""
     operation: str = ""
     asset: str = ""
+    parsed: list[Json] = field(default_factory=list, repr=False)  # the body, until it is asked for
 
     def json(self) -> Json:
         """The body as JSON. Raises ContractBroken if it is not JSON."""
         try:
-            return parsed(self.body)
+            return self.parsed.pop() if self.parsed else parsed(self.body)
         except InvalidJson as problem:
             raise ContractBroken(
                 f"returned {self.status} with {str(problem) or self._shape()} where JSON was expected",

@@ -42,7 +42,7 @@ def is_unreadable(request: Request, response: RawResponse) -> bool:
     if "json" not in response.headers.get("content-type", ""):
         return False
     try:
-        parsed(response.body)
+        response.parsed = [parsed(response.body)]
     except InvalidJson:
         return True
     return False

@@ -242,11 +242,16 @@ class Service(ABC):
         gone = []
         for asset in assets:
             try:
-                there = (await self.fetch(asset)).status != TRASH
+                there = not await self.is_trashed(asset)
             except NotFound:
                 there = False
             gone += [] if there else [asset]
         return frozenset(gone)
+
+    async def is_trashed(self, asset: AssetId) -> bool:
+        """Whether an asset is in the trash; a service of which `fetch` needs several calls overrides this with one.
+        Raises NotFound."""
+        return (await self.fetch(asset)).status == TRASH
 
     async def find(self, marker: Marker) -> AssetId | None:
         """The asset that was created for this marker; waits for the lag of the index before it returns None."""

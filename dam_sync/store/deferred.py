@@ -95,15 +95,18 @@ class MemberRepository(Repository):
 
         await self._write(job)
 
-    async def add_members(self, run: int, membership: Membership) -> None:
-        """Some members of a container; safe to repeat."""
+    async def add_members(self, read: Sequence[Membership]) -> None:
+        """Some members of containers; safe to repeat."""
 
         def job(c: Connection) -> None:
-            spot, now = _spot(c, membership.placement), _readings(c).now
-            rows = ({"asset": asset, "spot": spot, "first_read": now, "last_read": now} for asset in membership.assets)
-            _ADD_MEMBER.run_all(c, rows)
+            now = _readings(c).now
+            for membership in read:
+                spot = _spot(c, membership.placement)
+                rows = ({"asset": one, "spot": spot, "first_read": now, "last_read": now} for one in membership.assets)
+                _ADD_MEMBER.run_all(c, rows)
 
-        await self._write(job)
+        if read:
+            await self._write(job)
 
     async def changed_members(self, after: str, at_most: int) -> list[AssetId]:
         """A page of the assets whose memberships changed since the last reading that was kept, in the order of their

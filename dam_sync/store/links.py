@@ -9,13 +9,16 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, text
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import AssetId, Revision
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, WORK, instant, stamp
 
 _BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_statement("ids"))))
+_REVISIONS = PreparedStatement(
+    select(LINK.c.source, LINK.c.source_revision).where(LINK.c.source.in_(listed_statement("ids")))
+)
 _BY_TARGET = PreparedStatement(select(LINK).where(LINK.c.target.in_(listed_statement("ids"))))
 _NAMES = ("folded", "owner")
 _RESERVE = PreparedStatement(upsert(NAME).on_conflict_do_nothing(), _NAMES)
@@ -41,6 +44,15 @@ class LinkRepository(Repository):
     async def links(self, sources: Sequence[str]) -> dict[AssetId, LinkRow]:
         """The links of these source assets; those without one are absent."""
         return await self._found(sources, _BY_SOURCE, lambda row: str(row.source))
+
+    async def revisions(self, sources: Sequence[str]) -> dict[AssetId, Revision]:
+        """The revisions at which these source assets were last written; those without a link are absent."""
+
+        def job(c: Connection) -> dict[AssetId, Revision]:
+            rows = (row for piece in pieces(sources) for row in _REVISIONS.all(c, ids=to_text(list(piece))))
+            return {AssetId(row.source): Revision(row.source_revision) for row in rows}
+
+        return await self._read(job) if sources else {}
 
     async def links_by_target(self, targets: Sequence[str]) -> dict[AssetId, LinkRow]:
         """The links to these target assets, by target."""

@@ -13,6 +13,7 @@ from dam_sync.model.codec import asset_to_json
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
+from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, RUN, SHARD, WORK, stamp
 
 _ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")
@@ -26,6 +27,14 @@ _CLEARED = {
     "message": "",
     "hint": "",
 }
+_LISTED = listed_statement("ids")
+_LINKED = PreparedStatement(select(LINK.c.source, LINK.c.seen_run).where(LINK.c.source.in_(_LISTED)))
+_KNOWN = PreparedStatement(
+    select(WORK.c.asset, WORK.c.listed_run, WORK.c.revision, WORK.c.deleted, WORK.c.state).where(
+        WORK.c.asset.in_(_LISTED)
+    )
+)
+_SEEN = PreparedStatement(update(LINK).where(LINK.c.source.in_(_LISTED)).values(seen_run=bindparam("run")))
 
 
 class Shards(Repository):
@@ -147,11 +156,9 @@ class _Listing:
         self._seq = int(c.execute(select(func.max(WORK.c.seq))).scalar() or 0)
 
     def add(self, entries: Sequence[Entry], texts: Mapping[AssetId, str]) -> None:
-        ids = [entry.id for entry in entries]
-        seen = select(LINK.c.source, LINK.c.seen_run).where(LINK.c.source.in_(ids))
-        linked: dict[str, int] = {row.source: row.seen_run for row in self._c.execute(seen)}
-        columns = (WORK.c.asset, WORK.c.listed_run, WORK.c.revision, WORK.c.deleted, WORK.c.state)
-        known = {row.asset: row for row in self._c.execute(select(*columns).where(WORK.c.asset.in_(ids)))}
+        ids = to_text([entry.id for entry in entries])
+        linked: dict[str, int] = {row.source: row.seen_run for row in _LINKED.all(self._c, ids=ids)}
+        known = {row.asset: row for row in _KNOWN.all(self._c, ids=ids)}
         rows: list[dict[str, Any]] = []
         again: list[dict[str, Any]] = []
         restored: list[str] = []
@@ -218,7 +225,7 @@ class _Listing:
                 changed, [{"of": row["asset"], **{f"new_{name}": row[name] for name in kept}} for row in again]
             )
         if seen:
-            self._c.execute(update(LINK).where(LINK.c.source.in_(seen)).values(seen_run=self._run))
+            _SEEN.run(self._c, ids=to_text(seen), run=self._run)
 
 
 def _may_return(row: Any, *, linked: bool, deleted: bool) -> bool:

@@ -284,9 +284,9 @@ async def test_names_belong_to_who_asked_first(store: SqlStore) -> None:
 async def test_members_come_back_by_asset(store: SqlStore) -> None:
     one, two = Placement("category", ("A",), "1"), Placement("collection", ("B",), "2")
     await store.begin_members(1)
-    await store.add_members(1, Membership(one, (AssetId("a"), AssetId("b"))))
-    await store.add_members(1, Membership(two, (AssetId("a"),)))
-    await store.add_members(1, Membership(two, (AssetId("a"),)))
+    await store.add_members([Membership(one, (AssetId("a"), AssetId("b")))])
+    await store.add_members([Membership(two, (AssetId("a"),))])
+    await store.add_members([Membership(two, (AssetId("a"),))])
     assert await store.members_of(["a", "b", "c"]) == {}
     await store.end_members()
     assert await store.members_of(["a", "b", "c"]) == {"a": {one, two}, "b": {one}}

@@ -85,9 +85,9 @@ async def test_a_name_belongs_to_one(store: SqlStore) -> None:
 
 
 async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) -> None:
-    await store.add_members(1, Membership(PRESS, (AssetId("a"), AssetId("b"))))
-    await store.add_members(1, Membership(BEST, (AssetId("a"), AssetId("a"))))
-    await store.add_members(1, Membership(BEST, ()))
+    await store.add_members([Membership(PRESS, (AssetId("a"), AssetId("b")))])
+    await store.add_members([Membership(BEST, (AssetId("a"), AssetId("a")))])
+    await store.add_members([Membership(BEST, ())])
     members = await store.members_of(["a", "b", "c"])
     assert members == {"a": {PRESS, BEST}, "b": {PRESS}}
     assert {placement.id for placement in members[AssetId("a")]} == {"c1", "c2"}
@@ -100,7 +100,7 @@ async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) ->
 async def reading(store: SqlStore, *found: Membership, ends: bool = True) -> None:
     await store.begin_members(1)
     for membership in found:
-        await store.add_members(1, membership)
+        await store.add_members([membership])
     if ends:
         await store.end_members()
 
@@ -157,7 +157,7 @@ async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
 
 async def test_same_paths_of_two_sides_are_two_containers(store: SqlStore) -> None:
     """The same path has one id at the source and another at the target."""
-    await store.add_members(1, Membership(Placement("category", ("Press", "2024/25"), "source"), (AssetId("a"),)))
+    await store.add_members([Membership(Placement("category", ("Press", "2024/25"), "source"), (AssetId("a"),))])
     await settle(store, "a", placements=((PRESS, AssetId("t1"), True),))
     pending = await store.next_placements(9)
     assert pending is not None

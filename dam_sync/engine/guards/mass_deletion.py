@@ -10,7 +10,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.safe_text import such_as
-from dam_sync.model.service import TRASH, Service
+from dam_sync.model.service import Service
 from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source returns no assets to this credential"
@@ -182,7 +182,7 @@ async def _mostly_gone(service: Service, ids: list[str]) -> bool:
 async def is_gone(service: Service, asset: AssetId) -> bool:
     """Whether an asset is gone from a service or in its trash."""
     try:
-        return (await service.fetch(asset)).status == TRASH
+        return await service.is_trashed(asset)
     except NotFound:
         return True
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dam_sync.aio.just_read import JustRead
 from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.interpreting import interpreting_response
@@ -33,6 +34,7 @@ class BrandLibraryApi:
     options: BrandLibraryOptions
     limits: Limits
     read_only: bool
+    just_read: JustRead[Json]  # assets of a target, with everything that can be included
     _proven: float | None = field(default=None)
 
     @classmethod
@@ -43,7 +45,8 @@ class BrandLibraryApi:
         wiring = ClientConfig.of(context, facts.NAME, Bearer(context.auth.token), facts.RULES, limits.pace)
         bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
         wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
-        return cls(Client(wiring), context.clock, options, limits, context.read_only)
+        read = JustRead[Json](context.clock)
+        return cls(Client(wiring), context.clock, options, limits, context.read_only, read)
 
     @property
     def made_at_once(self) -> int:

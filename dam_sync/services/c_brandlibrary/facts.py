@@ -17,6 +17,7 @@ COUNTED_FIELDS = 200  # keys whose values are counted, by one call each
 COUNTED_SECTIONS = 100  # sections whose assets are counted, by one call each
 PAGE = 500  # wire C 11.35: prefer per=200..500 with several includes
 LONG_PAGE = 3000  # spec 001, Limits, Service C: per at most 3,000
+CHANGED_PAGE = 200  # wire C 11.35: the least that is advised; most runs of a schedule see fewer changes
 RECENT_PAGE = 100  # wire C 6.9: the search for a token reads the newest assets by 100
 REACH = 10_000  # wire C 2.2, 8: the last page is not shown; stay at 10,000 rows of a listing
 CLEARLY = 0.9  # part of the reach up to which a count of a moment ago is believed

@@ -48,6 +48,7 @@ SLIM_EXCLUDES = (TEXT_CONTENT, "technicalMetadataDocument")  # wire D 7: what ma
 THIN_EXCLUDES = (*SLIM_EXCLUDES, "metadataDocument", "metadataDenormalized", "renditionsDocument")
 NIL = "00000000-0000-0000-0000-000000000000"  # wire D 2.6: occurs among members, to be skipped
 FILES_KEPT = 200_000  # files remembered of a listing, with their families; more are found by a scan
+BINNED_KEPT = 20_000  # records of the recycle bin remembered of a scan for members
 FAMILIES_KEPT = 20_000  # ids of families remembered
 VERSIONED_KEPT = 1_000  # families with several versions kept whole during a listing
 LISTED_KEPT = 20_000  # families told by a listing, against telling twice

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import ClassVar
 
+from dam_sync.aio.just_read import JustRead
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.client import Client
@@ -34,7 +35,7 @@ from dam_sync.services.d_templates.codec.forms import (
     values_of,
 )
 from dam_sync.services.d_templates.codec.security import Security
-from dam_sync.services.d_templates.codec.wire import hits, listed, total_of
+from dam_sync.services.d_templates.codec.wire import VersionGroup, hits, listed, total_of
 from dam_sync.services.d_templates.source.versions import VersionGroups
 
 _DATE_STEP = timedelta(seconds=2)
@@ -144,7 +145,8 @@ class TemplatesPart(HttpService):
         self.api = TemplatesApi.open(context)
         self.limits = self.api.limits
         self.tenant = TemplatesTenant(self.api)
-        self.version_groups = VersionGroups(self.api)
+        read = None if context.read_only else JustRead[VersionGroup](context.clock)
+        self.version_groups = VersionGroups(self.api, just_read=read)
         if not self.api.options.relations:
             self.remove_capabilities(reads=[Feature.RELATIONS])
 

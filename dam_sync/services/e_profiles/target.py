@@ -191,7 +191,7 @@ class ProfilesTarget(ProfilesPart):
             await self.api.clock.sleep(facts.SETTLE_SECONDS - age)
 
         async def complete() -> Json:
-            row = await self._state(asset)
+            row = self.api.just_read.take(asset) or await self._state(asset)
             return row if wire.is_complete(row) else None
 
         row = await poll_until(self.api.clock, complete, facts.PENDING_SECONDS, facts.PENDING_WAITS)

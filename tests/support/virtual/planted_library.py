@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from tests.support.virtual.universe import Tenant, Universe
 Row = dict[str, Any]
 Pairs = Mapping[str, str]
 CLASSES = 20
+JOINT = "\n\x1f\n"  # between texts that are changed at once
 VERSIONED = 10  # every tenth asset has an older version
 OWNERS = {"work": "asset", "link": "source", "name": "owner", "member": "asset", "ledger": "asset"}
 """Tables with rows of assets, and the column that says whose a row is."""
@@ -99,12 +101,38 @@ class Pattern:
     target: Row
     asset: Row
     rows: dict[str, list[Row]]
+    leaves: tuple[list[str], list[str]] = field(init=False)
     tokens: re.Pattern[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        own = {*_leaves(self.source), *_leaves(self.target)}
-        spelled = {text for each in own for text in _spellings(each)} | set(_digests(self.asset, self.asset))
+        self.leaves = leaves_of(self.source), leaves_of(self.target)
+        spelled = {text for each in chain(*self.leaves) for text in _spellings(each)}
+        spelled |= set(_digests(self.asset, self.asset))
         self.tokens = _any_of(sorted(filter(None, spelled), key=len, reverse=True))
+
+    def renumbered(self, text: str, pairs: Pairs) -> str:
+        """The text with what differs."""
+        return self.tokens.sub(lambda found: pairs.get(found[0], found[0]), text)
+
+    def rows_with(self, both: Pairs, there: Pairs) -> Iterator[tuple[str, Row]]:
+        """Its rows for another asset, by table. Ids of the two services may be the same texts: one column has those of
+        the target."""
+        rows = [(table, row) for table, found in self.rows.items() for row in found]
+        texts = [[value for key, value in row.items() if isinstance(value, str) and key != "target"] for _, row in rows]
+        renumbered = iter(self.renumbered(JOINT.join(chain(*texts)), both).split(JOINT))
+        pairs = {**both, **there}
+        for table, row in rows:
+            yield (
+                table,
+                {
+                    key: value
+                    if not isinstance(value, str)
+                    else self.renumbered(value, pairs)
+                    if key == "target"
+                    else next(renumbered)
+                    for key, value in row.items()
+                },
+            )
 
 
 @dataclass
@@ -121,13 +149,13 @@ class Model:
 
 
 @contextmanager
-def really_moved(folder: Path, kinds: Kinds, size: int) -> Iterator[Moved]:
+def really_moved(folder: Path, kinds: Kinds, size: int, **policy: Any) -> Iterator[Moved]:
     """By a run."""
     bulk = kinds.bulk(size)
     with Universe(1) as universe:
         source = universe.tenant(kinds.source.kind, list(library_of(kinds.source, bulk)), **_options(kinds.source))
         target = universe.tenant(kinds.target.kind, list(schema_of()), **_options(kinds.target))
-        made = Moved(universe, source, target, _write(folder, kinds, source, target), size)
+        made = Moved(universe, source, target, _write(folder, kinds, source, target, policy), size)
         report = universe.do(run_job(made.job, universe.options()))
         assert (report.counts["created"], report.parked) == (size, [])
         made.settle()
@@ -135,7 +163,7 @@ def really_moved(folder: Path, kinds: Kinds, size: int) -> Iterator[Moved]:
 
 
 @contextmanager
-def planted(folder: Path, model: Model, size: int) -> Iterator[Moved]:
+def planted(folder: Path, model: Model, size: int, **policy: Any) -> Iterator[Moved]:
     """As a run would have left it; `size` is a multiple of `CLASSES`."""
     kinds, bulk = model.kinds, model.kinds.bulk(size)
     assert size % CLASSES == 0
@@ -143,24 +171,22 @@ def planted(folder: Path, model: Model, size: int) -> Iterator[Moved]:
         source = universe.tenant(kinds.source.kind, _lazily(kinds.source, bulk), **_options(kinds.source))
         catalogue = _catalogue(model, kinds.target, source)
         target = universe.tenant(kinds.target.kind, catalogue, **_options(kinds.target))
-        made = Moved(universe, source, target, _write(folder, kinds, source, target), size)
+        made = Moved(universe, source, target, _write(folder, kinds, source, target, policy), size)
         universe.do(_empty_state(made))
         _plant(model, made)
         made.settle()
         yield made
 
 
-def learn(folder: Path, kinds: Kinds, size: int = CLASSES) -> Model:
+def learn(folder: Path, kinds: Kinds, size: int = CLASSES, **policy: Any) -> Model:
     """Run it once for real, and keep what it left."""
-    with really_moved(folder, kinds, size) as moved:
+    with really_moved(folder, kinds, size, **policy) as moved:
         sources, targets = (by_number(each) for each in (moved.source, moved.target))
         tables = tables_of(moved.state)
         assets = moved.universe.do(_fetched(moved, [sources[number] for number in sorted(sources)]))
     patterns, owned = [], set[int]()
     for number, asset in zip(sorted(sources), assets, strict=True):
-        rows = {
-            table: [row for row in tables[table] if row[owner] == asset["id"]] for table, owner in OWNERS.items()
-        }
+        rows = {table: [row for row in tables[table] if row[owner] == asset["id"]] for table, owner in OWNERS.items()}
         owned |= {id(row) for found in rows.values() for row in found}
         assert [row["source_fingerprint"] for row in rows["link"]] == [fingerprint(asset_from_json(asset))]
         patterns.append(Pattern(sources[number], targets[number], asset, rows))
@@ -187,6 +213,11 @@ def number_of(row: Mapping[str, Any]) -> int:
     return int(found[1])
 
 
+def has_several(number: int) -> bool:
+    """Whether an asset has several file versions from the start."""
+    return number % VERSIONED == 0
+
+
 def tables_of(path: Path) -> dict[str, list[Row]]:
     """Every row of a state file."""
     with closing(sqlite3.connect(path)) as connection:
@@ -202,12 +233,12 @@ def _options(side: Side) -> dict[str, Any]:
     return {**options_of(side.kind), "rate": None, **side.emulated}
 
 
-def _write(folder: Path, kinds: Kinds, source: Tenant, target: Tenant) -> Path:
+def _write(folder: Path, kinds: Kinds, source: Tenant, target: Tenant, policy: Row) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     mapping = folder / "mapping.yaml"
     mapping.write_text(mapping_of(kinds.source, kinds.target, kinds.bulk(CLASSES)), encoding="utf-8")
     sides = [Emulated(side.kind, at.url, side.options) for side, at in ((kinds.source, source), (kinds.target, target))]
-    return write_job(folder / "job.yaml", "delta", *sides, mapping, policy=ACCEPTED)
+    return write_job(folder / "job.yaml", "delta", *sides, mapping, policy={**ACCEPTED, **policy})
 
 
 @dataclass(frozen=True)
@@ -241,7 +272,7 @@ def _containers(model: Model, side: Side) -> Iterator[Row]:
 
 def _record(model: Model, side: Side, row: Mapping[str, Any]) -> Row:
     number, pattern = number_of(row), model.pattern_of(row)
-    record: Row = json.loads(_renumbered(pattern, json.dumps(pattern.target), pairs_of(pattern.source, row)))
+    record: Row = json.loads(pattern.renumbered(json.dumps(pattern.target), pairs_of(pattern.leaves[0], row)))
     record["fields"] = {key.removeprefix(side.prefix): value for key, value in record["fields"].items()}
     for place, version in enumerate(record["versions"]):
         version["generate"] = {"size": version["size"], "seed": 10 * number + place}
@@ -263,6 +294,9 @@ def _plant(model: Model, made: Moved) -> None:
             names = ", ".join(rows[0])
             marks = ", ".join(f":{name}" for name in rows[0])
             connection.executemany(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", rows)
+        connection.execute(
+            "UPDATE run SET outcome = json_set(outcome, '$.ledger', (SELECT max(seq) FROM ledger))"  # read up to there
+        )
         connection.commit()
         connection.execute("PRAGMA journal_mode = WAL")
 
@@ -283,13 +317,11 @@ def _rows(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
         number = number_of(source)
         assert number == number_of(target)
         pattern = model.pattern_of(source)
-        here, there = pairs_of(pattern.source, source), pairs_of(pattern.target, target)
-        asset = json.loads(_renumbered(pattern, json.dumps(pattern.asset), here))
+        here, there = (pairs_of(*each) for each in zip(pattern.leaves, (source, target), strict=True))
+        asset = json.loads(pattern.renumbered(json.dumps(pattern.asset), here))
         both = {**there, **here, **_digests(pattern.asset, asset)}
-        for table, rows in pattern.rows.items():
-            for row in rows:
-                made_row = {key: _value(pattern, key, text, both, there) for key, text in row.items()}
-                yield table, _placed(table, made_row, number)
+        for table, row in pattern.rows_with(both, there):
+            yield table, _placed(table, row, number)
 
 
 def _placed(table: str, row: Row, number: int) -> Row:
@@ -313,22 +345,28 @@ def _digests(old: Row, new: Row) -> dict[str, str]:
 
 def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
     """Those of the job, of runs and of containers. The rows of assets have counted themselves."""
-    first = {role: _first_rows(tenant, len(model.patterns)) for role, tenant in (("source", made.source), ("target", made.target))}
+    first = {
+        role: _first_rows(tenant, len(model.patterns))
+        for role, tenant in (("source", made.source), ("target", made.target))
+    }
     pairs: dict[str, str] = {}
     for role, rows in first.items():
         for pattern, row in zip(model.patterns, rows, strict=True):
             old: Row = getattr(pattern, role)
-            pairs |= pairs_of({"placements": old["placements"]}, {"placements": row["placements"]})
+            pairs |= pairs_of(leaves_of({"of": old["placements"]}), {"of": row["placements"]})
     tokens = _any_of(list(pairs)) if pairs else None
     for table, fixed in model.fixed.items():
         for row in fixed:  # the first rows of a library are those of its patterns
             if table == "tally" and row["label"] == "created":
                 continue
-            yield table, {
-                key: tokens.sub(lambda found: pairs[found[0]], text) if tokens and isinstance(text, str) else text
-                for key, text in _scaled(table, row, made.size / len(model.patterns)).items()
-                if (table, key) != ("ledger", "seq")
-            }
+            yield (
+                table,
+                {
+                    key: tokens.sub(lambda found: pairs[found[0]], text) if tokens and isinstance(text, str) else text
+                    for key, text in _scaled(table, row, made.size / len(model.patterns)).items()
+                    if (table, key) != ("ledger", "seq")
+                },
+            )
 
 
 def _first_rows(tenant: Tenant, many: int) -> list[Row]:
@@ -345,7 +383,9 @@ def _scaled(table: str, row: Row, times: float) -> Row:
         return row
     outcome = json.loads(row["outcome"])
     for counted in (outcome["counts"], *outcome["losses"], outcome["operations"]):
-        counted |= {key: round(counted[key] * times) for key in counted if key not in ("container", "place", "path", "rule")}
+        counted |= {
+            key: round(counted[key] * times) for key in counted if key not in ("container", "place", "path", "rule")
+        }
     return {**row, "listed": round(row["listed"] * times), "outcome": json.dumps(outcome)}
 
 
@@ -369,27 +409,36 @@ async def _fetched(moved: Moved, rows: Sequence[Row]) -> list[Row]:
 # -- one asset instead of another --------------------------------------------------------------------------------------
 
 
-def pairs_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
-    """Texts in which two truths of one shape differ, in every spelling."""
+def pairs_of(old: Sequence[str], new: Mapping[str, Any]) -> dict[str, str]:
+    """Texts in which two truths of one shape differ, in every spelling. old: the leaves of the first."""
     found: dict[str, str] = {}
-    for before, after in zip(_leaves(old), _leaves(new), strict=True):
+    for before, after in zip(old, leaves_of(new), strict=True):
         if before != after:
-            found |= dict(zip(_spellings(before), _spellings(after), strict=True))
+            found |= zip(_spellings(before), _spellings(after), strict=True)
     return found
 
 
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
+def leaves_of(value: Mapping[str, Any]) -> list[str]:
+    """Every text of a truth that may differ from asset to asset, in one order."""
+    found: list[str] = []
+    _gather(value, found)
+    return found
+
+
+def _gather(value: Any, found: list[str]) -> None:
+    kind = type(value)
+    if kind is str:
+        found.append(value)
+    elif kind is dict:
         for key in sorted(value):
             if key not in MADE_UP and not key.endswith(MARK):  # the marker holds another id
-                yield from _leaves(value[key])
-    elif isinstance(value, list | tuple):
+                _gather(value[key], found)
+    elif kind is list or kind is tuple:
         for each in value:
-            yield from _leaves(each)
-    elif isinstance(value, str):
-        yield value
+            _gather(each, found)
 
 
+@lru_cache(maxsize=4096)
 def _spellings(text: str) -> tuple[str, ...]:
     """A text, and how else the product writes it: dates, the beginning of a digest."""
     if len(text) == 32 and text.isalnum():
@@ -403,14 +452,3 @@ def _spellings(text: str) -> tuple[str, ...]:
 
 def _any_of(texts: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![0-9A-Za-z])(?:{'|'.join(map(re.escape, texts))})(?![0-9A-Za-z])")
-
-
-def _value(pattern: Pattern, column: str, value: Any, both: Pairs, there: Pairs) -> Any:
-    """A value of a row. Ids of the two services may be the same texts: one column has those of the target."""
-    if not isinstance(value, str):
-        return value
-    return _renumbered(pattern, value, {**both, **there} if column == "target" else both)
-
-
-def _renumbered(pattern: Pattern, text: str, pairs: Pairs) -> str:
-    return pattern.tokens.sub(lambda found: pairs.get(found[0], found[0]), text)

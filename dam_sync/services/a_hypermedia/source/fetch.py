@@ -9,7 +9,7 @@ from typing import TypeVar
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.errors import NotFound
-from dam_sync.model.service import Context
+from dam_sync.model.service import TRASH, Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, resource_of
 from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id, whole
@@ -56,6 +56,11 @@ class MediaReader(HypermediaBase):
                 if served not in [known for known, _ in readings]:
                     readings.append((served, more))
         return await self.completed(asset_of(readings, context), media)
+
+    async def is_trashed(self, asset: AssetId) -> bool:
+        """By one call, in one language and without versions, attachments and links."""
+        _, media = await self.media(asset)
+        return member_text(media, "status").casefold() == TRASH
 
     async def media(self, asset: str, language: str = "") -> tuple[str, Json]:
         """The media as JSON, and its language."""

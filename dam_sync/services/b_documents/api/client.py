@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import cast
 from urllib.parse import quote, urlsplit
 
+from dam_sync.aio.just_read import JustRead
 from dam_sync.config.options import PasswordAuth
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
 from dam_sync.http.auth.oauth import (
@@ -55,6 +56,7 @@ class DocumentsApi:
     base_url: str
     read_only: bool
     grant: str
+    just_read: JustRead[Json]  # documents of a target, as `document` returns them
 
     @classmethod
     def open(cls, context: Context) -> DocumentsApi:
@@ -66,7 +68,9 @@ class DocumentsApi:
         wiring = replace(wiring, headers={"Accept": "application/json"})  # wire B 7.2: or refused values are not named
         base = context.base_url.rstrip("/")
         grant = context.auth.kind if isinstance(context.auth, DocumentsOAuth) else ""
-        return cls(Client(wiring), context.clock, options, replace(limits, pace=pace), base, context.read_only, grant)
+        read = JustRead[Json](context.clock)
+        limits = replace(limits, pace=pace)
+        return cls(Client(wiring), context.clock, options, limits, base, context.read_only, grant, read)
 
     async def get(
         self,

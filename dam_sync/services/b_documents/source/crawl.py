@@ -67,7 +67,14 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
     async def fetch(self, asset: AssetId) -> Asset:
         """One document with its versions, with a second call if it has any. Raises NotFound."""
         row = await self.api.document(asset)
-        return (await self._assets([row]))[0]
+        found = (await self._assets([row]))[0]
+        if not self.api.read_only:
+            self.api.just_read.put(asset, row)
+        return found
+
+    async def is_trashed(self, asset: AssetId) -> bool:
+        """By one call, without versions."""
+        return wire.is_trashed(await self.api.document(asset))
 
     async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
         return tuple([wire.entry_of(row, await self.folder_of(row)) for row in rows])

@@ -57,7 +57,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         target = folder_among(patch.placements_add)
         check_groups(patch.rights, options, await self.refused_groups(patch.rights))
         goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
-        row = await self.api.document(asset)
+        row = self.api.just_read.take(asset) or await self.api.document(asset)
         groups = patch.rights.groups if patch.rights is not None and patch.closed is None else frozenset[str]()
         if patch.closed:
             await self.permissions.close(asset)
@@ -187,7 +187,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         """The old file is checked in as a version, then the new one is written (assumption 16). After a
         lost response the current file is checked."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
-        row = await self.api.document(asset)
+        row = self.api.just_read.take(asset) or await self.api.document(asset)
         handle = await self.uploads.send(content, journal, f"{name}:file")
         kept: list[Json] = []
 

@@ -177,7 +177,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         """Newest change first, until one is too old."""
         window = window_of(shard)
         library = await self._tenant.id()
-        size = min(self.limits.page, facts.RECENT_PAGE)
+        size = min(self.limits.page, facts.CHANGED_PAGE)
         wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
         async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
@@ -261,6 +261,8 @@ class BrandLibraryReader(BrandLibraryOpener):
             row = await self._settled(asset, row)
         counts = await self._asset_counts(row)
         self._keep_links(row, counts)
+        if not self._api.read_only:
+            self._api.just_read.put(asset, row)
         return await self._linked(wire.asset_of(row, await self._tenant.decode_context(), counts))
 
     async def _linked(self, asset: Asset) -> Asset:

@@ -60,7 +60,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         ]
         if not parts:
             return None
-        return await self._api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
+        known = self._api.just_read.take(asset)
+        return known or await self._api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
 
     async def _rename(self, row: Json, name: str) -> None:
         files = wire.attachments_of(row)
@@ -103,7 +104,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
 
     async def _before(self, asset: AssetId) -> Json:
         """The first attachment, once the service has processed it."""
-        row = await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
+        known = self._api.just_read.take(asset)
+        row = known or await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
             raise Unsupported("an asset without a file cannot get a new version", asset=asset)

@@ -137,7 +137,7 @@ def record_of(row: Json) -> Record:
         file=file,
         family=member_text(row, "originalFileId") or file or identity,
         filename=member_text(row, "filename", "fileName"),
-        deleted=BINNED in (row.get("fileState"), row.get("metadataState")),
+        deleted=is_binned(row),
         current=row.get("currentVersion") in ("Y", True),
         order=(number_of(row.get("versionNumber")) or created, created, identity),
         created=created,
@@ -152,6 +152,19 @@ def record_of(row: Json) -> Record:
         federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
         creator=member_text(row, "createdBy"),
     )
+
+
+@interprets_response
+def owner_of(row: Json) -> tuple[str, AssetId]:
+    """The file of a listed record, and the asset that it is a version of: what `record_of` says, for less."""
+    file = member_text(row, "fileId")
+    return file, AssetId(member_text(row, "originalFileId") or file or member_text(row, "objectId"))
+
+
+@interprets_response
+def is_binned(row: Json) -> bool:
+    """Whether a listed record is in the recycle bin."""
+    return BINNED in (row.get("fileState"), row.get("metadataState"))
 
 
 @interprets_response

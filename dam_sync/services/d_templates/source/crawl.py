@@ -79,7 +79,8 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
         bounds = {"since": since, "until": until}
         yield Shard(f"changed {since} {until}", {"scan": CHANGED, **bounds})
         counted = milliseconds(self.api.clock.now() - facts.OVERLAP)
-        binned = await self.tenant.binned()
+        known = self.version_groups.binned
+        binned = await self.tenant.binned() if known is None else len(known)
         if binned != 0:
             yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, "counted": counted, **bounds})
 
@@ -95,6 +96,9 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         scan = Scan(self.api, shard)
         telling = _ListingState(self, shard)
+        if shard.params["scan"] == BIN and cursor is None and self.version_groups.binned is not None:
+            yield Batch(tuple(await telling.entries(self.version_groups.binned)), None)
+            return
         async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page), cursor)) as pages:
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]

@@ -29,8 +29,14 @@ class TemplatesFetch(TemplatesPart):
     async def fetch(self, asset: AssetId) -> Asset:
         """The versions, then the relations."""
         family = await self.version_groups.load(asset)
+        if self.version_groups.just_read is not None:
+            self.version_groups.just_read.put(asset, family)
         (bare,) = await self._bare([family])
         return await self._related(bare, family) if self.api.options.relations else bare
+
+    async def is_trashed(self, asset: AssetId) -> bool:
+        """By one call, without relations."""
+        return (await self.version_groups.load(asset)).deleted
 
     async def assets_of(self, families: list[VersionGroup]) -> list[Asset]:
         """Assets in the same order; relations are read concurrently. An asset whose relations are refused is left out,

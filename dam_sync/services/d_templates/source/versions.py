@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dam_sync.aio.just_read import JustRead
 from dam_sync.aio.lru import LruCache
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
@@ -31,7 +32,10 @@ class VersionGroups:
     owners: LruCache[str, tuple[str, bool]] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))
     fresh: LruCache[str, float] = field(default_factory=lambda: LruCache(facts.FAMILIES_KEPT))  # when made
 
+    just_read: JustRead[VersionGroup] | None = None  # of a target, for the version that follows
+
     files: dict[str, str] = field(default_factory=dict)  # families by file, of what was listed
+    binned: list[Record] | None = None  # all of the recycle bin, if a scan of everything was read to its end
     whole: bool = False  # `files` has every file of the library
 
     async def load(self, asset: str) -> VersionGroup:

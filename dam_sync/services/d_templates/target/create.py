@@ -241,7 +241,8 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         version group is appended to `settled`."""
 
         async def processed() -> VersionGroup | None:
-            family = await self.version_groups.load(asset)
+            known = self.version_groups.just_read.take(asset) if self.version_groups.just_read else None
+            family = known or await self.version_groups.load(asset)
             return family if family.current.has_file or not self._may_come(family.current) else None
 
         waits = facts.PROCESS_WAITS

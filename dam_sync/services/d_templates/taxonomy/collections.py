@@ -18,11 +18,14 @@ from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import refusal
 from dam_sync.services.d_templates.codec.wire import (
+    Record,
     failed,
     hits,
     is_asset,
+    is_binned,
     member_files,
     message_of,
+    owner_of,
     record_of,
     total_of,
 )
@@ -86,14 +89,20 @@ class TemplatesCollections(TemplatesPart):
         return found
 
     async def _scanned(self, wanted: set[str]) -> dict[str, AssetId]:
+        """To the end where the recycle bin has anything, which is then listed by the same scan."""
         found: dict[str, AssetId] = {}
-        scan = Scan(self.api, Shard("members", {"scan": BIN}))
+        scan, binned = Scan(self.api, Shard("members", {"scan": BIN})), list[Record]()
         async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page))) as pages:
-            async for page, _ in pages:
-                records = [record_of(row) for row in page.rows if is_asset(row)]
-                found |= {record.file: AssetId(record.family) for record in records if record.file in wanted}
-                if len(found) == len(wanted):
-                    break
+            async for page, behind in pages:
+                rows = [row for row in page.rows if is_asset(row)]
+                found |= {file: asset for file, asset in map(owner_of, rows) if file in wanted}
+                if len(binned) <= facts.BINNED_KEPT:
+                    binned += [record_of(row) for row in rows if is_binned(row)]
+                if len(found) == len(wanted) and behind is not None and not binned:
+                    if await self.tenant.binned() == 0:
+                        break
+                    wanted = {*wanted, ""}  # on to the end
+        self.version_groups.binned = binned if len(binned) <= facts.BINNED_KEPT else None
         return found
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from dam_sync.aio.just_read import JustRead
 from dam_sync.http.auth.base import Bearer, HeaderAuth, RotatingToken, TokenAsBasic
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.dates import http_date, parse_timestamp
@@ -34,6 +35,7 @@ class ProfilesApi:
     limits: Limits
     tenant_url: str
     read_only: bool
+    just_read: JustRead[Json]  # assets of a target, with what `expand` asks for
     _recent: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     @classmethod
@@ -45,7 +47,8 @@ class ProfilesApi:
         wiring = ClientConfig.of(context, facts.NAME, auth, facts.RULES, limits.pace)
         bases = {**wiring.bases, "tenant": _tenant_url(context)}
         client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
-        return cls(client, auth, context.clock, options, limits, _tenant_url(context), context.read_only)
+        read = JustRead[Json](context.clock)
+        return cls(client, auth, context.clock, options, limits, _tenant_url(context), context.read_only, read)
 
     async def get(self, operation: str, path: str, params: Sequence[tuple[str, str]] = (), *, asset: str = "") -> Json:
         """JSON read from v2, or from v1 where the path says so."""

@@ -223,6 +223,12 @@ def needs_versions(row: Json) -> bool:
 
 
 @interprets_response
+def is_trashed(row: Json) -> bool:
+    """Whether the asset is in the trash."""
+    return row.get("deleted_date") is not None
+
+
+@interprets_response
 def is_complete(row: Json) -> bool:
     """Whether the last upload of an asset is complete."""
     return (row.get("status") or {}).get("upload_progress") in (None, "complete")

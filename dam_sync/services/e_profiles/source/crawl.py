@@ -68,14 +68,21 @@ class ProfilesCrawl(ProfilesFiles):
                 yield Batch(await self._entries(rows, plain), None if last else {"begun": True})
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """The asset and its versions, by two calls. Raises NotFound."""
-        asked = (("expand", self.api.options.expand),)
+        """The asset, and its versions by a second call if it may have several. Raises NotFound."""
+        expand = self.api.options.expand if self.api.read_only else f"{self.api.options.expand},{facts.STATUS}"
+        asked = (("expand", expand),)
         row = await self.api.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
         versions, losses = await self._shown_versions(row, asset)
         more = wire.More(versions, await self._documents(asset), await self._is_archived(row), losses)
         self.keep_link(row)
+        if not self.api.read_only:
+            self.api.just_read.put(asset, row)
         found = wire.asset_of(row, await self.tenant.load(), more)
         return self._as_read(Entry(found.id, found.revision, found.changed_at, found)).asset or found
+
+    async def is_trashed(self, asset: AssetId) -> bool:
+        """By one call, without versions and documents."""
+        return wire.is_trashed(await self.api.get(facts.ASSET, wire.asset_path(asset), asset=asset))
 
     async def versions(self, asset: AssetId) -> list[Json]:
         """One asset object for each file version (wire E 3.3)."""
@@ -91,13 +98,14 @@ class ProfilesCrawl(ProfilesFiles):
 
     async def _shown_versions(self, row: Json, asset: AssetId) -> tuple[list[Json], tuple[Loss, ...]]:
         """Versions, and what is lost of them: a server from before versions has no such call (wire E 10)."""
+        if not wire.needs_versions(row):
+            return [], ()
         try:
             return await self.versions(asset), ()
         except NotFound:
             if row.get("version_id"):
                 raise
-        lost = Loss("versions", "older ones are not returned by this release") if wire.needs_versions(row) else None
-        return [], (lost,) if lost else ()
+        return [], (Loss("versions", "older ones are not returned by this release"),)
 
     async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
         tenant = await self.tenant.load()
