@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from dam_sync.aio.just_read import SECONDS, JustRead
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.threads import run_sync
@@ -77,3 +78,13 @@ async def test_a_blocking_call_ends_before_its_caller_is_cancelled(
     del task
     gc.collect()
     assert "never retrieved" not in caplog.text
+
+
+async def test_what_was_just_read_is_given_out_once_and_not_when_it_is_old() -> None:
+    clock = SteppedClock()
+    read = JustRead[str](clock)
+    read.put("a", "first")
+    assert (read.take("a"), read.take("a"), read.take("b")) == ("first", None, None)
+    read.put("a", "second")
+    await clock.advance(SECONDS + 1)
+    assert read.take("a") is None

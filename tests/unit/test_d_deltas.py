@@ -96,3 +96,21 @@ async def test_a_release_that_is_no_date_is_a_named_loss_and_stops_nothing(opene
     found = await service.fetch(AssetId(script.records[record]["fileId"]))
     assert found.rights.release_at is None
     assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == [("release_at", "is not a date", "2026")]
+
+
+async def test_owners_of_members_and_the_bin_are_read_by_one_scan(opened: Opened) -> None:
+    script = opened.script
+    ids = [script.add() for _ in range(250)]
+    members = [script.records[one]["fileId"] for one in ids[:40]]
+    script.collections["c"] = {"collectionId": "c", "name": "Best", "collectionDocument": members}
+    await script.clock.sleep(7200)
+    since = script.clock.now()
+    script._delete(ids[240], {"action": "delete"})
+    service = opened.connect(relations="off")
+    (found,) = [each async for each in service.members()]
+    assert set(found.assets) == set(members)
+    scans = service.calls[facts.SCAN]
+    shards = [shard async for shard in service.shards(Window(since=since))]
+    told = [e for shard in shards[1:] async for batch in service.crawl(shard, None) for e in batch.entries]
+    assert [(entry.id, entry.deleted) for entry in told] == [(script.records[ids[240]]["fileId"], True)]
+    assert service.calls[facts.SCAN] == scans

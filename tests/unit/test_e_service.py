@@ -270,7 +270,8 @@ async def test_a_server_without_the_call_for_versions_gives_its_assets_all_the_s
 
 
 async def test_an_asset_gone_before_its_versions_were_read_is_not_found(opened: Open) -> None:
-    tenant = opened(asset(1))
+    files = [{"name": "a.jpg", "generate": {"size": 300 + n, "seed": n}} for n in range(2)]
+    tenant = opened(asset(1, filename="a.jpg", versions=files))
     tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:404"}])
     with pytest.raises(NotFound):
         await tenant.connect(read_only=True).fetch(tenant.of_catalogue(1))

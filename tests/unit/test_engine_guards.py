@@ -59,6 +59,9 @@ class Side:
             raise NotFound("not there", asset=asset)
         return Asset(asset, "1", status="trash" if asset in self.trash else "published")
 
+    async def is_trashed(self, asset: AssetId) -> bool:
+        return (await self.fetch(asset)).status == "trash"
+
 
 @dataclass
 class Desk:

@@ -248,3 +248,9 @@ async def test_losses_are_summed_over_all_that_a_run_settled(store: SqlStore) ->
     run = (await store.begin("job", "run")).id
     assert await store.losses(run) == [("fields.title", "truncate", 2), ("tags", "not held", 1)]
     assert await store.losses(run + 1) == []
+
+
+async def test_revisions_are_those_that_were_last_written(store: SqlStore) -> None:
+    await store.put_link(WHOLE)
+    assert await store.revisions(["a", "b"]) == {"a": WHOLE.source_revision}
+    assert await store.revisions([]) == {}
