@@ -157,7 +157,9 @@ def _plain(table: str, row: Row, spots: Mapping[int, str]) -> str:
         case "note" if row["key"] in UNLIKE:
             return str(row["key"])
         case "run":
-            row["outcome"] = {key: value for key, value in json.loads(row["outcome"]).items() if key in COUNTED}
+            outcome = {key: value for key, value in json.loads(row["outcome"]).items() if key in COUNTED}
+            outcome["losses"] = [[loss["path"], loss["rule"], loss["assets"]] for loss in outcome["losses"]]
+            row["outcome"] = outcome
         case "spot":
             del row["id"]
         case "member":

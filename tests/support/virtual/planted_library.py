@@ -25,7 +25,7 @@ from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import run_job
 from dam_sync.api.sandbox import Emulated, write_job
 from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
-from dam_sync.engine.removals import version_key
+from dam_sync.engine.part_removals import version_key
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import asset_from_json, asset_to_json, fingerprint, placements_from_json
@@ -36,7 +36,7 @@ from tests.support.bulk import Bulk
 from tests.support.counted import MARK, Side, library_of, mapping_of, schema_of
 from tests.support.exposure import ACCEPTED
 from tests.support.virtual.moves import LAGS, options_of
-from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.universe import PORT, Tenant, Universe
 
 Row = dict[str, Any]
 Pairs = Mapping[str, str]
@@ -45,6 +45,7 @@ JOINT = "\n\x1f\n"  # between texts that are changed at once
 VERSIONED = 10  # every tenth asset has an older version
 OWNERS = {"work": "asset", "link": "source", "name": "owner", "member": "asset", "ledger": "asset"}
 """Tables with rows of assets, and the column that says whose a row is."""
+ONCE = frozenset({"container", "place"})  # operations that are not of one asset
 NUMBER = re.compile(r"of number (\d+)")
 NOT_DUMPED: Mapping[str, Callable[[Any, str], str]] = {
     "e_profiles": lambda state, asset: str(state.tenant.assets[asset].external_id)
@@ -55,10 +56,11 @@ MADE_UP = frozenset({"catalogue_id", "record"})
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """Which service is moved to which."""
+    """Which service is moved to which; port: of the first origin."""
 
     source: Side
     target: Side
+    port: int = PORT
 
     def bulk(self, size: int) -> Bulk:
         """What a library of so many assets is like."""
@@ -152,7 +154,7 @@ class Model:
 def really_moved(folder: Path, kinds: Kinds, size: int, **policy: Any) -> Iterator[Moved]:
     """By a run."""
     bulk = kinds.bulk(size)
-    with Universe(1) as universe:
+    with Universe(1, port=kinds.port) as universe:
         source = universe.tenant(kinds.source.kind, list(library_of(kinds.source, bulk)), **_options(kinds.source))
         target = universe.tenant(kinds.target.kind, list(schema_of()), **_options(kinds.target))
         made = Moved(universe, source, target, _write(folder, kinds, source, target, policy), size)
@@ -167,7 +169,7 @@ def planted(folder: Path, model: Model, size: int, **policy: Any) -> Iterator[Mo
     """As a run would have left it; `size` is a multiple of `CLASSES`."""
     kinds, bulk = model.kinds, model.kinds.bulk(size)
     assert size % CLASSES == 0
-    with Universe(1) as universe:
+    with Universe(1, port=kinds.port) as universe:
         source = universe.tenant(kinds.source.kind, _lazily(kinds.source, bulk), **_options(kinds.source))
         catalogue = _catalogue(model, kinds.target, source)
         target = universe.tenant(kinds.target.kind, catalogue, **_options(kinds.target))
@@ -383,9 +385,8 @@ def _scaled(table: str, row: Row, times: float) -> Row:
         return row
     outcome = json.loads(row["outcome"])
     for counted in (outcome["counts"], *outcome["losses"], outcome["operations"]):
-        counted |= {
-            key: round(counted[key] * times) for key in counted if key not in ("container", "place", "path", "rule")
-        }
+        scaled = (key for key, value in counted.items() if isinstance(value, int) and key not in ONCE)
+        counted |= {key: round(counted[key] * times) for key in list(scaled)}
     return {**row, "listed": round(row["listed"] * times), "outcome": json.dumps(outcome)}
 
 

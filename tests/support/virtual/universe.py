@@ -40,6 +40,7 @@ from tests.support.virtual.writer import VirtualWriter
 
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
 _WHOLE = Fuse()
+PORT = 20_000  # of the first origin; nothing listens there
 _JOBS: dict[tuple[Path, int, int], JobConfig] = {}
 _SHARED: list[Engine] = []
 
@@ -65,8 +66,8 @@ class Tenant:
 class Universe:
     """A context manager: inside, the product's clock, sockets and threads are those of this world."""
 
-    def __init__(self, seed: int = 0, network: type[Network] = Network) -> None:
-        self.seed = seed
+    def __init__(self, seed: int = 0, network: type[Network] = Network, port: int = PORT) -> None:
+        self.seed, self.port = seed, port
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, seed)
         self.network = network(self.clock, seed)
@@ -88,7 +89,7 @@ class Universe:
 
     def tenant(self, kind: str, records: Sequence[Row] | Catalogue, **options: Any) -> Tenant:
         """Serve a tenant of this kind."""
-        number = 20_000 + 2 * len(self.network.hosts)
+        number = self.port + 2 * len(self.network.hosts)
         world = Environment(seed=self.seed * 1_000 + number, clock=self.clock)
         objects = ObjectStore(world)
         app: Application = application_of(kind)(world, Faults(), objects, options)
