@@ -144,6 +144,7 @@ def _completed(body: dict[str, Any]) -> dict[str, Any]:
     """With the keys that were added to reports since it was made."""
     empty = Report("run", "", ReportedSide("", ""), ReportedSide("", ""), "", "").as_json()
     whole = {**empty, **body}
+    whole["losses"] = [{"text": "", "examples": [], **loss} for loss in whole["losses"]]
     for side in ("source", "target"):
         whole[side] = {**empty[side], **whole[side]}
     if whole["verdict"] is not None:

@@ -102,17 +102,22 @@ def test_adoptions_and_rollbacks_are_kept_too(job: Small) -> None:
     job.ran("report", "--run", "3", code=0).says("Adoption", "of job")
 
 
-def test_a_report_of_an_earlier_version_gets_what_it_lacks(job: Small) -> None:
+def test_a_report_of_an_earlier_version_gets_what_it_lacks(job: Small, tmp_path: Path) -> None:
     job.run(code=4)
     (body,) = rows(job, "SELECT body FROM report")
 
     old = json.loads(zlib.decompress(body[0]))
-    for key in ("conflicts", "gone", "repaired"):
+    for key in ("conflicts", "gone", "repaired", "headline", "mapping", "accounts", "risks", "format"):
         del old[key]
+    old["losses"] = [{key: loss[key] for key in ("path", "rule", "assets")} for loss in old["losses"]]
+    assert old["losses"]
     with closing(sqlite3.connect(job.state)) as connection, connection:
         connection.execute("UPDATE report SET body = ?", (zlib.compress(json.dumps(old).encode()),))
     assert job.ran("report", "--run", "1", "--json", code=0).data["conflicts"] == []
-    job.ran("report", "--run", "1", code=0).says("Run 1 of job")
+    table, page = tmp_path / "old.csv", tmp_path / "old.html"
+    job.ran("report", "--run", "1", "--csv", str(table), "--html", str(page), code=0).says("Run 1 of job")
+    assert "loss,substatus,not mapped," in table.read_text("utf-8")
+    assert "not mapped" in page.read_text("utf-8")
     with closing(sqlite3.connect(job.state)) as connection, connection:
         connection.execute("UPDATE report SET body = x'00'")
     job.ran("report", "--run", "1", code=2).says("is damaged", "state JOB import")
