@@ -27,7 +27,9 @@ from dam_sync.store.store import SqlStore
 PLAN = "the plan"
 FORMAT, VERSION = "dam-sync plan", 1
 PAGE = 500
-MADE = frozenset({"term", "container"})  # kinds of operations that belong to no asset
+MADE = frozenset(
+    {"term", "container", "rename_term", "rename_container"}
+)  # kinds of operations that belong to no asset
 LONGEST_LINE = 50_000_000  # bytes; the report is the longest line
 NOT_A_PLAN = "name a file that `plan JOB -o FILE` wrote; a plan that was edited or cut off cannot be run"
 
@@ -89,7 +91,8 @@ def read_header(path: Path) -> PlanHeader:
 
 
 def read_rows(path: Path) -> Iterator[PlannedRow]:
-    """What the plan says about each asset, and which terms and containers are created. Call `read_header` before."""
+    """What the plan says about each asset, and which terms and containers are created or renamed. Call `read_header`
+    before."""
     section = ""
     with _opened(path) as lines:
         for line in lines:

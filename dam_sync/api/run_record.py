@@ -26,6 +26,7 @@ from dam_sync.store.store import SqlStore
 PAGE = 500
 CALLS = "calls"  # note in the state: API calls of the last days by role and time
 WHOLE = 1 << 128
+OF_NO_ASSET = frozenset({"term", "container", "rename_term", "rename_container", "relate", "unrelate"})
 
 
 def _note(run: int) -> str:
@@ -118,4 +119,4 @@ def _said(row: LedgerRow) -> str:
     if kind == "place":
         members = row.changes.get("members") or [[], []]
         return f"{row.operation.rpartition(':')[0]} {[len(ids) for ids in members]}"
-    return row.operation if kind in ("term", "container", "relate", "unrelate") else f"{row.operation} {row.asset}"
+    return row.operation if kind in OF_NO_ASSET else f"{row.operation} {row.asset}"

@@ -110,6 +110,8 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     unseen = unseen_changes(context, window.get("since"))
     report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
     report.notes.extend(sentences.about_read_again(context.read_again, window.get("rotation")))
+    unrenamed = context.counterparts.notes
+    report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
     report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
     report.gone = await gone_from_source(store, context.policy.deletions)
     removes = context.policy.deletions is not None

@@ -21,7 +21,7 @@ from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.taxonomy import TargetContainers, TargetTerms
+from dam_sync.engine.taxonomy import CONTAINERS, TERMS, TargetContainers, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
@@ -65,8 +65,8 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     context.progress.phase, context.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
     await list_everything(context)
-    terms = TargetTerms(context.target, context.store.run_journal("terms"), tuple(context.crosswalk.vocabularies))
-    containers = TargetContainers(context.target, context.store.run_journal("containers"), context.target_schema.naming)
+    terms = TargetTerms(context.target, context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies))
+    containers = TargetContainers(context.target, context.store.run_journal(CONTAINERS), context.target_schema.naming)
     worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
     await move(context, Pipeline(context, worker))
     candidates.resolve_conflicts()

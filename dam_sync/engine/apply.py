@@ -12,7 +12,7 @@ import structlog
 from dam_sync.engine.accounts import account_of
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
-from dam_sync.engine.decide import Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
+from dam_sync.engine.decide import REPAIR, Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
 from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, digest_of_update
 from dam_sync.engine.part_removals import sent_file, version_key, with_current_keys, without_attachments
@@ -34,7 +34,7 @@ from dam_sync.model.write_record import WriteRecord, current_record, recording
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
 log = structlog.get_logger(__name__)
-REPAIR, DRIFT = "repair", "changed at the target"  # a policy of drift; the rule of what it finds
+DRIFT = "changed at the target"  # the rule of what a rotation finds
 DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
 
 
@@ -91,6 +91,7 @@ class TargetWriter:
         asset, drafted = item.asset, item.drafted
         journal = context.store.journal(item.work, context.run.id)
         meant = await recorded_intents(journal) if item.work.begun else []
+        meant, item = [self._present(one) for one in meant], self._with_present_names(item)
         item = await self._with_own_parts(item, journal)
         link, repair = item.link, await self._to_repair(item, meant)
         if link is not None and repair is not None and repair.settlement.open:
@@ -112,6 +113,14 @@ class TargetWriter:
                 return await self._create(item, action, meant)
             case Update():
                 return await self._update(item, action, meant, repair)
+
+    def _with_present_names(self, item: DraftedAsset) -> DraftedAsset:
+        """The link as if its draft had been written after terms and containers got the names that they have."""
+        link = item.link
+        return item if link is None else replace(item, link=replace(link, draft=self._present(link.draft)))
+
+    def _present(self, draft: Json) -> Json:
+        return self.context.counterparts.present(draft, self.context.target_schema)
 
     async def _with_own_parts(self, item: DraftedAsset, journal: Journal) -> DraftedAsset:
         """The link with the present keys of its attachments, and without those that an interrupted attempt removed and

@@ -17,6 +17,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LinkRow
 
+REPAIR = "repair"  # a policy of drift
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
 
 

@@ -25,6 +25,7 @@ from dam_sync.model.service import (
     Cursor,
     Membership,
     PartRemoval,
+    Renaming,
     Service,
     Shard,
     TrashMove,
@@ -166,6 +167,16 @@ class DryTarget(Service):
         placement = Placement(kind, tuple(path), self._name())
         self.making += self._estimate(placement)
         return placement
+
+    async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """Nothing is sent."""
+        self.making += self._estimate(Renaming(term))
+        return replace(term, label=renamed.label, path=(*term.path[:-1], renamed.label), labels=renamed.labels)
+
+    async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
+        """Nothing is sent."""
+        self.making += self._estimate(Renaming(container))
+        return replace(container, path=tuple(path))
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Nothing is sent."""

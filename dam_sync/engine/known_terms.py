@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.taxonomy import TargetTerms
+from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.model.values import Term, term_from_json, value_to_json
 
 MET = "terms met"  # note: by vocabulary of the target, what terms of the source became
@@ -14,7 +14,7 @@ MET = "terms met"  # note: by vocabulary of the target, what terms of the source
 async def terms_of(context: RunContext) -> TargetTerms:
     """The target's terms, including those that earlier runs found. A full run reads the vocabularies, and so does any
     with another mapping; a closed list is always read, because a guard monitors it."""
-    journal, vocabularies = context.store.run_journal("terms"), tuple(context.crosswalk.vocabularies)
+    journal, vocabularies = context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies)
     noted = await context.store.get_meta(MET)
     full = context.options.full or (await context.store.get_meta(f"window:{context.run.id}") or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:

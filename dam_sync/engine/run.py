@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from dam_sync.engine.counterparts import Counterparts
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.guards.exposure import retry_exposed
 from dam_sync.engine.guards.lost_state import refuse_lost_state
@@ -30,7 +31,7 @@ from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.sampling import is_sampled
 from dam_sync.engine.second_pass import listed_all, write_memberships, write_relations
-from dam_sync.engine.taxonomy import TargetContainers
+from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
 from dam_sync.engine.unlisted import read_unlisted, refuse_lost_memberships
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
@@ -67,12 +68,13 @@ async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[A
 
 
 async def _phases(context: RunContext) -> None:
-    containers = TargetContainers(context.target, context.store.run_journal("containers"), context.target_schema.naming)
+    containers = TargetContainers(context.target, context.store.run_journal(CONTAINERS), context.target_schema.naming)
     if not context.options.only:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     context.rotation = await rotation_of(context)
     terms = await terms_of(context)
+    context.counterparts = await Counterparts.load(context.store, dry=context.dry)
     await retry_exposed(context)
     await retry_parked(context)
     if context.reads_target:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from dam_sync.engine.decide import Policy
+from dam_sync.engine.counterparts import Counterparts
+from dam_sync.engine.decide import REPAIR, Policy
 from dam_sync.engine.planned import PlannedWork
 from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
@@ -66,6 +67,7 @@ class RunContext:
     corrected: bool | None = None  # whether people gave values; None: not asked yet
     planned: PlannedWork | None = None  # the plan that this run follows
     listed: int = 0  # rows that this process listed, also those that are not in the sample of a plan
+    counterparts: Counterparts = field(default_factory=Counterparts)
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     @property
@@ -115,6 +117,11 @@ class RunContext:
     def reads_target(self) -> bool:
         """Whether this run compares assets with what the target has."""
         return self.repair or (self.rotation is not None and self.policy.drift != "ignore")
+
+    @property
+    def repairs(self) -> bool:
+        """Whether this run restores what was changed at the target."""
+        return self.repair or (self.rotation is not None and self.policy.drift == REPAIR)
 
     @property
     def readers(self) -> int:

@@ -57,16 +57,20 @@ class SourceTerms:
         """Read the vocabularies at most once; whether more is known than before."""
         if not self.lacks(asset, new):
             return False
+        await self.read()
+        return True
+
+    async def read(self) -> None:
+        """Read the vocabularies, at most once."""
         async with self._loading:
             if self.loaded:
-                return True
+                return
             for vocabulary in sorted(set(self.vocabularies.values())):
                 known = self.by_id.setdefault(vocabulary, {})
                 async for term in self.source.terms(vocabulary):
                     known[term.id] = term
                     self.by_path.setdefault(term.path, term)
             self.loaded = True
-        return True
 
     def whole(self, asset: Asset) -> Asset:
         """The asset with complete terms, as far as they are known."""

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 from dam_sync.mapping.crosswalk import TermKey
-from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Placement
+from dam_sync.mapping.vocabulary import TermIndex, slim
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.errors import Unsupported
@@ -19,6 +20,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, note_target, recording
 
+TERMS, CONTAINERS = "terms", "containers"  # scopes of the journals of a run
 MOST_RECALLED = 50_000  # terms of one vocabulary that are kept for later runs
 Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 """Ids of containers by kind and path."""
@@ -39,6 +41,7 @@ class TargetTerms:
     doubted: bool = False  # a write that may have used a recalled term was refused
     index: dict[str, TermIndex] | None = None
     allowed: Allowed | None = None
+    renamed: dict[str, dict[str, Term]] = field(default_factory=dict)  # of `recalled`, those with another name
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
@@ -89,6 +92,7 @@ class TargetTerms:
             return {}
         known = {key: {**self.recalled.get(key, {}), **index.found} for key, index in (self.index or {}).items()}
         known = {**{key: dict(terms) for key, terms in self.recalled.items()}, **known}
+        known = {key: {**terms, **self.renamed.get(key, {})} for key, terms in known.items()}
         return {key: terms for key, terms in known.items() if len(terms) <= MOST_RECALLED}
 
     def refuse_unmakeable(self, needed: Sequence[tuple[str, Term]]) -> None:
@@ -105,6 +109,31 @@ class TargetTerms:
             fresh = await self._ensure(vocabulary, terms)
             created |= {(vocabulary, term.path): one for term, one in zip(terms, fresh, strict=True)}
         return created
+
+    async def rename(self, vocabulary: str, term: Term, renamed: Term) -> Term:
+        """Give a term of the target another label. Raises the errors of the target."""
+        index = (await self.known())[vocabulary]
+
+        async def call() -> Json:
+            made = await self.target.rename_term(vocabulary, term, renamed)
+            note_target(made.id)
+            return value_to_json(made)
+
+        async def look() -> Json:
+            """What a killed process did: the vocabulary was read since."""
+            now = index.by_id(term.id) or index.by_path((*term.path[:-1], renamed.label))
+            return value_to_json(now) if now is not None and now.label == renamed.label else None
+
+        name = journal_names.renamed_term(vocabulary, "/".join(term.path) or term.label, renamed.label)
+        await _allow(self.allowed, self.journal, [name])
+        with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
+            made = term_from_json(await self.journal.run(name, call, reconcile=look))
+        index.rename(term, made)
+        for key, known in self.recalled.get(vocabulary, {}).items():
+            if known.id == term.id:
+                self.renamed.setdefault(vocabulary, {})[key] = slim(made)
+        await self.journal.discard(name, f"term:{vocabulary}:*")
+        return made
 
     async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
         """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
@@ -179,22 +208,75 @@ class TargetContainers:
     naming: Naming | None = None
     index: Known | None = None
     allowed: Allowed | None = None
+    paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
         if self.index is None:
-            index: Known = {}
             if Operation.CONTAINERS in self.target.capabilities:
                 async for placement in self.target.containers():
-                    index[placement.kind, placement.path] = placement.id
-            if self.naming is not None:
-                index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
-            self.index = index
+                    self.paths[placement.kind, placement.id] = placement.path
+            self.index = self._indexed()
         return self.index
 
     def names(self) -> Iterator[str]:
         """The operations that would create the containers that are known."""
         return (_name_of_container(kind, path) for kind, path in self.index or {})
+
+    def _indexed(self) -> Known:
+        index: Known = {(kind, path): made for (kind, made), path in self.paths.items()}
+        if self.naming is not None:
+            index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
+        return index
+
+    def found(self, kind: str, path: Sequence[str]) -> str:
+        """The id of what has this path at the target; empty if nothing has."""
+        made = (self.index or {}).get((kind, tuple(path)), "")
+        return made if made and self.path_of(kind, made) == tuple(path) else ""
+
+    def path_of(self, kind: str, identity: str) -> tuple[str, ...]:
+        """The path of a container by its id, as the target accepts names; empty if there is none."""
+        return self.accepted(self.paths.get((kind, identity), ()))
+
+    def accepted(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The path with names as the target accepts new ones."""
+        return path if self.naming is None else self.naming.path(path)
+
+    def call(self, kind: str, path: Sequence[str], identity: str) -> None:
+        """Find a container by this path, too, unless another one has it."""
+        if self.index is not None:
+            self.index.setdefault((kind, tuple(path)), identity)
+
+    async def above(self, kind: str, path: Sequence[str]) -> str:
+        """The id of the container above this path, created if it is missing; empty at the top."""
+        return await self._ensure(await self.known(), kind, tuple(path[:-1])) if len(path) > 1 else ""
+
+    async def rename(
+        self, kind: str, identity: str, before: Sequence[str], path: tuple[str, ...], parent: str | None = None
+    ) -> None:
+        """Give a container that was at `before` another name, or another parent. Raises the errors of the target."""
+        old, new = (Placement(kind, tuple(each)) for each in (before, path))
+
+        async def call() -> Json:
+            made = await self.target.rename_container(replace(old, id=identity), path, parent)
+            note_target(identity)
+            return placements_to_json([made])
+
+        async def look() -> Json:
+            """What a killed process did: the containers were read since."""
+            return placements_to_json([replace(new, id=identity)]) if self.paths[kind, identity] == path else None
+
+        changes = {"container": [{"kind": kind, "path": list(each.path)} for each in (old, new)]}
+        texts = [Placement("", self.accepted(each.path)).text for each in (old, new)]
+        name = journal_names.renamed_container(kind, *texts)
+        await _allow(self.allowed, self.journal, [name])
+        with recording(WriteRecord(identity, changes)):
+            await self.journal.run(name, call, reconcile=look)
+        for key, known in self.paths.items():
+            if key[0] == kind:
+                self.paths[key] = with_new_top(known, old.path, path)
+        self.index = self._indexed()
+        await self.journal.discard(name, f"container:{kind}:*")
 
     async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
         """Raises Unsupported if one is missing and the target does not accept new ones."""
@@ -230,4 +312,5 @@ class TargetContainers:
         with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
             (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
         known[kind, path] = made.id
+        self.paths[kind, made.id] = made.path
         return made.id

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
+from dam_sync.engine.counterparts import Counterparts
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
@@ -75,6 +76,7 @@ class Verifier:
     async def run(self) -> Verdict:
         """Count, compare, and look for what either side lacks."""
         context = self.context
+        context.counterparts = await Counterparts.load(context.store, dry=True)
         await self._look_for_removed()
         context.progress.phase = COMPARING
         await self._account_for_source()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.engine.apply import TargetWriter
+from dam_sync.engine.container_renames import ContainerRenames
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
@@ -22,8 +24,9 @@ from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.target_trash import TargetTrash
 from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
+from dam_sync.engine.term_renames import TermRenames
 from dam_sync.mapping.compile import marker_value
-from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.capabilities import Feature, Operation
@@ -31,6 +34,7 @@ from dam_sync.model.errors import DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
+from dam_sync.model.values import Term
 from dam_sync.store.rows import DELETED, NOT_SELECTED, READ_AGAIN, LinkRow, Outcome, Work
 
 GONE = Outcome(action="skipped", cause="gone", message="gone from the source since a webhook named it")
@@ -51,9 +55,14 @@ class Worker:
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
     missing: MissingMonitor = field(init=False)
     origins: SourceTerms = field(init=False)
+    renamed_terms: TermRenames = field(init=False)
+    renamed_containers: ContainerRenames = field(init=False)
 
     def __post_init__(self) -> None:
-        self.missing, self.origins = MissingMonitor(self.context), SourceTerms.of(self.context)
+        context, known = self.context, self.context.counterparts
+        self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
+        self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
+        self.renamed_containers = ContainerRenames(context, self.containers, known)
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 
@@ -160,6 +169,8 @@ class Worker:
         refused = rejected(drafted)
         if refused is not None and link is None and not work.begun:
             return Concluded(work, refused, asset)
+        if crosswalk.selects(asset):
+            drafted = await self._placed(asset, drafted)
         exposure = judge(self.context, asset, drafted, link, await self._containers())
         if exposure.parked is not None:
             await remember_release(self.context, asset, exposure.parked)
@@ -171,6 +182,11 @@ class Worker:
         if refused is not None:
             return Concluded(work, refused, asset, hide)
         return await self._completed(DraftedAsset(work, asset, link, exposure.applied(drafted), item.restores), marker)
+
+    async def _placed(self, asset: Asset, drafted: Drafted) -> Drafted:
+        """The draft, after containers that were renamed at the source were renamed at the target."""
+        placements = await self.renamed_containers.placed(asset, drafted.draft.placements)
+        return replace(drafted, draft=replace(drafted.draft, placements=placements))
 
     async def _load_terms(self, asset: Asset) -> None:
         """Read the vocabularies of both services that the draft will look up and that were not read yet."""
@@ -195,12 +211,21 @@ class Worker:
         )
         if drafted.new_terms:
             await self.origins.load(asset, [term for _, term in drafted.new_terms])
-        created = await self.terms.ensure([(key, self.origins.completed(term)) for key, term in drafted.new_terms])
+        created = await self._terms(drafted.new_terms)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
+        await self.renamed_containers.keep(asset, draft.placements)
         related = self.context.crosswalk.related(asset)
         taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         losses = (*drafted.losses, *left_versions(asset, self.context), *taken)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
+
+    async def _terms(self, new: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
+        """The target's terms for those that it lacks by this name: renamed, or created."""
+        found = await self.renamed_terms.found(new)
+        missing = [(key, self.origins.completed(term)) for key, term in new if (key, term.path) not in found]
+        created = await self.terms.ensure(missing)
+        await self.renamed_terms.keep()
+        return {**found, **created}
 
     async def _containers(self) -> Known:
         """The target's containers, if the mapping writes placements."""

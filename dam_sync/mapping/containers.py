@@ -16,6 +16,7 @@ from dam_sync.model.asset import Loss, Placement
 from dam_sync.model.naming import Naming
 from dam_sync.model.values import Scalar
 
+CONTAINER_ROOTS = frozenset({"placements", "labels"})  # of paths
 FLATTENED = "flattened"
 BETWEEN = " / "
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from dam_sync.config.diagnostics import dotted
 from dam_sync.mapping.accounts import ReadValue, best_of, count_values
 from dam_sync.mapping.coercion import NameFit, text_field
-from dam_sync.mapping.containers import container_of, deduplicated, limit_containers
+from dam_sync.mapping.containers import CONTAINER_ROOTS, container_of, deduplicated, limit_containers
 from dam_sync.mapping.coverage import OTHER_TYPE, Coverage
 from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.examples import given_asset, mismatches
@@ -140,6 +140,14 @@ class Crosswalk:
         return replace(
             asset, relations=frozenset(replace(each, kind=kinds.get(each.kind, each.kind)) for each in asset.relations)
         )
+
+    def placed(self, container: Placement) -> tuple[Placement, ...]:
+        """What an asset's being in this container of the source alone makes it be in at the target. Lines that depend
+        on more than containers are left out."""
+        asset, context = Asset(AssetId(""), Revision(""), placements=frozenset({container})), self._context({})
+        rules = [(rule, kind) for rule, kind in self.plan.placements if rule.reads_only(CONTAINER_ROOTS)]
+        made = [(value, kind) for rule, kind in rules for value in rule.run(asset, context).values]
+        return tuple({Placement(kind, container_of(value, kind)) for value, kind in made})
 
     def look_up(self, asset: Asset, terms: Mapping[str, TermIndex]) -> bool:
         """Look up the terms that `draft` will look up, with only the rules that write terms: each index then knows

@@ -82,6 +82,11 @@ class FieldRule:
         """Whether its result depends on the terms of the target."""
         return self.fit.rule is not None or any(isinstance(transform, MatchTerm) for transform in self.transforms)
 
+    def reads_only(self, roots: Collection[str]) -> bool:
+        """Whether its values are made of these parts of an asset, and of nothing else."""
+        alone = self.when is None and self.cel is None and not self.const and not self.default
+        return alone and bool(self.paths) and all(path.root in roots for path in self.paths)
+
     def run(self, asset: Asset, context: TransformContext, required: bool = False) -> RuleResult:
         """Apply the rule to one asset; never raises. required: the target requires a value."""
         ran = RuleResult()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.mapping.fuzzy_terms import FuzzyTerms, only
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, shown
-from dam_sync.model.asset import Placement
+from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
@@ -37,6 +37,17 @@ UNMATCHED: Mapping[str, ValueOutcome] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class MetTerm:
+    """A term of the source that a rule met. source: its id; path: what names it to the rule; target: what stands for it
+    at the target, None if that is to be created."""
+
+    rule: VocabularyRule
+    source: str
+    path: tuple[str, ...]
+    target: Term | None = None
+
+
 @dataclass(slots=True)
 class TermIndex:
     """The terms of one vocabulary of the target. `open_ended`: any term is assumed to exist (for examples).
@@ -52,8 +63,10 @@ class TermIndex:
     partial: bool = False
     lacking: bool = False
     found: dict[str, Term] = field(default_factory=dict)
-    promised: dict[tuple[str, ...], set[str]] = field(default_factory=dict)
+    promised: dict[tuple[str, ...], dict[str, MetTerm]] = field(default_factory=dict)
+    met: dict[str, MetTerm] = field(default_factory=dict)
     pathless: bool = False
+    _told: set[str] = field(default_factory=set)
     _by_id: dict[str, Term] = field(default_factory=dict)
     _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
     _folded_paths: dict[tuple[str, ...], list[Term]] = field(default_factory=dict)
@@ -82,10 +95,32 @@ class TermIndex:
             self._synonyms.setdefault(word, []).append(term)
 
     def add_created(self, path: tuple[str, ...], term: Term) -> None:
-        """Add a term that was created for this path."""
+        """Add a term that was created for this path, or that stands for it."""
         self.add(term)
-        for key in self.promised.pop(path, ()):
+        for key, met in self.promised.pop(path, {}).items():
             self.found[key] = slim(term)
+            self.met[key] = replace(met, target=term)
+
+    def rename(self, term: Term, renamed: Term) -> None:
+        """Replace a term of the target by what it is now; terms below it have another path."""
+        old, new = (each.path or (each.label,) for each in (term, renamed))
+        known = [renamed if each == term else _moved(each, old, new) for each in self._by_path.values()]
+        self.found = {key: slim(renamed) if one.id == term.id else one for key, one in self.found.items()}
+        for one in (self._by_id, self._by_path, self._folded_paths, self._exact, self._folded, self._synonyms):
+            one.clear()
+        for each in known:
+            self.add(each)
+
+    def sources(self, path: tuple[str, ...]) -> tuple[MetTerm, ...]:
+        """The terms of the source for which the term of this path will be created."""
+        return tuple(self.promised.get(path, {}).values())
+
+    def newly_met(self) -> list[MetTerm]:
+        """Terms of the source that were met since the last call, and have one at the target; each once."""
+        found = [met for key, met in self.met.items() if key not in self._told]
+        self._told.update(self.met)
+        self.met.clear()
+        return found
 
     def names(self) -> frozenset[str]:
         """Every term as a path from the root down, or as its label."""
@@ -205,6 +240,8 @@ class VocabularyRule:
             index.pathless = True
         elif found is not None:
             index.found[recall_key(self.name, term)] = slim(found)
+        if found is not None and term.id and self.unmatched == "create":
+            index.met.setdefault(recall_key(self.name, term), MetTerm(self, term.id, self.path_of(term), found))
         if found is not None:
             return Result((slim(found),))
         if self.unmatched == "create":
@@ -223,6 +260,10 @@ class VocabularyRule:
             return told
         return f"{told}; the nearest are {', '.join(index.alike(term)) or 'none'}: choose one as a pin"
 
+    def path_of(self, term: Term) -> tuple[str, ...]:
+        """What names a term of the source to this rule."""
+        return tuple(map(normal, term.path)) if self.by_path and term.path else (normal(term.label),)
+
     def _outcome_of_miss(self) -> ValueOutcome:
         return UNMATCHED.get(self.unmatched or "", ValueOutcome.FAILED)
 
@@ -236,7 +277,8 @@ class VocabularyRule:
                 return Result((), Note(rule, detail))
         path = chain[-1].path
         if lasting:
-            index.promised.setdefault(path, set()).add(recall_key(self.name, term))
+            met = MetTerm(self, term.id, self.path_of(term))
+            index.promised.setdefault(path, {})[recall_key(self.name, term)] = met
         return Result((Term(term.label, path=path),), None, tuple((self.target, new) for new in chain))
 
     def _chain(self, term: Term, index: TermIndex) -> Iterator[Term]:
@@ -249,6 +291,10 @@ class VocabularyRule:
             if index.by_path(path) is None:
                 yield Term(path[-1], path=path)
         yield replace(term, id="", parent="", label=term.path[-1])
+
+
+def _moved(term: Term, old: Sequence[str], new: Sequence[str]) -> Term:
+    return replace(term, path=with_new_top(term.path, old, new)) if term.path else term
 
 
 def spoken(value: Scalar, languages: LanguagePreference) -> Term | None:

@@ -61,6 +61,16 @@ def relation(owner: str, kind: str, other: str, *, adds: bool = True) -> str:
     return f"{'relate' if adds else 'unrelate'}:{owner}:{kind}:{other}"
 
 
+def renamed_term(vocabulary: str, old: str, new: str) -> str:
+    """A term that gets another name."""
+    return f"rename_term:{vocabulary}:{old}:{new}"
+
+
+def renamed_container(kind: str, old: str, new: str) -> str:
+    """A container that gets another name, or another parent."""
+    return f"rename_container:{kind}:{old}:{new}"
+
+
 def update(number: int) -> str:
     """An update to the draft of this number among those of the asset."""
     return f"update:{number}"

@@ -77,6 +77,17 @@ def about_unseen(parts: Sequence[str], rotation: int | None) -> list[str]:
     return [f"{unseen_parts(parts)} at the source: {finds}"]
 
 
+def about_not_renamed(
+    kept: Mapping[tuple[str, str], int], examples: Mapping[tuple[str, str], Sequence[str]]
+) -> list[str]:
+    """Terms and containers with another name at the source that keep theirs at the target, by kind and reason."""
+    return [
+        f"{number:,} {kind} renamed at the source {'was' if number == 1 else 'were'} not renamed at the target"
+        f"{such_as(examples[kind, why], number)}: {why}"
+        for (kind, why), number in sorted(kept.items())
+    ]
+
+
 def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -> list[str]:
     """Assets that are read again by their ids, by reason. rotation: which part, counted from 0, of how many."""
     notes, members = [], found.get(MEMBERSHIPS, 0)

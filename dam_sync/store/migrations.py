@@ -154,6 +154,12 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE planned (kind TEXT NOT NULL, name TEXT NOT NULL, revision TEXT NOT NULL, action TEXT NOT NULL,"
         " digest TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID",
     ),
+    14: (
+        "CREATE TABLE counterpart (part TEXT NOT NULL, scope TEXT NOT NULL, source TEXT NOT NULL,"
+        " origin TEXT NOT NULL, place TEXT NOT NULL, target TEXT NOT NULL, wanted TEXT NOT NULL, name TEXT NOT NULL,"
+        " former TEXT NOT NULL DEFAULT '[]', mapping TEXT NOT NULL DEFAULT '', run INTEGER NOT NULL DEFAULT 0,"
+        " PRIMARY KEY (part, scope, source)) WITHOUT ROWID",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

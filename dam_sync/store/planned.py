@@ -39,7 +39,7 @@ CHANGES = {
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
     """What a plan says: about an asset that is listed (`ASSET`, by its id), or that is tried again without being listed
-    (`AGAIN`), or that a term or container is created (`SHARED`, by the name of the operation)."""
+    (`AGAIN`), or that a term or container is created or renamed (`SHARED`, by the name of the operation)."""
 
     kind: str
     name: str

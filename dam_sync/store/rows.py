@@ -118,6 +118,38 @@ class LinkRow:
     attached: Mapping[str, Json] = field(default_factory=dict)
 
 
+TERM, CONTAINER = "term", "container"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """A term or container of the source, and the one of the target that stands for it.
+
+    part: TERM or CONTAINER; scope: the rule of the mapping by which the term was found, or the kind of container at the
+    source; source: its id there. origin: its path at the source when it was last met, for a term without levels its
+    label. place: the vocabulary or the kind at the target; target: its id there. wanted: the path that the mapping
+    wants; name: its path at the target, both as of then. former: ids that it had at the target before it was renamed.
+    mapping: a digest of the rule. run: the run that renamed it last, 0 for none.
+    """
+
+    part: str
+    scope: str
+    source: str
+    origin: tuple[str, ...]
+    place: str
+    target: str
+    wanted: tuple[str, ...]
+    name: tuple[str, ...]
+    former: tuple[str, ...] = ()
+    mapping: str = ""
+    run: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is the counterpart of."""
+        return self.part, self.scope, self.source
+
+
 @dataclass(frozen=True, slots=True)
 class ConflictRow:
     """A value of a parked asset that changed at both services. written, source, target: last written and now, in the

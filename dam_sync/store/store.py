@@ -17,6 +17,7 @@ from dam_sync.store.accounts import WorkRecords
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.conflicts import ConflictRepository
 from dam_sync.store.corrections import CorrectionRepository
+from dam_sync.store.counterparts import CounterpartRepository
 from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
 from dam_sync.store.deletions import DeletionRepository
 from dam_sync.store.hints import HintRepository
@@ -69,6 +70,7 @@ class SqlStore(
     ReportRepository,
     StoryRepository,
     UndoRepository,
+    CounterpartRepository,
     Ledger,
     JournalRepository,
     Meta,

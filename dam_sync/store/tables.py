@@ -195,6 +195,23 @@ class TrashedTable(SQLModel, table=True):
     retried: bool = False
 
 
+class CounterpartTable(SQLModel, table=True):
+    """Terms and containers of the source and those of the target that stand for them; see `Counterpart`."""
+
+    __tablename__: ClassVar[str] = "counterpart"
+    part: str = Field(primary_key=True)
+    scope: str = Field(primary_key=True)
+    source: str = Field(primary_key=True)
+    origin: str
+    place: str
+    target: str
+    wanted: str
+    name: str
+    former: str = "[]"
+    mapping: str = ""
+    run: int = 0
+
+
 class NameTable(SQLModel, table=True):
     """File names taken at the target, casefolded."""
 
@@ -370,6 +387,7 @@ REMOVAL = table_of(RemovalTable)
 DELETION = table_of(DeletionTable)
 TRASHED = table_of(TrashedTable)
 CONFLICTS = table_of(ConflictTable)
+COUNTERPART = table_of(CounterpartTable)
 NAME = table_of(NameTable)
 CONTAINER = table_of(ContainerTable)
 MEMBER = table_of(MemberTable)

@@ -73,7 +73,8 @@ def judge(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | N
 
 def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
     """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
-    known = {(p.kind, p.path): p.id for p in placements_from_json(link.draft["placements"])}
+    before = context.counterparts.present(link.draft, context.target_schema)
+    known = {(p.kind, p.path): p.id for p in placements_from_json(before["placements"])}
     exposure = judge(context, asset, drafted, link, known)
     if exposure.parked is not None:
         seen = "seen by no more people than at the source"

@@ -27,7 +27,7 @@ NOT_MOVED = (
         "Endpoints, Folders",
     ),
     NotMoved(
-        "terms that no asset uses; renamed, merged and deleted terms",
+        "terms that no asset uses; merged and deleted terms",
         "only used terms are created",
         "Endpoints, Thesauri",
     ),

@@ -35,8 +35,8 @@ NOT_MOVED = (
     NotMoved("workflow projects and deliverables", "an add-on of the service", "Workflow"),
     NotMoved("views, downloads, shares", "usage belongs to the tenant where it happened", "Analytics"),
     NotMoved(
-        "renamed categories and terms; empty categories and collections",
-        "a category or term is created when an asset needs it, under its new name",
+        "empty categories and collections",
+        "a category or collection is created when an asset needs it",
         "Categories",
     ),
     NotMoved(

@@ -18,6 +18,7 @@ from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service
+from dam_sync.model.values import Term
 from dam_sync.report.report import Report
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.anypair import asked_of
@@ -59,6 +60,40 @@ class Scene:
     def connected(self, role: str = "target") -> Service:
         """The service of one side, with all rights."""
         return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
+
+    def names(self, role: str = "target") -> dict[str, str]:
+        """What terms and containers are called there, by kind or vocabulary and id."""
+        return self.universe.do(self._names(role))
+
+    async def _names(self, role: str) -> dict[str, str]:
+        service = self.connected(role)
+        try:
+            await service.probe()
+            schema = await service.schema()
+            found = {f"{place.kind} {place.id}": place.text async for place in service.containers()}
+            for key in schema.vocabularies:
+                found |= {f"{key} {term.id}": term.label async for term in service.terms(key)}
+            return found
+        finally:
+            await service.close()
+
+    def make_named(self, container: str, term: str) -> None:
+        """Somebody adds a container of each kind that can be renamed, and a subject next to Sea, at the target."""
+        self.universe.do(self._make_named(container, term))
+        self.universe.do(self.settle())
+
+    async def _make_named(self, container: str, term: str) -> None:
+        service = self.connected()
+        try:
+            await service.probe()
+            schema = await service.schema()
+            for kind in service.capabilities.renames:
+                await service.ensure_container(kind, (container,))
+            subject = schema.fields[profile_of(self.target.kind).prefix + "subject"]
+            sea = await anext(each async for each in service.terms(subject.vocabulary) if each.label == "Sea")
+            await service.ensure_term(subject.vocabulary, Term(term, parent=sea.parent))
+        finally:
+            await service.close()
 
     def plan(self, **options: Any) -> Report:
         """A plan."""

@@ -1,0 +1,233 @@
+"""Containers that were renamed or moved at the source: the target's own are, too, instead of new ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import structlog
+
+from dam_sync.engine.counterparts import Counterparts, Kept
+from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.rename_steps import Path, next_step
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, Placement, with_new_top
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
+from dam_sync.model.errors import DamSyncError
+from dam_sync.store.rows import CONTAINER, Counterpart
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class ContainerRenames:
+    """Those of one run. A container is known by its id at the source, by what the mapping makes of it alone, and by the
+    id at the target of what stands for it. Its name is taken from a listing of the source's containers, made once, when
+    the first asset comes with another name: what was read of an asset may be older."""
+
+    context: RunContext
+    containers: TargetContainers
+    known: Counterparts
+    _made: dict[tuple[str, str, Path], Placement | None] = field(default_factory=dict)
+    _listed: dict[tuple[str, str], Placement] | None = None
+    _alive: set[tuple[str, Path]] = field(default_factory=set)
+    _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
+
+    async def placed(self, asset: Asset, placements: frozenset[Placement]) -> frozenset[Placement]:
+        """The placements of a draft, after containers that were renamed at the source were renamed at the target. One
+        that others renamed at the target is found by the path that the mapping gives it."""
+        now = {place: await self._followed(place, origin) for place, origin in self._origins(asset, placements)}
+        return frozenset(now.get(place, place) for place in placements)
+
+    async def keep(self, asset: Asset, placements: frozenset[Placement]) -> None:
+        """Remember which containers of the target stand for those of an asset. placements: with the target's ids."""
+        for place, origin in self._origins(asset, placements):
+            name = self.containers.paths.get((place.kind, place.id))
+            if name is not None and (origin.kind, origin.id) not in self._open:
+                row = self.known.of(CONTAINER, origin.kind, origin.id)
+                await self._keep(origin, place, row.run if row is not None and row.target == place.id else 0)
+
+    async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
+        """place: what the mapping wants, with the target's id."""
+        name, digest = self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
+        await self.known.keep(
+            Counterpart(
+                CONTAINER,
+                origin.kind,
+                origin.id,
+                origin.path,
+                place.kind,
+                place.id,
+                place.path,
+                name,
+                mapping=digest,
+                run=run,
+            )
+        )
+
+    def _origins(self, asset: Asset, placements: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+        """Of the placements of a draft those that stand for exactly one container of the source, with that."""
+        made: dict[Placement, list[Placement]] = {}
+        for origin in asset.placements:
+            place = self._made_of(origin) if origin.id else None
+            if place is not None:
+                made.setdefault(place, []).append(origin)
+        return ((place, made[place][0]) for place in placements if len(made.get(place, ())) == 1)
+
+    def _made_of(self, origin: Placement) -> Placement | None:
+        """What the mapping makes of a container alone; None if that is not exactly one."""
+        key = (origin.kind, origin.id, origin.path)
+        if key not in self._made:
+            found = self.context.crosswalk.placed(origin)
+            self._made[key] = found[0] if len(found) == 1 else None
+        return self._made[key]
+
+    async def _followed(self, place: Placement, origin: Placement) -> Placement:
+        """Where an asset belongs that is in this container of the source."""
+        row = self.known.of(CONTAINER, origin.kind, origin.id)
+        if row is None or row.place != place.kind:
+            return place
+        if row.wanted != place.path:
+            listed = (await self._listing()).get((origin.kind, origin.id))
+            wanted = self._made_of(listed) if listed is not None else None
+            if listed is None or wanted is None or wanted.kind != row.place:
+                return place
+            place = wanted
+            if wanted.path != row.wanted and self._is_same_mapping(row, listed):
+                await self._follow(row, listed, wanted)
+                row = self.known.rows[row.key]
+            if (origin.kind, origin.id) in self._open:
+                place = Placement(row.place, row.wanted)
+        if row.wanted == place.path and self.containers.path_of(row.place, row.target):
+            await self._found_by(row, place, origin)
+        return place
+
+    async def _found_by(self, row: Counterpart, place: Placement, origin: Placement) -> None:
+        """Find what others renamed at the target by the path that the mapping gives it; a repair gives it its name."""
+        if self.context.repairs and not self.containers.found(row.place, place.path):
+            await self._rename(row, origin, place)
+        self.containers.call(row.place, place.path, row.target)
+
+    def _is_same_mapping(self, row: Counterpart, listed: Placement) -> bool:
+        """Whether it has another name because of the source, and not because of the mapping."""
+        before = Placement(row.place, row.wanted)
+        return row.mapping == self.context.crosswalk.digest or self._made_of(replace(listed, path=row.origin)) == before
+
+    async def _listing(self) -> Mapping[tuple[str, str], Placement]:
+        if self._listed is None:
+            self._listed = {}
+            if Operation.CONTAINERS in self.context.source.capabilities:
+                async for origin in self.context.source.containers():
+                    self._listed[origin.kind, origin.id] = origin
+            made = [place for place in map(self._made_of, self._listed.values()) if place is not None]
+            self._alive = {
+                (place.kind, place.path[:depth]) for place in made for depth in range(1, len(place.path) + 1)
+            }
+        return self._listed
+
+    async def _follow(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
+        """Rename what stands for `origin`, where that is possible."""
+        if not self.containers.path_of(row.place, row.target):
+            return  # gone from the target: a new one is made
+        taken = self.containers.found(row.place, wanted.path)
+        able = self.context.target.capabilities
+        if taken == row.target:
+            await self._rename(row, origin, wanted)
+        elif taken:
+            self._leave(row, wanted, Kept.TAKEN)
+        elif self.known.is_shared(row):
+            self._leave(row, wanted, Kept.SHARED)
+        elif Operation.RENAME_CONTAINER not in able or row.place not in able.renames:
+            await self._refused(row, origin, wanted, Kept.FIXED, able.features[Feature.RENAMED_CONTAINERS].why)
+        else:
+            await self._rename(row, origin, wanted)
+
+    async def _rename(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
+        try:
+            why = await self._step_by_step(row, wanted)
+        except DamSyncError as error:
+            if not isinstance(react(error), ParkAsset):
+                raise
+            log.warning("container.not_renamed", container=wanted.text, message=error.message)
+            self._leave(row, wanted, Kept.REFUSED, error.message)
+            return
+        if why is Kept.BOTH:
+            await self._stand(row, origin, wanted)
+        elif why is Kept.MOVED:
+            reason = self.context.target.capabilities.features[Feature.MOVED_CONTAINERS].why
+            await self._refused(row, origin, wanted, why, reason)
+        else:
+            await self._keep(origin, replace(wanted, id=row.target), self.context.run.id)
+
+    async def _step_by_step(self, row: Counterpart, wanted: Placement) -> Kept | None:
+        """Levels above it first; why it cannot be done, if it cannot."""
+        kind, path = row.place, wanted.path
+        now = self.containers.path_of(kind, row.target)
+        name = await self._completed(row, path, now)
+        if name != now:  # somebody else renamed it
+            if now != path and not self._overrides(kind):
+                return Kept.BOTH
+            name = now
+        while name != path:
+            step = next_step(name, path, partial(self._exists, kind), partial(self._lives, kind))
+            if step.moved and kind not in self.context.target.capabilities.moves:
+                return Kept.MOVED
+            identity = row.target if step.old == name else self.containers.found(kind, step.old)
+            before = self.containers.paths[kind, identity]
+            after = step.new if step.moved else (*before[:-1], step.new[-1])
+            parent = await self.containers.above(kind, step.new) if step.moved else None
+            await self._take(kind, identity, before, after, parent)
+            name = with_new_top(name, step.old, step.new)
+        return None
+
+    async def _completed(self, row: Counterpart, path: Path, now: Path) -> Path:
+        """The path that we know of, after what a killed process of this run renamed was completed in the journal."""
+        kind, name = row.place, self.containers.accepted(row.name)
+        while now not in (name, ()) and name != path:
+            step = next_step(name, path, lambda _: False, partial(self._lives, kind))
+            entry = journal_names.renamed_container(kind, Placement("", step.old).text, Placement("", step.new).text)
+            if not await self.context.store.run_journal(CONTAINERS).is_begun(entry):
+                break
+            identity = row.target if step.old == name else self.containers.found(kind, step.new)
+            if identity:
+                await self._take(kind, identity, step.old, step.new, None)
+            name = with_new_top(name, step.old, step.new)
+        return name
+
+    async def _take(self, kind: str, identity: str, before: Path, after: Path, parent: str | None) -> None:
+        await self.containers.rename(kind, identity, before, after, parent)
+        await self.known.moved(kind, before, after)
+
+    def _exists(self, kind: str, path: Path) -> bool:
+        return bool(self.containers.found(kind, path))
+
+    def _lives(self, kind: str, path: Path) -> bool:
+        return (kind, path) in self._alive
+
+    def _overrides(self, kind: str) -> bool:
+        """Whether the name of the source stands where the target has another."""
+        stands = self.context.policy.conflicts.of(f"{PLACEMENTS}{kind}") is ConflictPolicy.SOURCE
+        return stands or self.context.repairs
+
+    def _leave(self, row: Counterpart, wanted: Placement, why: Kept, detail: str = "") -> None:
+        """It keeps its name; assets go to another one."""
+        told = f"{why}: {detail}" if detail else str(why)
+        self.known.notes.add(row.place, told, Placement(row.place, row.name).text, wanted.text)
+
+    async def _refused(self, row: Counterpart, origin: Placement, wanted: Placement, why: Kept, detail: str) -> None:
+        """The target cannot do it. Where assets cannot leave it either, it stays what stands for the other."""
+        self._leave(row, wanted, why, detail)
+        if self.context.target.capabilities.membership(row.place) is MembershipWrite.AT_CREATION:
+            await self._keep(origin, replace(wanted, id=row.target), row.run)
+
+    async def _stand(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
+        """It was renamed at both: the name that it has at the target stands, for good or until somebody decides."""
+        if self.context.policy.conflicts.of(f"{PLACEMENTS}{row.place}") is ConflictPolicy.TARGET:
+            await self._keep(origin, replace(wanted, id=row.target), row.run)
+            return
+        self._open.add((origin.kind, origin.id))
+        self._leave(row, wanted, Kept.BOTH)

@@ -1,0 +1,145 @@
+"""Which term and container of the target stands for each of the source, and by what name it goes now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from dam_sync.model.asset import with_new_top
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import Json
+from dam_sync.store.rows import CONTAINER, TERM, Counterpart
+
+if TYPE_CHECKING:  # a job file is checked without a database layer
+    from dam_sync.store.store import SqlStore
+
+Key: TypeAlias = tuple[str, str, str]
+EXAMPLES = 3
+
+
+class Kept(StrEnum):
+    """Why something that was renamed at the source was not renamed at the target."""
+
+    TAKEN = "the target has something of the new name, which is used instead"
+    SHARED = "several of the source lead to it"
+    OTHER_NAME = "the mapping gave it a name of its own"
+    MOVED = "the target cannot move it to another parent"
+    FIXED = "the target cannot rename it"
+    BOTH = "it was renamed at the target, too"
+    REFUSED = "the target refused"
+
+
+@dataclass(slots=True)
+class RenameNotes:
+    """What a run did not rename, for the report. kept: by kind, reason and detail; examples: old and new names."""
+
+    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
+    examples: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, kind: str, why: str, old: str, new: str) -> None:
+        """Note one, once."""
+        some, example = self.examples.setdefault((kind, why), []), f"{old} (now {new})"
+        if example in some:
+            return
+        self.kept[kind, why] += 1
+        some += [example] if len(some) < EXAMPLES else []
+
+
+@dataclass(slots=True)
+class Counterparts:
+    """Those of one job, in memory; `keep` stores changes. store: None keeps them in memory only."""
+
+    store: SqlStore | None = None
+    rows: dict[Key, Counterpart] = field(default_factory=dict)
+    notes: RenameNotes = field(default_factory=RenameNotes)
+    _users: dict[tuple[str, str, str], set[Key]] = field(default_factory=dict)
+    _former: dict[tuple[str, str, str], Key] = field(default_factory=dict)
+
+    @classmethod
+    async def load(cls, store: SqlStore, *, dry: bool) -> Counterparts:
+        """Those of earlier runs. dry: nothing is stored."""
+        made = cls(None if dry else store)
+        for row in await store.counterparts():
+            made._put(row)
+        return made
+
+    def of(self, part: str, scope: str, source: str) -> Counterpart | None:
+        """What stands for a term, by its rule and id, or for a container, by its kind and id."""
+        return self.rows.get((part, scope, source))
+
+    def containers(self) -> Iterator[Counterpart]:
+        """Those of containers."""
+        return (row for row in self.rows.values() if row.part == CONTAINER)
+
+    def is_shared(self, row: Counterpart) -> bool:
+        """Whether something else of the source leads to the same one of the target."""
+        return len(self._users.get((row.part, row.place, row.target), ())) > 1
+
+    async def keep(self, row: Counterpart) -> None:
+        """Store one, if it changed. Others of the same one of the target learn its name."""
+        known = self.rows.get(row.key)
+        if known == row:
+            return
+        users = self._users.get((row.part, row.place, row.target), set()) - {row.key}
+        changed = [row, *(replace(self.rows[key], name=row.name) for key in users if self.rows[key].name != row.name)]
+        for one in changed:
+            self._put(one)
+        if self.store is not None:
+            await self.store.keep_counterparts(changed)
+
+    async def moved(self, place: str, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        """Containers of this kind at the target have another path: what was at `old` is at `new`, with all below."""
+        changed = []
+        for row in self.containers():
+            if row.place == place and row.name[: len(old)] == old:
+                name, wanted = (with_new_top(path, old, new) for path in (row.name, row.wanted))
+                changed.append(replace(row, name=name, wanted=wanted))
+        for row in changed:
+            self._put(row)
+        if self.store is not None:
+            await self.store.keep_counterparts(changed)
+
+    def _put(self, row: Counterpart) -> None:
+        known = self.rows.get(row.key)
+        if known is not None:
+            self._users[known.part, known.place, known.target].discard(row.key)
+        self.rows[row.key] = row
+        self._users.setdefault((row.part, row.place, row.target), set()).add(row.key)
+        for old in row.former:
+            self._former[row.part, row.place, old] = row.key
+
+    def present(self, draft: Json, schema: Schema) -> Json:
+        """A draft as JSON, as it was written, with the names that its terms and containers have now, so that a rename
+        is no change of the assets."""
+        if not self.rows or draft is None:
+            return draft
+        places = [self._place(place) for place in draft["placements"]]
+        fields = {
+            key: self._value(schema.fields[key].vocabulary, value)
+            if key in schema.fields and schema.fields[key].vocabulary
+            else value
+            for key, value in draft["fields"].items()
+        }
+        return {**draft, "placements": places, "fields": fields}
+
+    def _place(self, place: Mapping[str, Json]) -> Mapping[str, Json]:
+        row = self._by_target(CONTAINER, place["kind"], str(place.get("id", "")))
+        return place if row is None else {**place, "path": list(row.wanted)}
+
+    def _value(self, vocabulary: str, value: Json) -> Json:
+        if isinstance(value, list):
+            return [self._value(vocabulary, each) for each in value]
+        if not isinstance(value, dict) or not value.get("id"):
+            return value
+        row = self._by_target(TERM, vocabulary, str(value["id"]))
+        return value if row is None else {**value, "id": row.target, "label": row.name[-1]}
+
+    def _by_target(self, part: str, place: str, target: str) -> Counterpart | None:
+        users = self._users.get((part, place, target))
+        if users:
+            return self.rows[min(users)]
+        key = self._former.get((part, place, target))
+        return self.rows.get(key) if key is not None else None

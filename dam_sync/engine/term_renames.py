@@ -1,0 +1,206 @@
+"""Terms that were renamed at the source: the target's own are, too, instead of new ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from dam_sync.engine.counterparts import Counterparts, Kept
+from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.rename_steps import Path, next_step
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.taxonomy import TERMS, TargetTerms
+from dam_sync.mapping.crosswalk import TermKey
+from dam_sync.mapping.vocabulary import MetTerm, TermIndex, fold, normal, path_text
+from dam_sync.model import journal_names
+from dam_sync.model.asset import digest_of, with_new_top
+from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.conflict import ConflictPolicy
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.values import Term
+from dam_sync.store.rows import TERM, Counterpart
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class TermRenames:
+    """Those of one run. A term is known by the rule that met it, by its id at the source, and by the id at the target
+    of what stands for it. Looked at when a term would have to be created."""
+
+    context: RunContext
+    terms: TargetTerms
+    origins: SourceTerms
+    known: Counterparts
+    _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
+    _left: set[tuple[str, str]] = field(default_factory=set)  # not renamed, for reasons that were noted
+
+    async def found(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
+        """Of the terms that would have to be created, those that the target has under another name, which they get,
+        with terms above them that were renamed with them."""
+        found: dict[TermKey, Term] = {}
+        if not self.known.rows:
+            return found
+        for vocabulary, term in needed:
+            index = (await self.terms.known())[vocabulary]
+            for met in index.sources(term.path):
+                stands = await self._standing(vocabulary, index, term, met)
+                if stands is not None:
+                    found[vocabulary, term.path] = stands
+                if stands is not None and (met.rule.name, met.source) not in self._open:
+                    index.add_created(term.path, stands)
+        for vocabulary, term in needed:
+            stands = (await self.terms.known())[vocabulary].by_path(term.path)
+            if stands is not None:
+                found.setdefault((vocabulary, term.path), stands)
+        return found
+
+    async def keep(self) -> None:
+        """Remember which terms of the target stand for those met since the last call."""
+        for vocabulary, index in (self.terms.index or {}).items():
+            for met in index.newly_met():
+                if met.target is not None and (met.rule.name, met.source) not in self._open:
+                    await self._keep(vocabulary, index, met, met.target)
+
+    async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
+        row, digest = self.known.of(TERM, met.rule.name, met.source), _digest(met, self.context)
+        name = tuple(map(normal, target.path)) or (normal(target.label),)
+        former: tuple[str, ...] = ()
+        if row is not None and row.target == target.id:
+            name = row.name if not target.path and row.name[-1:] == name else name
+            former, run = row.former, run or row.run
+        elif row is not None and not index.partial and index.by_id(row.target) is None:
+            former, run = (*row.former, row.target), run or row.run
+        if row is not None and row.name != name and (target.id == row.target or former):
+            await self._complete(vocabulary, row, name)
+        elif row is not None and row.target != target.id and row.mapping == digest:
+            self._note_taken(index, row, met)
+        place, path = met.rule.target, met.path
+        await self.known.keep(
+            Counterpart(TERM, met.rule.name, met.source, path, place, target.id, path, name, former, digest, run)
+        )
+
+    def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
+        """What stood for a term of the source is left for another that had its new name."""
+        stays = not index.partial and index.by_id(row.target) is not None
+        if stays and not _alike(row.origin, met.path) and (row.scope, row.source) not in self._left:
+            self._leave(row, Term(met.path[-1], path=met.path), Kept.TAKEN)
+
+    async def _complete(self, vocabulary: str, row: Counterpart, name: Path) -> None:
+        """What a killed process of this run renamed gets its row in the ledger."""
+        if len(row.name) != len(name):
+            return
+        for level, (one, other) in enumerate(zip(row.name, name, strict=True)):
+            old = Term(one, row.target if level == len(name) - 1 else "", (*name[:level], one))
+            entry = journal_names.renamed_term(vocabulary, "/".join(old.path), other)
+            if one != other and await self.context.store.run_journal(TERMS).is_begun(entry):
+                await self.terms.rename(vocabulary, old, Term(other, path=name[: level + 1]))
+
+    async def _standing(self, vocabulary: str, index: TermIndex, term: Term, met: MetTerm) -> Term | None:
+        """What stands for a term of the source, by its new name where that is possible."""
+        row = self.known.of(TERM, met.rule.name, met.source) if met.source else None
+        now = index.by_id(row.target) if row is not None else None
+        if row is None or now is None:
+            return None
+        if _alike(row.origin, met.path) or row.run == self.context.run.id:
+            return await self._called_otherwise(vocabulary, index, row, now, (term, met))
+        if row.mapping != _digest(met, self.context):
+            return None
+        why = self._obstacle(row)
+        if why is not None:
+            self._leave(row, term, why)
+            return None
+        if _alike(row.name, now.path or (now.label,)) or self._overrides:
+            return await self._renamed(vocabulary, index, row, now, (term, met))
+        if self.context.policy.conflicts.default is ConflictPolicy.TARGET:
+            return now
+        self._leave(row, term, Kept.BOTH)
+        self._open.add((row.scope, row.source))
+        return replace(now, label=row.name[-1])  # as it was written
+
+    async def _called_otherwise(
+        self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
+    ) -> Term | None:
+        """Others renamed it at the target, which a repair undoes, or what was read of the asset is older than a
+        rename of this run."""
+        if row.run != self.context.run.id and self.context.repairs and self._obstacle(row) is None:
+            return await self._renamed(vocabulary, index, row, now, wanted)
+        return now
+
+    @property
+    def _overrides(self) -> bool:
+        """Whether the name of the source stands where the target has another."""
+        return self.context.policy.conflicts.default is ConflictPolicy.SOURCE or self.context.repairs
+
+    def _obstacle(self, row: Counterpart) -> Kept | None:
+        if fold(row.name[-1]) != fold(row.origin[-1]):
+            return Kept.OTHER_NAME
+        if self.known.is_shared(row):
+            return Kept.SHARED
+        return None if Operation.RENAME_TERM in self.context.target.capabilities else Kept.FIXED
+
+    async def _renamed(
+        self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
+    ) -> Term | None:
+        term, met = wanted
+        old = tuple(map(normal, now.path)) or (normal(now.label),)
+        new = met.path if met.rule.by_path and len(met.path) > 1 else (*old[:-1], met.path[-1])
+        if old[:-1] != new[:-1]:
+            await self.origins.read()
+        try:
+            while old != new:
+                step = next_step(old, new, lambda path: index.by_path(path) is not None, self._lives)
+                if step.moved:
+                    self._leave(row, term, Kept.MOVED)
+                    return None
+                own = step.old == old
+                one = index.by_path(step.old)
+                if one is None:
+                    return None
+                renamed = (
+                    self.origins.completed(replace(term, label=step.new[-1], path=step.new, id="")) if own else None
+                )
+                await self.terms.rename(vocabulary, one, renamed or Term(step.new[-1], path=step.new))
+                old = with_new_top(old, step.old, step.new)
+        except DamSyncError as error:
+            if not isinstance(react(error), ParkAsset):
+                raise
+            log.warning("term.not_renamed", vocabulary=vocabulary, term=term.label, message=error.message)
+            self._leave(row, term, Kept.REFUSED, error.message)
+            return None
+        stands = index.by_path(new)
+        if stands is not None:
+            await self._keep(vocabulary, index, met, stands, self.context.run.id)
+        return stands
+
+    def _lives(self, path: Path) -> bool:
+        """Whether the source may have a term at this path: unknown unless its vocabularies were read."""
+        return not self.origins.loaded or path in self.origins.by_path
+
+    def _leave(self, row: Counterpart, term: Term, why: Kept, detail: str = "") -> None:
+        """It keeps its name; assets get another one."""
+        self._left.add((row.scope, row.source))
+        if why is Kept.FIXED:
+            detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
+        self.known.notes.add(f"term of {row.place}", f"{why}: {detail}" if detail else str(why), *_named(row, term))
+
+
+def _named(row: Counterpart, term: Term) -> tuple[str, str]:
+    return path_text(Term("", path=row.name)), path_text(term) or term.label
+
+
+def _alike(one: Path, other: Path) -> bool:
+    """Whether two paths can be the same, though one lacks the levels above."""
+    shared = min(len(one), len(other))
+    return one[-shared:] == tuple(map(normal, other))[-shared:]
+
+
+def _digest(met: MetTerm, context: RunContext) -> str:
+    """Changes with what a rule makes of a term."""
+    rule = met.rule
+    return digest_of(
+        [rule.target, rule.source, list(rule.ways.order), rule.by_path, list(context.crosswalk.languages.locales)]
+    )

@@ -1,0 +1,223 @@
+"""Terms and containers with other names at the source: those of the target get them, as if they had always had them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.report.report import Report
+from tests.simulation.conftest import TRIED
+from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
+from tests.support.virtual.crashes import POINTS, SEED, tried
+from tests.support.virtual.moves import LAGS, Move, Simulation, State
+from tests.support.virtual.scene import ACCEPTED, Scene, scene
+from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
+
+PAIRS = [pair for pair in pairs(1) if pair[0] in RENAMES and pair[1] in KINDS]
+CONTAINERS, TERMS = ("Press", "News"), ("Sea", "Ocean")
+OLD = TERMS[0]
+
+
+def rename(move: Move) -> None:
+    """A container that has others below it, and a term."""
+    container, term = RENAMES[move.source.kind]
+    container(move.source.app.state, *CONTAINERS)
+    term(move.source.app.state, *TERMS)
+    move.universe.do(move.universe.clock.sleep(LAGS))
+
+
+class RenamingMove(Move):
+    """Its change is one of names alone."""
+
+    def change(self) -> None:
+        """See `Move.change`."""
+        self.full = True
+        rename(self)
+
+
+class RenamingSimulation(Simulation):
+    """Moves whose change is one of names alone."""
+
+    @contextmanager
+    def moving(self, *, seed: int | None = None) -> Iterator[Move]:
+        """See `Simulation.moving`."""
+        with super().moving(seed=seed) as move:
+            yield RenamingMove(move.universe, move.source, move.target, move.job)
+
+
+def state_after(folder: Path, kinds: tuple[str, str], *steps: Callable[[Move], Any]) -> State:
+    folder.mkdir()
+    with Simulation(folder, kinds, SEED).moving() as move:
+        for step in steps:
+            step(move)
+        return move.state()
+
+
+def full_run(move: Move) -> None:
+    move.full = True
+    move.live()
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
+def test_a_target_looks_as_if_the_new_names_had_been_there_from_the_start(
+    tmp_path: Path, kinds: tuple[str, str]
+) -> None:
+    """But for what it had by the old names before anything was moved, and the place and other languages of a term."""
+    early = state_after(tmp_path / "early", kinds, rename, Move.live)
+    late = state_after(tmp_path / "late", kinds, Move.live, rename, full_run)
+    if kinds[1] == "c_brandlibrary":  # an asset stays in its section, which nobody can rename
+        assert not any(OLD in (row["fields"].get("subject") or ()) for row in late.assets)
+        return
+    assert bare(late.assets) == bare(early.assets)
+    if kinds[0] != "d_templates" or kinds[1] == kinds[0]:  # its containers have no levels, as the target's own have
+        assert late.containers == [each for each in early.containers if not is_old(each, kinds[0])]
+    if kinds[0] != "e_profiles":  # its words have no ids
+        assert labels(late) == [(name, label) for name, label in labels(early) if label != OLD]
+
+
+def bare(value: Any) -> Any:
+    """Terms by their labels alone."""
+    if isinstance(value, dict):
+        return value["label"] if "label" in value else {key: bare(each) for key, each in value.items()}
+    return [bare(each) for each in value] if isinstance(value, list) else value
+
+
+def is_old(container: tuple[str, tuple[str, ...]], source: str) -> bool:
+    """Whether it has the old name, or is below; a service without levels has both as neighbors."""
+    path = tuple(name for part in container[1] for name in part.replace(" ／ ", " / ").split(" / "))
+    return path[:1] == CONTAINERS[:1] and (source != "d_templates" or len(path) == 1)
+
+
+def labels(state: State) -> list[tuple[str, str]]:
+    return sorted((name, path[-1]) for name, path in state.terms)
+
+
+CRASHES = PAIRS if EVERYTHING else [pair for pair in PAIRS if pair == ("d_templates", "a_hypermedia")] or PAIRS[:1]
+
+
+@pytest.mark.parametrize("kinds", CRASHES, ids=ids(CRASHES))
+def test_no_crash_renames_twice_or_leaves_a_trace(
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+) -> None:
+    came = tried(RenamingSimulation(tmp_path, kinds, SEED), max(4, POINTS // 20), changing=1.0)
+    record_property(TRIED, str(came))
+    assert came.faults == [], f"seed {came.seed}"
+
+
+# -- what others did at the target -------------------------------------------------------------------------------------
+
+THEIRS, MEER = "Theirs", "Meer"
+ABLE = [kind for kind in RENAMES if EVERYTHING or kind[0] == "d"]
+each_able = pytest.mark.parametrize("kind", ABLE, ids=[kind[0] for kind in ABLE])
+
+
+def renamed(made: Scene, role: str, container: str, term: str) -> None:
+    """Ours and Sea, at one service. Values of lists without ids get no other name."""
+    state = (made.source if role == "source" else made.target).app.state
+    rename_container, rename_term = RENAMES[made.source.kind]
+    rename_container(state, OURS, container)
+    if has_ids(made):
+        rename_term(state, SEA, term)
+
+
+def has_ids(made: Scene) -> bool:
+    return made.source.kind != "e_profiles"
+
+
+def ended(made: Scene) -> set[str]:
+    """Those of the names in question that there are at the target."""
+    asked = {f"/{name}" for name in (OURS, RENAMED, THEIRS)} | ({SEA, OCEAN, MEER} if has_ids(made) else set())
+    kinds = made.connected().capabilities.renames  # others have some of these names, too
+    names = made.names().items()
+    return {name for key, name in names if name in asked and (name[0] != "/" or key.split()[0] in kinds)}
+
+
+def noted(report: Report) -> str:
+    return " ".join(note for note in report.notes if "not renamed" in note)
+
+
+@each_able
+def test_a_name_that_others_gave_at_the_target_stays(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
+        renamed(made, "target", THEIRS, MEER)
+        report = made.run(full=True)
+        assert (report.operations, noted(report)) == ({}, "")
+        assert ended(made) == {f"/{THEIRS}"} | ({MEER} if has_ids(made) else set())
+
+
+@each_able
+def test_names_that_both_changed_are_settled_by_policy(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
+        renamed(made, "target", THEIRS, MEER)
+        renamed(made, "source", RENAMED, OCEAN)
+        theirs = {f"/{THEIRS}"} | ({MEER} if has_ids(made) else set())
+        for _ in range(2):
+            report = made.run(full=True)
+            assert (report.operations, ended(made)) == ({}, theirs)
+            assert "renamed at the target, too" in noted(report)
+        made.policy(exposure=ACCEPTED, conflicts="source")
+        plan, report = made.plan(full=True), made.run(full=True)
+        assert plan.operations == report.operations
+        assert set(report.operations) <= {"rename_container", "rename_term"}
+        assert noted(report) == ""
+        assert ended(made) == {f"/{RENAMED}"} | ({OCEAN} if has_ids(made) else set())
+        assert missed_nothing(made)
+
+
+@each_able
+def test_the_name_of_the_target_stands_by_policy(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
+        renamed(made, "target", THEIRS, MEER)
+        renamed(made, "source", RENAMED, OCEAN)
+        for _ in range(2):
+            report = made.run(full=True)
+            assert (report.operations, noted(report)) == ({}, "")
+        assert ended(made) == {f"/{THEIRS}"} | ({MEER} if has_ids(made) else set())
+
+
+@each_able
+def test_what_has_the_new_name_already_is_used_and_the_old_one_named(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
+        made.make_named(RENAMED, OCEAN)
+        renamed(made, "source", RENAMED, OCEAN)
+        report = made.run(full=True)
+        assert not {"rename_container", "rename_term", "container", "term"} & report.operations.keys()
+        assert "the target has something of the new name" in noted(report)
+        assert (f"/{OURS} (now /{RENAMED})" in noted(report), SEA in noted(report)) == (True, has_ids(made))
+        assert ended(made) == {f"/{OURS}", f"/{RENAMED}"} | ({SEA, OCEAN} if has_ids(made) else set())
+        assert missed_nothing(made)
+        assert noted(made.run(full=True)) == ""
+
+
+def missed_nothing(made: Scene) -> bool:
+    return bool(made.verify()["clean"])
+
+
+def test_a_container_that_moved_to_another_parent_moves_at_the_target(tmp_path: Path) -> None:
+    with scene(tmp_path, "e_profiles", (), exposure=ACCEPTED) as made:
+        taxonomy = made.source.app.state.tenant.taxonomy
+        spare = next(each for each in taxonomy.categories.values() if each.title == "Spare")
+        ours = next(each for each in taxonomy.categories.values() if each.title == OURS)
+        taxonomy.move(ours, spare.id)
+        plan, report = made.plan(full=True), made.run(full=True)
+        assert plan.operations == report.operations == {"rename_container": 1}
+        assert (f"/Spare/{OURS}" in made.names().values(), ended(made)) == (True, set())
+        assert missed_nothing(made)
+
+
+def test_a_folder_that_moved_is_made_where_the_target_cannot_move_it(tmp_path: Path) -> None:
+    with scene(tmp_path, "a_hypermedia", (), exposure=ACCEPTED) as made:
+        folders = made.source.app.state.instance.library.folders
+        spare, ours = (next(each for each in folders.by_id.values() if each.title == name) for name in ("Spare", OURS))
+        folders.roots.remove(ours.id)
+        spare.children.append(ours.id)
+        ours.parent = spare.id
+        report = made.run(full=True)
+        assert report.operations.keys() == {"container", "update"}
+        assert "cannot move it to another parent: no call moves a folder" in noted(report)
+        assert {f"/Spare/{OURS}", f"/{OURS}"} <= set(made.names().values())
+        assert missed_nothing(made)
