@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.counterparts import Counterparts, Kept
+from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.rename_steps import Path, next_step
 from dam_sync.engine.run_context import RunContext
@@ -138,11 +138,11 @@ class ContainerRenames:
         if taken == row.target:
             await self._rename(row, origin, wanted)
         elif taken:
-            self._leave(row, wanted, Kept.TAKEN)
+            self._leave(row, wanted, NotRenamed.TAKEN)
         elif self.known.is_shared(row):
-            self._leave(row, wanted, Kept.SHARED)
+            self._leave(row, wanted, NotRenamed.SHARED)
         elif Operation.RENAME_CONTAINER not in able or row.place not in able.renames:
-            await self._refused(row, origin, wanted, Kept.FIXED, able.features[Feature.RENAMED_CONTAINERS].why)
+            await self._refused(row, origin, wanted, NotRenamed.FIXED, able.features[Feature.RENAMED_CONTAINERS].why)
         else:
             await self._rename(row, origin, wanted)
 
@@ -153,29 +153,29 @@ class ContainerRenames:
             if not isinstance(react(error), ParkAsset):
                 raise
             log.warning("container.not_renamed", container=wanted.text, message=error.message)
-            self._leave(row, wanted, Kept.REFUSED, error.message)
+            self._leave(row, wanted, NotRenamed.REFUSED, error.message)
             return
-        if why is Kept.BOTH:
+        if why is NotRenamed.BOTH:
             await self._stand(row, origin, wanted)
-        elif why is Kept.MOVED:
+        elif why is NotRenamed.MOVED:
             reason = self.context.target.capabilities.features[Feature.MOVED_CONTAINERS].why
             await self._refused(row, origin, wanted, why, reason)
         else:
             await self._keep(origin, replace(wanted, id=row.target), self.context.run.id)
 
-    async def _step_by_step(self, row: Counterpart, wanted: Placement) -> Kept | None:
+    async def _step_by_step(self, row: Counterpart, wanted: Placement) -> NotRenamed | None:
         """Levels above it first; why it cannot be done, if it cannot."""
         kind, path = row.place, wanted.path
         now = self.containers.path_of(kind, row.target)
         name = await self._completed(row, path, now)
         if name != now:  # somebody else renamed it
             if now != path and not self._overrides(kind):
-                return Kept.BOTH
+                return NotRenamed.BOTH
             name = now
         while name != path:
             step = next_step(name, path, partial(self._exists, kind), partial(self._lives, kind))
             if step.moved and kind not in self.context.target.capabilities.moves:
-                return Kept.MOVED
+                return NotRenamed.MOVED
             identity = row.target if step.old == name else self.containers.found(kind, step.old)
             before = self.containers.paths[kind, identity]
             after = step.new if step.moved else (*before[:-1], step.new[-1])
@@ -213,21 +213,23 @@ class ContainerRenames:
         stands = self.context.policy.conflicts.of(f"{PLACEMENTS}{kind}") is ConflictPolicy.SOURCE
         return stands or self.context.repairs
 
-    def _leave(self, row: Counterpart, wanted: Placement, why: Kept, detail: str = "") -> None:
+    def _leave(self, row: Counterpart, wanted: Placement, why: NotRenamed, detail: str = "") -> None:
         """It keeps its name; assets go to another one."""
         told = f"{why}: {detail}" if detail else str(why)
         self.known.notes.add(row.place, told, Placement(row.place, row.name).text, wanted.text)
 
-    async def _refused(self, row: Counterpart, origin: Placement, wanted: Placement, why: Kept, detail: str) -> None:
+    async def _refused(
+        self, row: Counterpart, origin: Placement, wanted: Placement, why: NotRenamed, detail: str
+    ) -> None:
         """The target cannot do it. Where assets cannot leave it either, it stays what stands for the other."""
         self._leave(row, wanted, why, detail)
         if self.context.target.capabilities.membership(row.place) is MembershipWrite.AT_CREATION:
             await self._keep(origin, replace(wanted, id=row.target), row.run)
 
     async def _stand(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
-        """It was renamed at both: the name that it has at the target stands, for good or until somebody decides."""
+        """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
         if self.context.policy.conflicts.of(f"{PLACEMENTS}{row.place}") is ConflictPolicy.TARGET:
             await self._keep(origin, replace(wanted, id=row.target), row.run)
             return
         self._open.add((origin.kind, origin.id))
-        self._leave(row, wanted, Kept.BOTH)
+        self._leave(row, wanted, NotRenamed.BOTH)

@@ -20,7 +20,7 @@ Key: TypeAlias = tuple[str, str, str]
 EXAMPLES = 3
 
 
-class Kept(StrEnum):
+class NotRenamed(StrEnum):
     """Why something that was renamed at the source was not renamed at the target."""
 
     TAKEN = "the target has something of the new name, which is used instead"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from dam_sync.engine.counterparts import Counterparts, Kept
+from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.rename_steps import Path, next_step
 from dam_sync.engine.run_context import RunContext
@@ -87,7 +87,7 @@ class TermRenames:
         """What stood for a term of the source is left for another that had its new name."""
         stays = not index.partial and index.by_id(row.target) is not None
         if stays and not _alike(row.origin, met.path) and (row.scope, row.source) not in self._left:
-            self._leave(row, Term(met.path[-1], path=met.path), Kept.TAKEN)
+            self._leave(row, Term(met.path[-1], path=met.path), NotRenamed.TAKEN)
 
     async def _complete(self, vocabulary: str, row: Counterpart, name: Path) -> None:
         """What a killed process of this run renamed gets its row in the ledger."""
@@ -117,7 +117,7 @@ class TermRenames:
             return await self._renamed(vocabulary, index, row, now, (term, met))
         if self.context.policy.conflicts.default is ConflictPolicy.TARGET:
             return now
-        self._leave(row, term, Kept.BOTH)
+        self._leave(row, term, NotRenamed.BOTH)
         self._open.add((row.scope, row.source))
         return replace(now, label=row.name[-1])  # as it was written
 
@@ -135,12 +135,12 @@ class TermRenames:
         """Whether the name of the source stands where the target has another."""
         return self.context.policy.conflicts.default is ConflictPolicy.SOURCE or self.context.repairs
 
-    def _obstacle(self, row: Counterpart) -> Kept | None:
+    def _obstacle(self, row: Counterpart) -> NotRenamed | None:
         if fold(row.name[-1]) != fold(row.origin[-1]):
-            return Kept.OTHER_NAME
+            return NotRenamed.OTHER_NAME
         if self.known.is_shared(row):
-            return Kept.SHARED
-        return None if Operation.RENAME_TERM in self.context.target.capabilities else Kept.FIXED
+            return NotRenamed.SHARED
+        return None if Operation.RENAME_TERM in self.context.target.capabilities else NotRenamed.FIXED
 
     async def _renamed(
         self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
@@ -154,7 +154,7 @@ class TermRenames:
             while old != new:
                 step = next_step(old, new, lambda path: index.by_path(path) is not None, self._lives)
                 if step.moved:
-                    self._leave(row, term, Kept.MOVED)
+                    self._leave(row, term, NotRenamed.MOVED)
                     return None
                 own = step.old == old
                 one = index.by_path(step.old)
@@ -169,7 +169,7 @@ class TermRenames:
             if not isinstance(react(error), ParkAsset):
                 raise
             log.warning("term.not_renamed", vocabulary=vocabulary, term=term.label, message=error.message)
-            self._leave(row, term, Kept.REFUSED, error.message)
+            self._leave(row, term, NotRenamed.REFUSED, error.message)
             return None
         stands = index.by_path(new)
         if stands is not None:
@@ -180,10 +180,10 @@ class TermRenames:
         """Whether the source may have a term at this path: unknown unless its vocabularies were read."""
         return not self.origins.loaded or path in self.origins.by_path
 
-    def _leave(self, row: Counterpart, term: Term, why: Kept, detail: str = "") -> None:
+    def _leave(self, row: Counterpart, term: Term, why: NotRenamed, detail: str = "") -> None:
         """It keeps its name; assets get another one."""
         self._left.add((row.scope, row.source))
-        if why is Kept.FIXED:
+        if why is NotRenamed.FIXED:
             detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
         self.known.notes.add(f"term of {row.place}", f"{why}: {detail}" if detail else str(why), *_named(row, term))
 

@@ -94,6 +94,29 @@ def test_a_delta_reads_no_terms_that_were_met_before(tmp_path: Path) -> None:
         assert all(trees(pair)), "a term that nobody met before is looked for"
 
 
+def test_a_delta_renames_a_term_that_an_asset_brings_by_another_name(tmp_path: Path) -> None:
+    with any_pair(tmp_path, "a_hypermedia", "a_hypermedia", library(), SCHEMA, "srckey") as pair:
+        assert ran(pair)["counts"]["created"] == 3
+        before = pair.target.assets
+        node = term_id(pair, "Term 5")
+        whole = call(pair.source, "GET", f"/api/dam/thesauruses/{node}", ADMIN)
+        renamed = {**whole, "title": "Term five", "titles": {"EN": "Term five"}}
+        call(pair.source, "PUT", f"/api/dam/thesauruses/{node}", {**ADMIN, "Content-Language": "en"}, renamed)
+        change(pair, 3, "note", "changed")
+        plan = planned(pair)
+        report = ran(pair)
+        assert plan["operations"] == report["operations"] == {"rename_term": 1, "update": 1}
+        assert plan["target"]["calls"]["PUT /api/dam/thesauruses/{id}"] == 1
+        assert labels(pair, 3) == ["Term five"]
+        assert paths(pair.source) == paths(pair.target)
+        assert [row for row in pair.target.assets if row in before] == before[:2], "another asset was written"
+        assert verified(pair)["counts"].get("different", 0) == 0
+        forget(pair)
+        change(pair, 3, "note", "changed again")
+        assert ran(pair)["operations"] == {"update": 1}
+        assert trees(pair) == [0, 0], "the new name is not remembered"
+
+
 def term_id(pair: Pair, label: str) -> str:
     found = call(
         pair.source,
