@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from dam_sync.api.conflicts import ConflictRequest
     from dam_sync.api.rehearsal import Rehearsal, RehearsalReport
     from dam_sync.model.inventory import Inventory
+    from dam_sync.report.redirects import RedirectReport
     from dam_sync.report.report import Report
+    from dam_sync.report.rollback import RollbackReport
 
 T = TypeVar("T")
 ProgressCallback = Callable[[Dictionary[str, Any]], None]
@@ -181,6 +183,45 @@ class Job:
         from dam_sync.api.state_commands import job_errors
 
         return await job_errors(self._config, causes, retry)
+
+    async def rollback(
+        self,
+        run: int,
+        options: RunOptions | None = None,
+        *,
+        dry_run: bool = False,
+        max_deletes: str = "",
+        progress: ProgressCallback | None = None,
+    ) -> RollbackReport:
+        """Undo one run, without a question; with `dry_run` nothing is written. Call it again to resume.
+
+        Raises SafetyStop before anything is written if more assets would go to the trash than allowed.
+        """
+        from dam_sync.api.rollback import RollbackRequest, rollback_job
+
+        request = RollbackRequest(run, dry_run, max_deletes)
+
+        async def undone(config: JobConfig, given: RunOptions) -> RollbackReport:
+            return await rollback_job(config, given, request)
+
+        return await self._watched(undone, options, progress)
+
+    async def redirects(
+        self,
+        table: Path | None = None,
+        options: RunOptions | None = None,
+        *,
+        probe: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> RedirectReport:
+        """Old public links and those that take their place, all of them in the CSV file `table`. Neither service is
+        written to."""
+        from dam_sync.api.redirects import RedirectRequest, job_redirects
+
+        async def listed(config: JobConfig, given: RunOptions) -> RedirectReport:
+            return await job_redirects(config, given, RedirectRequest(table, probe=probe))
+
+        return await self._watched(listed, options, progress)
 
     async def conflicts(self, request: ConflictRequest | None = None) -> dict[str, Any]:
         """Both sides of each open conflict, after the decisions of `request` were taken; the next run applies them."""

@@ -20,7 +20,7 @@ from dam_sync.api.run_record import counting, keep_spent
 from dam_sync.api.run_report import bare_report
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.guards.preflight import refuse_before_rollback
+from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.rollback import Rollback
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
@@ -80,7 +80,7 @@ class _Undoing:
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
                 await self.options.clock.sleep(RESUME_PAUSE)
-            await refuse_before_rollback(context)
+            await refuse_other_services(context)
             whole = await self._is_whole()
             surveyed = self._rollback(listed, whole)
             await surveyed.survey()

@@ -43,8 +43,9 @@ def status(output: Output, job: JobFile) -> None:
             output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
             if len(gone) > SHOWN_GONE:
                 output.note(f"… and {len(gone) - SHOWN_GONE:,} more: `status {job} --json` lists them")
-        finished = not data["runs"] or data["runs"][0]["result"] == "done"
-        output.next(*after_status(str(job), finished=finished, parked=data["now"].get("parked", 0)))
+        last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
+        unfinished = "" if last["result"] == "done" else str(last["command"])
+        output.next(*after_status(str(job), unfinished=unfinished, parked=data["now"].get("parked", 0)))
         return 0
 
     execute(output, act)

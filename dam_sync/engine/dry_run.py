@@ -123,6 +123,10 @@ class DryTarget(Service):
         """See `Service.audience`."""
         return self._target.audience(draft)
 
+    async def public_links(self, asset: AssetId) -> Mapping[str, str]:
+        """See `Service.public_links`."""
+        return await self._target.public_links(asset)
+
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """See `Service.unknown_groups`."""
         return await self._target.unknown_groups(names)

@@ -20,6 +20,7 @@ from dam_sync.engine.partial_creates import abort_orphaned_uploads, trash_partia
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo import MADE_REASONS, NO_RELATE, NO_UNRELATE
 from dam_sync.engine.undo_asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
+from dam_sync.engine.undo_names import NameUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Operation
@@ -34,6 +35,7 @@ log = structlog.get_logger(__name__)
 PAGE = 500
 UNDOING = "undoing"
 RELATED, UNRELATED, PLACED = "relations removed", "relations written again", "memberships returned"
+RENAMED = "renamed back"
 INCOMPLETE = "incomplete assets moved to the trash"
 
 
@@ -64,9 +66,14 @@ class Rollback:
                 self._count(written, UndoneAsset(KEPT, undo.obstacles))
         for row in self.listed.relations():
             await self._survey_relation(row)
-        for members in self.listed.members():
+        for members in self.listed.members(self._members_at_once):
             moved, _ = await self._movable(members)
             self.counts[PLACED] += len(moved)
+        names = NameUndoer(self.context, self.listed)
+        for row in self.listed.renames():
+            found = names.prevented(row)
+            self.counts[RENAMED] += found is None
+            self.listed.add_obstacles((found,) if found else (), row.operation.partition(":")[2], row.target)
         await self._survey_incomplete()
         self.counts = +self.counts
         self._others()
@@ -86,8 +93,12 @@ class Rollback:
         await self._incomplete()
         for row in self.listed.relations():
             await self._relation(row)
-        for members in self.listed.members():
+        for members in self.listed.members(self._members_at_once):
             await self._members(members)
+        names = NameUndoer(self.context, self.listed)
+        for row in self.listed.renames():
+            self.counts[RENAMED] += await names.undo(row)
+            self._refuse_stopped()
         self.counts = +self.counts
         self._others()
         await abort_orphaned_uploads(context)
@@ -228,6 +239,12 @@ class Rollback:
 
     # -- memberships ----------------------------------------------------------------------------------------------
 
+    @property
+    def _members_at_once(self) -> int:
+        """Full batches of the target, about as many as a page."""
+        most = max(1, self.context.target.limits.member_batch)
+        return most * max(1, PAGE // most)
+
     async def _movable(self, members: WrittenMembers) -> tuple[list[str], list[str]]:
         """The assets whose membership returns, and those of which it went with the asset. Others are counted as what
         stays."""
@@ -258,11 +275,8 @@ class Rollback:
             remove = [AssetId(each) for each in batch if each in added]
             refused |= await self._place(container, add, remove)
             self._refuse_stopped()
-        done = {*moved, *gone} - refused
-        stays = {seq for target, seqs in members.rows.items() if target not in done for seq in seqs}
-        rows = {seq for target in done for seq in members.rows[target]} - stays
-        if rows:
-            await self.context.store.undone(self.listed.run, Undone("", members.container, sorted(rows)))
+        if rows := self.listed.members_done(members.container, {*moved, *gone} - refused):
+            await self.context.store.undone(self.listed.run, Undone("", members.container, rows))
 
     async def _place(self, container: Placement, add: list[AssetId], remove: list[AssetId]) -> set[str]:
         """Change the members of a container; those that the target refused."""

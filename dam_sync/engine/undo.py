@@ -28,7 +28,7 @@ NO_TRASH = Obstacle("created assets", "the target cannot move assets to a trash"
 NO_RESTORE = Obstacle("removed assets", "the target cannot take assets out of its trash")
 NO_VALUES = Obstacle("values", "the ledger has no values: `policy: {ledger: keys}`")
 NO_VERSION = Obstacle("file versions", "the target cannot make an older version the current one")
-IN_HISTORY = Obstacle("file versions", "the version that the run added stays in the history of the asset")
+IN_HISTORY = Obstacle("file versions", "the version that the run added stays in the history of the asset", stays=True)
 NO_OLDER = Obstacle("file versions", "the target returns no older version")
 NO_DETACH = Obstacle("added attachments", "the target has no trash for attachments")
 NO_BYTES = Obstacle("removed attachments", "a run keeps no copy of a removed file")
@@ -227,6 +227,7 @@ class _Files:
             key = name.partition("@")[0]
             if kind in VERSIONS and Operation.RESTORE_VERSION in able:
                 made.versions = (*made.versions, key)
+                made.obstacles.append(IN_HISTORY)
             elif kind in ATTACHMENTS and Operation.DETACH in able and isinstance(row.detail, dict):
                 made.detach[key] = row.detail
             elif kind in WITHOUT:

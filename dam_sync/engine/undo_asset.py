@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 import structlog
 
 from dam_sync.engine.apply import NamespacedJournal
-from dam_sync.engine.compare import differences, foreign_edits
+from dam_sync.engine.compare import foreign_edits, scope_of
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.intents import recorded_intents
 from dam_sync.engine.part_removals import sent_file
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.target_trash import TargetTrash, changed_parts
-from dam_sync.engine.undo import CHANGED, FIELDS, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
+from dam_sync.engine.undo import CHANGED, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch
+from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Waiver, is_wider
 from dam_sync.model.ports import Journal
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, value_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LinkRow, Work
 from dam_sync.store.undo import IN_TRASH, LINKED, UNLINKED, Undone
@@ -40,6 +41,8 @@ PURGED = Obstacle("removed assets", "no longer in the trash of the target")
 LOST = Obstacle("updated assets", "gone from the target")
 VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, besides containers
 OLDER = journal_names.silent("older version")
+HELD = journal_names.silent("values beside the version")
+FILE_PATHS = frozenset({"file", "versions"})
 
 
 def later_write(run: int) -> Obstacle:
@@ -180,12 +183,14 @@ class AssetUndoer:
         if actual is None:
             removed = any(row.operation == journal_names.REMOVE for row in written.rows)
             return UndoneAsset(KEPT, undo.obstacles if removed else (LOST,))
+        actual, begun = await self._as_held(written, actual)
         keep = self._foreign(undo, link, actual, meant)
+        keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
-        undo, earlier = await self._older_file(undo, keep, actual)
+        undo = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
             return UndoneAsset(KEPT, undo.obstacles)
-        await self._update(undo, earlier)
+        await self._update(undo, actual)
         await self._detach(undo)
         if undo.trash:
             await self._trash(written, actual)
@@ -230,32 +235,37 @@ class AssetUndoer:
         here, there = (context.target.audience(draft_from_json(each.draft)) for each in (now, then))
         return is_wider(here, there, context.clock.now(), context.target.limits.precision)
 
-    async def _older_file(self, undo: Undo, keep: Mapping[str, Obstacle], actual: Asset) -> tuple[Undo, Draft | None]:
-        """Make the file before the run the current one. The draft that the target should hold then, if the version
-        brought values of its own along."""
-        if not undo.versions or undo.link is None:
-            return undo, None
+    async def _as_held(self, written: WrittenAsset, actual: Asset) -> tuple[Asset, bool]:
+        """The asset as it was before an interrupted attempt made an older version current, which brings its own values
+        along; and whether that was begun."""
+        held = await self._journal(written).get(HELD)
+        if held is None:
+            return actual, False
+        fields = {key: value_from_json(value) for key, value in held["fields"].items()}
+        return replace(actual, fields=fields, tags=frozenset(held["tags"])), True
+
+    async def _older_file(self, undo: Undo, keep: Mapping[str, Obstacle], actual: Asset) -> Undo:
+        """Make the file before the run the current one."""
+        if not undo.versions:
+            return undo
         journal, number = self._journal(undo.written), len(undo.versions)
 
         async def choose() -> Json:
-            there = actual.versions[: -number or None]
+            there = actual.versions[:-number]
             return there[-1].id if there and "versions" not in {loss.path for loss in actual.losses} else ""
+
+        async def hold() -> Json:
+            fields = {key: value_to_json(value) for key, value in actual.fields.items()}
+            return {"fields": fields, "tags": sorted(actual.tags)}
 
         reason = keep.get("file")
         older = "" if reason else str(await journal.run(OLDER, choose, idempotent=True))
         version = next((file for file in actual.versions if file.id == older), None)
         if version is None:
-            lost = reason or NO_OLDER
-            rows = {row.seq for row in undo.written.rows if row.operation.startswith("version:")}
-            kept = tuple(each for each in undo.obstacles if each.what != lost.what)
-            return replace(
-                undo,
-                versions=(),
-                obstacles=(*kept, lost),
-                rows=tuple(seq for seq in undo.rows if seq not in rows),
-            ), None
+            return _without_versions(undo, reason or NO_OLDER)
+        await journal.run(HELD, hold, idempotent=True)
         await self._make_current(undo, version, journal)
-        return undo, draft_from_json(undo.link.draft)
+        return undo
 
     async def _make_current(self, undo: Undo, version: FileRef, journal: Journal) -> None:
         async def call() -> Json:
@@ -265,11 +275,11 @@ class AssetUndoer:
         with recording(WriteRecord(undo.written.target, {"version": [undo.versions[-1], version.name]})):
             await journal.run(journal_names.undo("version"), call, idempotent=True)
 
-    async def _update(self, undo: Undo, earlier: Draft | None) -> None:
-        """Write the values before. earlier: what the asset should be, if an older version was made current."""
+    async def _update(self, undo: Undo, held: Asset) -> None:
+        """Write the values before. held: what the target had, in case an older version brought others along."""
         asset, patch = AssetId(undo.written.target), undo.patch
-        if earlier is not None:
-            patch = self._with_values(patch, earlier, await self.context.target.fetch(asset), undo)
+        if undo.versions:
+            patch = self._with_values(patch, held, await self.context.target.fetch(asset))
         if patch.empty:
             return
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
@@ -280,13 +290,19 @@ class AssetUndoer:
                 name, lambda: _void(self.context.target.update(asset, patch)), idempotent=True
             )
 
-    def _with_values(self, patch: Patch, wanted: Draft, actual: Asset, undo: Undo) -> Patch:
-        """The patch, and values that came back with an older version."""
-        stays = {obstacle.what for obstacle in undo.obstacles}
-        found = differences(wanted, actual, self.context.target_schema, self.context.target.limits)
-        keys = [each.path.removeprefix(FIELDS) for each in found if each.path.startswith(FIELDS)]
-        fields = {key: wanted.fields[key] for key in keys if f"{FIELDS}{key}" not in stays}
-        return replace(patch, fields={**fields, **patch.fields})
+    def _with_values(self, patch: Patch, held: Asset, now: Asset) -> Patch:
+        """The patch, and values of mapped fields and tags that the older version replaced."""
+        keys = scope_of(self.context.crosswalk).fields
+        differ = {key for key in keys if now.fields.get(key) != held.fields.get(key)}
+        fields = {key: held.fields.get(key) for key in differ}
+        if not self.context.target.capabilities.writes(Feature.TAGS):
+            return replace(patch, fields={**fields, **patch.fields})
+        return replace(
+            patch,
+            fields={**fields, **patch.fields},
+            tags_add=patch.tags_add | (held.tags - now.tags - patch.tags_remove),
+            tags_remove=patch.tags_remove | (now.tags - held.tags - patch.tags_add),
+        )
 
     async def _detach(self, undo: Undo) -> None:
         journal = self._journal(undo.written)
@@ -320,8 +336,18 @@ class AssetUndoer:
         ]
         rows = tuple(seq for seq in undo.rows if seq)
         again = self.again and fate in (UNLINKED, LINKED) and not undo.restore
-        done = Undone(written.source, written.target, rows, fate, link, places, again)
+        left = [(each.what, each.reason) for each in undo.obstacles if each.stays]
+        done = Undone(written.source, written.target, rows, fate, link, places, again, left)
         await self.context.store.undone(self.listed.run, done)
+
+
+def _without_versions(undo: Undo, reason: Obstacle) -> Undo:
+    """The same, with the file as the run left it."""
+    rows = {row.seq for row in undo.written.rows if row.operation.startswith("version:")}
+    kept = tuple(each for each in undo.obstacles if each.what != reason.what)
+    return replace(
+        undo, versions=(), obstacles=(*kept, reason), rows=tuple(seq for seq in undo.rows if seq not in rows)
+    )
 
 
 async def _void(call: Awaitable[None]) -> Json:

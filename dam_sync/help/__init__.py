@@ -30,6 +30,7 @@ ORDER = (
     "reports",
     "operations",
     "rollback",
+    "redirects",
     "watch",
     "emulate",
     "api",

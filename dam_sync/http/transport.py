@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import aiohttp
 import httpx
+from aiohttp.abc import AbstractResolver
 from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
 from yarl import URL
@@ -25,14 +26,15 @@ _KEEP_SECONDS = 4.0  # below what servers keep idle connections: a write on a cl
 
 
 class NetworkTransport(httpx.AsyncBaseTransport):
-    """Connections of one client, made on first use inside the event loop. `tls` replaces the trusted certificates.
+    """Connections of one client, made on first use inside the event loop. `tls` replaces the trusted certificates,
+    `resolver` that of host names.
 
     The extension `proxy` of a request is set to the name of the proxy it goes through. Raises ConfigError for an
     unusable proxy in the environment, otherwise errors of httpx and aiohttp.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self._tls = tls
+    def __init__(self, tls: ssl.SSLContext | None = None, resolver: AbstractResolver | None = None) -> None:
+        self._tls, self._resolver = tls, resolver
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[bytes, Proxy | None] = {}
         self._transports: dict[Proxy | None, AiohttpTransport] = {}
@@ -59,7 +61,7 @@ class NetworkTransport(httpx.AsyncBaseTransport):
     def _made(self, proxy: Proxy | None) -> AiohttpTransport:
         context = self._tls or tls_context()
         if self._session is None:
-            self._session = _session(context)
+            self._session = _session(context, self._resolver)
         by_proxy = cast("Any", _ProxySession(self._session, proxy))
         self._transports[proxy] = AiohttpTransport(verify=context, client=by_proxy)
         return self._transports[proxy]
@@ -75,10 +77,10 @@ def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
+def _session(context: ssl.SSLContext, resolver: AbstractResolver | None) -> aiohttp.ClientSession:
     """Keeps no cookies, never retries, distinguishes a lost connection from one that was never made."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context, resolver=resolver),
         cookie_jar=aiohttp.DummyCookieJar(),
         middlewares=(_once,),
         skip_auto_headers=("Content-Type",),

@@ -144,6 +144,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_public(host: str) -> bool:
+    """Whether a name or IP address may be one of the public internet, as far as it says itself."""
+    return _reach(host) == _PUBLIC
+
+
 _PUBLIC, _PRIVATE, _OWN = 0, 1, 2
 
 

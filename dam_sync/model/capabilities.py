@@ -32,6 +32,7 @@ class Operation(StrEnum):
     DETACH = "detach"
     RELATE = "relate"
     UNRELATE = "unrelate"
+    PUBLIC_LINKS = "public_links"
     SUBSCRIBE = "subscribe"
     ESTIMATE = "estimate"
 

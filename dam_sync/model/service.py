@@ -363,6 +363,11 @@ class Service(ABC):
         repeat."""
         raise Unsupported("cannot remove relations")
 
+    async def public_links(self, asset: AssetId) -> Mapping[str, str]:
+        """URLs of an asset that open without a credential and do not expire, by rendition (`original` for the file
+        itself); none if it is not published. Raises NotFound."""
+        raise Unsupported("has no public links that last")
+
     async def subscribe(self, endpoint: Endpoint) -> Subscribed:
         """Subscribes an endpoint to the changes of all assets; what is subscribed already is kept. Safe to repeat.
         Raises ConfigError if deliveries cannot be verified with the secret, Conflict for a subscription of others."""

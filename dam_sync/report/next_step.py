@@ -76,10 +76,11 @@ def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:
     return [_line("run" if decided else "verify", job)]
 
 
-def after_status(job: str, *, finished: bool, parked: int) -> list[str]:
-    """Resume an interrupted run, look at parked assets, or verify."""
-    if not finished:
-        return [_line("run", job)]
+def after_status(job: str, *, unfinished: str, parked: int) -> list[str]:
+    """Resume an interrupted run or rollback, look at parked assets, or verify. unfinished: its command."""
+    verb, _, number = unfinished.partition(" ")
+    if unfinished:
+        return [_line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)]
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
@@ -88,6 +89,13 @@ def after_rollback(job: str, run: int, *, dry_run: bool, complete: bool) -> list
     if dry_run:
         return [_line("rollback", job, f"--run {run}")]
     return [_line("plan", job)] if complete else [_line("status", job), _line("plan", job)]
+
+
+def after_redirects(job: str, *, written: bool, probed: bool) -> list[str]:
+    """Write the rules, then ask the links."""
+    if not written:
+        return [_line("redirects", job, "--csv redirects.csv --nginx redirects.conf")]
+    return [_line("status", job)] if probed else [_line("redirects", job, "--probe")]
 
 
 def after_state(job: str, what: str) -> list[str]:

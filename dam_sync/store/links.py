@@ -67,6 +67,13 @@ class LinkRepository(Repository):
         chosen = select(LINK).where(LINK.c.source > after).order_by(LINK.c.source).limit(at_most)
         return await self._read(lambda c: _rows(c, chosen))
 
+    async def unlinked(self, after: str = "", at_most: int = 500) -> list[tuple[AssetId, str, str]]:
+        """A page of the listed source assets without a link, in the order of their ids: asset, action, cause."""
+        linked = select(LINK.c.source).where(LINK.c.source == WORK.c.asset)
+        chosen = select(WORK.c.asset, WORK.c.action, WORK.c.cause).where(WORK.c.asset > after, ~linked.exists())
+        chosen = chosen.order_by(WORK.c.asset).limit(at_most)
+        return await self._read(lambda c: [(AssetId(row.asset), row.action, row.cause) for row in c.execute(chosen)])
+
     async def link_count(self) -> int:
         """How many source assets are linked."""
         return await self._read(lambda c: int(c.execute(select(func.count()).select_from(LINK)).scalar_one()))

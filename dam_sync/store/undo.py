@@ -31,7 +31,7 @@ _AGAIN: dict[str, Any] = {
 class Undone:
     """An asset whose writes were undone. source: empty for what belongs to no asset. rows: the ledger rows that are
     undone by it. fate: what becomes of its link: `UNLINKED`, `LINKED` as `link` says, or `IN_TRASH`; empty if it stays
-    as it is. again: the next run reads the asset."""
+    as it is. again: the next run reads the asset. left: what stays of it anyway, and why."""
 
     source: str
     target: str
@@ -40,6 +40,7 @@ class Undone:
     link: LinkRow | None = None
     unplaced: Sequence[Placement] = ()
     again: bool = False
+    left: Sequence[tuple[str, str]] = ()
 
 
 class UndoRepository(Repository):
@@ -66,7 +67,7 @@ class UndoRepository(Repository):
 
         def job(c: Connection) -> None:
             if row.rows:
-                detail = {"run": run, "rows": list(row.rows)}
+                detail = {"run": run, "rows": list(row.rows), **({"left": list(row.left)} if row.left else {})}
                 name, by = journal_names.UNDONE, self._database.run
                 append(c, LedgerRow(0, by, name, row.source, row.target, detail, now))
             c.execute(delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, row.target)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 
 from dam_sync.model import journal_names
@@ -14,6 +15,7 @@ from dam_sync.store.rows import LedgerRow
 
 OF_ASSET = frozenset({"create", "hide", "remove", "restore", "version", "attach", "detach", "update", "repair"})
 RELATIONS = frozenset({"relate", "unrelate"})
+RENAMES = frozenset({"rename_term", "rename_container"})
 PLACE = "place"
 EXAMPLES = 3
 MADE = frozenset({"term", "container"})
@@ -25,13 +27,15 @@ CREATE TABLE written (target TEXT, seq INTEGER, kind TEXT, source TEXT, body TEX
 CREATE INDEX written_source ON written (source);
 CREATE TABLE later (target TEXT, seq INTEGER, run INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
 CREATE TABLE related (seq INTEGER PRIMARY KEY, body TEXT);
-CREATE TABLE member (container TEXT, target TEXT, seq INTEGER, adds INTEGER, PRIMARY KEY (container, target, seq))
-    WITHOUT ROWID;
+CREATE TABLE renamed (seq INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE member (container TEXT, target TEXT, seq INTEGER, adds INTEGER, done INTEGER DEFAULT 0,
+    PRIMARY KEY (container, target, seq)) WITHOUT ROWID;
 CREATE TABLE uploaded (target TEXT, seq INTEGER, digest TEXT, size INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
 CREATE TABLE other (kind TEXT, seq INTEGER PRIMARY KEY, run INTEGER, name TEXT);
 CREATE TABLE kept (target TEXT PRIMARY KEY);
 CREATE TABLE obstacle (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target TEXT,
     PRIMARY KEY (what, reason, stays, asset, target)) WITHOUT ROWID;
+CREATE TABLE earlier (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target TEXT);
 """
 
 
@@ -57,13 +61,11 @@ class WrittenAsset:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMembers:
-    """Assets that the run added to a container of the target, or removed from it. rows: numbers of the ledger rows of
-    each asset."""
+    """Assets that the run added to a container of the target, or removed from it."""
 
     container: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    rows: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,9 @@ class UndoList:
         kind = journal_names.kind_of(row.operation)
         if row.operation == journal_names.UNDONE:
             self._db.executemany("INSERT OR IGNORE INTO undone VALUES (?)", [(seq,) for seq in row.detail["rows"]])
+            left = row.detail.get("left", ()) if row.detail["run"] == self.run else ()
+            rows = [(what, reason, True, row.asset, row.target) for what, reason in left]
+            self._db.executemany("INSERT INTO earlier VALUES (?, ?, ?, ?, ?)", rows)
         elif journal_names.is_undo(row.operation) or not journal_names.writes(row.operation):
             return
         elif row.run == self.run:
@@ -127,18 +132,21 @@ class UndoList:
             self._db.execute("INSERT INTO written VALUES (?, ?, ?, ?, ?)", values)
         elif kind in RELATIONS and _relation_of(row):
             self._db.execute("INSERT INTO related VALUES (?, ?)", (row.seq, to_text(asdict(row))))
+        elif kind in RENAMES:
+            self._db.execute("INSERT INTO renamed VALUES (?, ?)", (row.seq, to_text(asdict(row))))
         elif kind == PLACE and _members_of(row) != NOBODY:
             removed, added = _members_of(row)
             rows = [(row.target, each, row.seq, adds) for ids, adds in ((removed, 0), (added, 1)) for each in ids]
-            self._db.executemany("INSERT INTO member VALUES (?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT INTO member (container, target, seq, adds) VALUES (?, ?, ?, ?)", rows)
         else:
             self._db.execute("INSERT INTO other VALUES (?, ?, ?, ?)", (kind, row.seq, row.run, row.operation))
 
     def complete(self) -> None:
-        """The whole ledger was added: leave out what was undone before."""
-        for table in ("written", "later", "related", "other"):
+        """The whole ledger was added: leave out what was undone before, and list what stayed then."""
+        for table in ("written", "later", "related", "renamed", "other"):
             self._db.execute(f"DELETE FROM {table} WHERE seq IN (SELECT seq FROM undone)")
         self._db.execute("DELETE FROM member WHERE seq IN (SELECT seq FROM undone)")
+        self.forget_obstacles()
 
     def assets(self, after: str, at_most: int) -> list[WrittenAsset]:
         """A page of the assets that the run wrote to, in the order of their ids."""
@@ -167,24 +175,37 @@ class UndoList:
 
     def relations(self) -> Iterator[LedgerRow]:
         """Relations that the run wrote or removed, the last one first."""
-        for (body,) in self._db.execute("SELECT body FROM related ORDER BY seq DESC").fetchall():
+        for (body,) in self._db.execute("SELECT body FROM related ORDER BY seq DESC"):
             yield _row(body)
 
-    def members(self) -> Iterator[WrittenMembers]:
-        """What the run changed in each container: what was done first says what was there before."""
-        for (container,) in self._db.execute("SELECT DISTINCT container FROM member ORDER BY container").fetchall():
-            first: dict[str, bool] = {}
-            rows: dict[str, list[int]] = {}
-            chosen = "SELECT target, seq, adds FROM member WHERE container = ? ORDER BY target, seq"
-            for target, seq, adds in self._db.execute(chosen, (container,)):
-                first.setdefault(target, bool(adds))
-                rows.setdefault(target, []).append(seq)
-            yield WrittenMembers(
-                container,
-                tuple(target for target, adds in first.items() if adds),
-                tuple(target for target, adds in first.items() if not adds),
-                {target: tuple(seqs) for target, seqs in rows.items()},
-            )
+    def renames(self) -> list[LedgerRow]:
+        """Terms and containers that the run renamed, the last one first."""
+        return [_row(body) for (body,) in self._db.execute("SELECT body FROM renamed ORDER BY seq DESC")]
+
+    def members(self, at_most: int) -> Iterator[WrittenMembers]:
+        """What the run changed in each container, so many members at a time: what was done first says what was there
+        before."""
+        chosen = (  # in SQLite `adds` is that of the row with the lowest number
+            "SELECT container, target, min(seq), adds FROM member WHERE (container, target) > (?, ?)"
+            " GROUP BY container, target ORDER BY container, target LIMIT ?"
+        )
+        after = ("", "")
+        while rows := self._db.execute(chosen, (*after, at_most)).fetchall():
+            after = rows[-1][:2]
+            for container, some in groupby(rows, key=lambda row: str(row[0])):
+                pairs = [(str(target), bool(adds)) for _, target, _, adds in some]
+                added = tuple(target for target, adds in pairs if adds)
+                yield WrittenMembers(container, added, tuple(target for target, adds in pairs if not adds))
+
+    def members_done(self, container: str, targets: Iterable[str]) -> list[int]:
+        """These memberships are undone; the numbers of the ledger rows of which nothing is left now."""
+        rows = [(container, target) for target in targets]
+        self._db.executemany("UPDATE member SET done = 1 WHERE (container, target) = (?, ?)", rows)
+        chosen = "SELECT seq FROM member WHERE container = ? GROUP BY seq HAVING min(done) = 1 AND max(done) = 1"
+        finished = [int(seq) for (seq,) in self._db.execute(chosen, (container,))]
+        noted = [(container, seq) for seq in finished]
+        self._db.executemany("UPDATE member SET done = 2 WHERE (container, seq) = (?, ?)", noted)
+        return finished
 
     def others(self) -> dict[str, list[str]]:
         """Other writes of the run by kind, with their names: terms, containers, and kinds that nothing undoes."""
@@ -235,14 +256,15 @@ class UndoList:
         ]
 
     def forget_obstacles(self) -> None:
-        """Count again."""
+        """Count again, from what stayed in earlier rollbacks of the run."""
         self._db.execute("DELETE FROM obstacle")
+        self._db.execute("INSERT OR IGNORE INTO obstacle SELECT * FROM earlier")
         self._db.execute("DELETE FROM kept")
 
 
 def concerned(row: LedgerRow, kind: str) -> set[str]:
     """The assets of the target that a write changed."""
-    if kind in MADE:
+    if kind in MADE | RENAMES:
         return set()
     if kind == PLACE:
         removed, added = _members_of(row)

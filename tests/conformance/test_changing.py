@@ -341,6 +341,29 @@ async def test_an_unknown_asset_takes_no_version(tenant: Tenant, service: Servic
             await service.replace(NOBODY, given, MemoryJournal())
 
 
+@pytest.mark.needs(Operation.RESTORE_VERSION, Operation.REPLACE, "read:versions")
+async def test_an_older_version_becomes_the_current_one_and_the_newer_one_stays(
+    tenant: Tenant, service: Service
+) -> None:
+    identity = await one(tenant, service)
+    first = digests(tenant, identity)[-1]
+    async with content(tenant, "photo 4.jpg") as (given, _):
+        await service.replace(identity, given, MemoryJournal())
+    tenant.advance(30)
+    second = digests(tenant, identity)[-1]
+    before = await service.fetch(identity)
+    for _ in range(2):
+        await service.restore_version(identity, before.versions[0])
+    tenant.advance(30)
+    after = await tenant.connect().fetch(identity)
+    assert after.file is not None
+    assert before.versions[0].agrees(after.file)
+    assert after.placements == before.placements
+    assert {first, second} <= {*digests(tenant, identity)}
+    with pytest.raises(Rejected):
+        await service.restore_version(identity, replace(before.versions[0], id=f"{NOBODY}/9", size=1))
+
+
 # -- remove ------------------------------------------------------------------------------------------------------------
 
 

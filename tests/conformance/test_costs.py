@@ -412,6 +412,9 @@ WRITES: dict[Operation, Write] = {
         identity, Patch(fields={tenant.key("note"): "x"})
     ),
     Operation.REPLACE: _replace,
+    Operation.RESTORE_VERSION: lambda tenant, service, identity: service.restore_version(
+        identity, FileRef("00000000-0000-0000-0000-000000000000/1", "")
+    ),
     Operation.REMOVE: lambda tenant, service, identity: service.remove(identity),
     Operation.ENSURE_TERM: lambda tenant, service, identity: _ensure_term(tenant, service),
     Operation.ENSURE_CONTAINER: lambda tenant, service, identity: service.ensure_container(

@@ -88,7 +88,6 @@ def test_documents_name_only_what_exists(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("see `redirects`", 1),
         ("ask `map guess JOB`", 1),
         ("`errors JOB --rerty`", 1),
         ("use --nonsense", 1),

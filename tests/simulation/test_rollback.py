@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dam_sync.api.job import Job
+from dam_sync.api.kept_reports import job_report, job_reports
 from dam_sync.emulators import profile_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.report.html import render_html
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
-from tests.support.virtual.edits import EDITS
+from tests.support.virtual.edits import EDITS, REPLACED
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.removing import ASSETS, removing
 from tests.support.virtual.rolling import Rolling, differing, held, preview, roll_back, stays
@@ -68,6 +73,17 @@ def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anyth
         assert job.status()["now"]["rolled back"] == "run 1"
         report = job.run()
         assert (report.counts["created"], len(job.living())) == (ASSETS - 1, ASSETS)
+
+
+def test_the_python_interface_undoes_a_run(tmp_path: Path) -> None:
+    with removing(tmp_path, ("e_profiles", "a_hypermedia")) as job:
+        made = Job.load(job.job)
+        links = job.universe.do(made.redirects(tmp_path / "links.csv", job.options()))
+        assert (links.redirects >= ASSETS, (tmp_path / "links.csv").exists()) == (True, True)
+        told: list[Any] = []
+        report = job.universe.do(made.rollback(1, job.options(), max_deletes="100%", progress=told.append))
+        assert (report.counts, job.living()) == ({"moved to the trash": ASSETS}, set())
+        assert told
 
 
 def test_a_later_run_is_rolled_back_first(tmp_path: Path) -> None:
@@ -150,3 +166,41 @@ def test_an_interrupted_run_is_undone_and_not_resumed(tmp_path: Path) -> None:
         assert roll_back(job, 5).done
         assert job.run().counts["created"] == ASSETS
         assert len(job.living()) == ASSETS
+
+
+@pytest.mark.parametrize("kind", ["a_hypermedia", "b_documents"])
+def test_the_file_before_is_current_again_with_all_other_values_as_they_were(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, [REPLACED, *EDITS[kind][:1]], exposure=ACCEPTED) as job:
+        before = held(job.target)
+        job.edit("source")
+        assert job.run(full=True).operations["version"] == 1
+        replaced = [each for each, row in held(job.target).items() if file_of(row) != file_of(before[each])]
+        report = roll_back(job, 2)
+        assert report.counts == {"returned to earlier values": 2}
+        assert [row["what"] for row in report.cannot] == ["file versions"]
+        assert stays(job) == {*replaced}
+        after = held(job.target)
+        assert {each: file_of(row) for each, row in after.items()} == {
+            each: file_of(row) for each, row in before.items()
+        }
+        beside = [told for told in differing(before, after) if told.split()[1] not in ("versions:", "current:")]
+        assert beside == []
+        again = job.run()
+        assert (again.operations.get("version"), again.counts["updated"]) == (1, 2)
+        assert roll_back(job, 2).done
+
+
+def file_of(row: Mapping[str, Any]) -> str:
+    """The digest of the file that a service serves for an asset."""
+    current = [file for file in row["versions"] if file["id"] == row.get("current")] or row["versions"][-1:]
+    return str(current[0]["digests"]["sha256"])
+
+
+def test_a_rollback_has_a_report_that_is_kept(tmp_path: Path) -> None:
+    with removing(tmp_path, ("c_brandlibrary", "e_profiles")) as job:
+        roll_back(job, 1)
+        do, clock, storage = job.universe.do, job.universe.clock, job.universe.storage
+        kept = do(job_report(job.job, 2, "", clock, storage))
+        assert (kept["kind"], kept["counts"], kept["run"]) == ("rollback", {"moved to the trash": ASSETS}, 2)
+        assert [row["kind"] for row in do(job_reports(job.job, clock, storage))["reports"]] == ["rollback", "run"]
+        assert "Rollback" in render_html(kept)

@@ -45,7 +45,7 @@ async def refuse_before_verify(context: RunContext) -> None:
     await use_origin(context)
 
 
-async def refuse_before_rollback(context: RunContext) -> None:
+async def refuse_other_services(context: RunContext) -> None:
     """Raises SafetyStop for another tenant or user, and for a target that lost what was moved to it. Stores nothing."""
     guards: tuple[Guard, ...] = (changed_identity, emptied_target)
     found = [finding for guard in guards for finding in [each async for each in guard(context)]]

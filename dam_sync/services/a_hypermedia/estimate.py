@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, TooLarge
-from dam_sync.model.service import Attachment, Calls, Change, Context, PartRemoval, Renaming, TrashMove
+from dam_sync.model.service import Attachment, Calls, Change, Context, PartRemoval, Renaming, TrashMove, VersionReturn
 from dam_sync.model.values import Term, Value
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
@@ -31,12 +31,14 @@ from dam_sync.services.a_hypermedia.target.relate import (
 from dam_sync.services.a_hypermedia.target.update import (
     BULK_STATUS,
     BULKS,
+    CURRENT,
     FOLDER_MEDIA,
     FOLDER_MEDIAS,
     LABEL,
     LABELS,
     MEDIA,
     METADATA,
+    ONE_VERSION,
     SELECTED,
     SELECTIONS,
     STATUS,
@@ -94,8 +96,8 @@ class HypermediaEstimate(MediaFinder):
                 return self._link_calls(change)
             case Renaming():
                 return self._renaming_calls(change)
-            case Attachment():
-                return self._attachment_calls()
+            case Attachment() | VersionReturn():
+                return self._attachment_calls() if isinstance(change, Attachment) else self._return_calls()
             case _:
                 return Counter()
 
@@ -134,6 +136,10 @@ class HypermediaEstimate(MediaFinder):
             return one("GET", "folder-tree") + one("POST", "folder-tree")
         known = any(child.get("title") == self._options.staging_folder for child in embedded(top, "child"))
         return one("POST", "folder-tree", times=0 if known else 1)
+
+    def _return_calls(self) -> Calls:
+        """An older version that becomes the current one."""
+        return one("PUT", "medias", ONE_VERSION) + one("GET", "medias", MEDIA, len(self._proofs.new([CURRENT])))
 
     def _attachment_calls(self) -> Calls:
         looks = len(self._proofs.new([ATTACHMENT]))

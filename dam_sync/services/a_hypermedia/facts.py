@@ -208,6 +208,7 @@ ASSUMPTIONS = (
     Assumption(23, "link types are found by their title on the media itself; no call lists them", "6.4, 14"),
     Assumption(24, "lists, persons, places, field sets, dates, numbers and HTML are written as they are read", "6.4"),
     Assumption(25, "PUT of a folder takes its title and its description, both read before", "5.4"),
+    Assumption(26, "PUT of a file version with `current` makes it the current one; the others stay", "6.8"),
 )
 
 _READ_BACK = "reading back the first of a run; without effect the asset is parked"
@@ -235,6 +236,7 @@ ASSUMED_WRITES = (
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
     AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading back the first of a run"),
     AssumedWrite(25, "`PUT /folders/{id}` of title and description renames a folder", _READ_BACK),
+    AssumedWrite(26, "`PUT .../file-versions/{id}` of `current` makes an older version the current one", _READ_BACK),
     AssumedWrite(
         22, "`POST /medias/{id}/attachments`, then `PUT` of the bytes", "the first of a run must be online then"
     ),

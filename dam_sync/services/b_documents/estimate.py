@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Attachment, Calls, Change, Membership, Renaming, TrashMove
+from dam_sync.model.service import Attachment, Calls, Change, Membership, Renaming, TrashMove, VersionReturn
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
@@ -26,6 +26,7 @@ GIVE = f"{facts.OPERATION}Document.AddPermission"
 UNBLOCK = f"{facts.OPERATION}Document.UnblockPermissionInheritance"
 FOLLOW = f"{facts.OPERATION}Document.FollowLifecycleTransition"
 CHECK_IN = f"{facts.OPERATION}Document.CreateVersion"
+RETURN = f"{facts.OPERATION}Document.RestoreVersion"
 MOVE = f"{facts.OPERATION}Document.Move"
 FILL = f"{facts.OPERATION}Collection.AddToCollection"
 LINKED = f"{facts.OPERATION}Document.GetLinkedDocuments"
@@ -92,6 +93,8 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
             return attach_calls(size, known.limits)
         case Relation():
             return Counter({LINKED: 1, LINK: 1})
+        case VersionReturn():
+            return Counter({facts.GET_ID: 1, CHECK_IN: 1, RETURN: 1})
         case _:
             return taxonomy_calls(change)
 

@@ -68,7 +68,8 @@ VALUE_LETTERS = {"text_short": 255, "text": 1280}  # spec 002, Resources, Servic
 
 EXPAND = "asset_properties,file_properties,metadata,metadata_info,security,tags,ai_tags"  # wire E 3.2: migration set
 STATUS = "status"  # wire E 6.2: how far the last upload is; read of assets that may get another version
-EXPAND_LINKS = f"{EXPAND},embeds"  # wire E 3.1: 30 KB an asset, so only where asked for
+EMBEDS = "embeds"
+EXPAND_LINKS = f"{EXPAND},{EMBEDS}"  # wire E 3.1: 30 KB an asset, so only where asked for
 EXPAND_VERSIONS = "file_properties"  # wire E 3.3
 TOKEN_PATH = "/v2/oauth/access-token"  # spec 002, Authentication, Service E
 COUNTED = ("report_start_timestamp", "report_end_timestamp")  # the time that the counter of calls covers (wire E 1.4)

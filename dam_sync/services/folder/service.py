@@ -112,6 +112,10 @@ class FolderService(Service):
         """See `Service.fetch`."""
         return await self._reader.fetch(asset)
 
+    async def public_links(self, asset: AssetId) -> dict[str, str]:
+        """Those that the asset had at the service it was exported from. Raises NotFound."""
+        return dict((await self._reader.fetch(asset)).source_links)
+
     async def close(self) -> None:
         """Make a bag of what was written, by this connection or by one that was killed. See `Service.close`. What goes
         wrong while another error is on its way is a note to that one."""
@@ -160,6 +164,10 @@ class FolderService(Service):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.replace`."""
         await self._writer.replace(asset, content, journal)
+
+    async def restore_version(self, asset: AssetId, version: FileRef) -> None:
+        """See `Service.restore_version`."""
+        await self._writer.restore_version(asset, version)
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.attach`."""

@@ -109,6 +109,12 @@ class Writer:
 
         await journal.run("version", call, idempotent=True)
 
+    async def restore_version(self, identity: AssetId, version: FileRef) -> None:
+        """See `Service.restore_version`."""
+        await self.begin()
+        now = self.tenant.clock.now()
+        await self._append(lambda: _with_current(self._asset(identity), version, now))
+
     async def attach(self, identity: AssetId, content: Content, journal: Journal) -> None:
         """See `Service.attach`."""
         await self.begin()
@@ -239,6 +245,17 @@ class Writer:
 def _with_version(asset: Asset, place: int, file: FileRef) -> Asset:
     versions = (*asset.versions[: place - 1], file, *asset.versions[place:])
     return replace(asset, versions=versions, changed_at=file.created_at)
+
+
+def _with_current(asset: Asset, version: FileRef, now: datetime) -> Asset:
+    """The others keep their order. Raises NotFound."""
+    current = next((file for file in asset.versions if file.id == version.id), None)
+    if current is None:
+        raise NotFound(f"there is no version {version.id}", asset=asset.id)
+    if current == asset.versions[-1]:
+        return asset
+    others = tuple(file for file in asset.versions if file.id != current.id)
+    return replace(asset, versions=(*others, current), changed_at=now)
 
 
 def _with_attachment(asset: Asset, file: FileRef) -> Asset:

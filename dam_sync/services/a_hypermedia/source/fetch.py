@@ -104,6 +104,11 @@ class MediaReader(HypermediaBase):
         """Whether a media is complete, so that no further call is needed."""
         return not self._options.public_links and not needs_more_calls(media)
 
+    async def public_links(self, asset: AssetId) -> dict[str, str]:
+        """Permalinks by format; none of a media in the trash. Raises NotFound."""
+        _, media = await self.media(asset)
+        return {} if member_text(media, "status") == "TRASH" else await self.permalinks(asset)
+
     async def permalinks(self, asset: str) -> dict[str, str]:
         """Public URLs by format, including `original` if it is configured (wire A 3.2)."""
         request = HalRequest("GET", "medias", "/{mediaId}/permalinks", (asset,), asset=asset)

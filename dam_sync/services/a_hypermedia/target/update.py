@@ -10,7 +10,7 @@ from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
-from dam_sync.model.asset import AssetId, Draft, Patch, Placement, digest_of
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, digest_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
     ContractBroken,
@@ -45,6 +45,7 @@ FOLDER_MEDIA = "/{folderId}/medias/{mediaId}"
 LABELS = "/{mediaId}/labels"
 LABEL = "/{mediaId}/labels/{labelId}"
 VERSIONS = "/{mediaId}/file-versions"
+ONE_VERSION = "/{mediaId}/file-versions/{versionId}"
 SELECTIONS = "/{userId}/selections"
 SELECTED = "/{userId}/selections/{selectionId}/medias"
 BULKS = "/{userId}/selections/{selectionId}/bulks"
@@ -52,6 +53,7 @@ PUBLISHED, CLOSED = "published", "draft"  # base statuses
 WITHIN = {"folder": "/{mediaId}/folders", "label": "/{mediaId}/labels"}
 ABSENT = frozenset({GONE})
 STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back on first use
+CURRENT = "current version"  # another one
 
 
 class MediaUpdater(HypermediaBase):
@@ -320,6 +322,25 @@ class MediaUpdater(HypermediaBase):
             if refused:  # certainly nothing was added, so there is nothing to look for next time
                 await journal.discard(name, f"{name}:*")
             raise
+
+    async def restore_version(self, asset: AssetId, version: FileRef) -> None:
+        """Makes an older version the current one; the first of a run is read back (wire A 6.8)."""
+        number = version.id.partition("/")[2]
+
+        async def is_current() -> bool:
+            media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
+            return bool(tail(link(media, "current")) == number)
+
+        request = HalRequest("PUT", "medias", ONE_VERSION, (asset, number), json={"current": True}, asset=asset)
+        await self._api.call(replace(request, repeatable=True))
+        if not await self._proofs.holds(CURRENT, is_current):
+            raise Rejected(
+                "the version is not the current one, although the service accepted the request",
+                operation=request.operation,
+                asset=asset,
+                code="not-written",
+                hint="make it the current one by hand",
+            )
 
     async def remove(self, asset: AssetId) -> None:
         """Move to the trash. The media is read first, because a second DELETE would purge it (wire A 6.11); if it is

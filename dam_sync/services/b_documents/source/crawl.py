@@ -76,6 +76,11 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         """By one call, without versions."""
         return wire.is_trashed(await self.api.document(asset))
 
+    async def public_links(self, asset: AssetId) -> dict[str, str]:
+        """The permanent URL of the main file; the server decides who may open it (wire B 3). Raises NotFound."""
+        row = await self.api.document(asset)
+        return {} if row.get("isTrashed") else _addresses(row)
+
     async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
         return tuple([wire.entry_of(row, await self.folder_of(row)) for row in rows])
 

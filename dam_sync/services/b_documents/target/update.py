@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import AssetId, Draft, Patch, Relation, digest_of
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Relation, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
@@ -214,6 +214,18 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             await journal.discard(f"{name}:file*", name)
             raise
         await self.uploads.drop(handle)
+
+    async def restore_version(self, asset: AssetId, version: FileRef) -> None:
+        """The document becomes what the version was, with its properties; the current file is checked in before, unless
+        it is a version already (wire B 6.7)."""
+        row, uid = await self.api.document(asset), version.id.partition("/")[0]
+        blob = _blob(row)
+        now = wire.file_of(blob, asset, None) if isinstance(blob, dict) else None
+        if uid == asset or (now is not None and (now.size, now.digests) == (version.size, version.digests)):
+            return
+        if row.get("isCheckedOut") is not False and now is not None:
+            await self._check_in(asset)
+        await self.api.operate("Document.RestoreVersion", f"doc:{uid}", {}, repeatable=True, asset=asset)
 
     async def write_file(self, asset: AssetId, content: Content, handle: Json, row: Json | None) -> Json:
         """Write the main file. Raises SessionGone if the service silently kept the old one (wire B 6.4)."""

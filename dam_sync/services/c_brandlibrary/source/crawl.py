@@ -270,13 +270,18 @@ class BrandLibraryReader(BrandLibraryOpener):
         turns a whole list into an error (wire C 2.2), and one not released yet, or expired, has none (wire C 4)."""
         if not self._api.options.public_links or asset.status == wire.PENDING:
             return asset
-        request = self._api.reading(facts.ASSET, (asset.id,), (("fields", "cdn_url"),))
-        reply = await self._api.client.send(replace(request, accept=MISSING, asset=asset.id))
+        links = await self.public_links(asset.id)
+        return replace(asset, source_links=links) if links else asset
+
+    async def public_links(self, asset: AssetId) -> dict[str, str]:
+        """The CDN link; none of an asset that is pending, not released yet, or gone (wire C 4)."""
+        request = self._api.reading(facts.ASSET, (asset,), (("fields", "cdn_url"),))
+        reply = await self._api.client.send(replace(request, accept=MISSING, asset=asset))
         if reply.status in MISSING:
-            return asset
+            return {}
         with interpreting_response("the CDN link of an asset"):
             link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
-        return replace(asset, source_links={"cdn": str(link)}) if link else asset
+        return {"cdn": str(link)} if link else {}
 
     async def _settled(self, asset: AssetId, row: Json) -> Json:
         until = self._api.clock.monotonic() + facts.SETTLE_SECONDS

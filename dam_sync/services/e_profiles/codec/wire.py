@@ -130,7 +130,7 @@ def asset_of(row: Json, tenant: TenantSchema, more: More = More()) -> Asset:
         created_at=created,
         changed_at=parse_timestamp(row.get("last_update_date")),
         imported_at=created,
-        source_links=_public_links(row),
+        source_links=public_links(row),
         losses=more.losses + _without_link(more.documents),
     )
 
@@ -140,7 +140,8 @@ def _without_link(documents: Sequence[Json]) -> tuple[Loss, ...]:
     return tuple(Loss("attachments", "no download link", name) for name in lost)
 
 
-def _public_links(row: Json) -> dict[str, str]:
+@interprets_response
+def public_links(row: Json) -> dict[str, str]:
     """Public URLs by rendition, where they were requested; URL templates are left out (wire E 3.1)."""
     embeds = row.get("embeds") or {}
     links = {str(name): str((found or {}).get("url") or "") for name, found in embeds.items()}

@@ -84,6 +84,11 @@ class ProfilesCrawl(ProfilesFiles):
         """By one call, without versions and documents."""
         return wire.is_trashed(await self.api.get(facts.ASSET, wire.asset_path(asset), asset=asset))
 
+    async def public_links(self, asset: AssetId) -> dict[str, str]:
+        """Embed links by rendition (wire E 3.1); none of an asset in the trash. Raises NotFound."""
+        row = await self.api.get(facts.ASSET, wire.asset_path(asset), (("expand", facts.EMBEDS),), asset=asset)
+        return {} if wire.is_trashed(row) else wire.public_links(row)
+
     async def versions(self, asset: AssetId) -> list[Json]:
         """One asset object for each file version (wire E 3.3)."""
         path = wire.asset_path(asset, "versions")

@@ -1,0 +1,134 @@
+"""`redirects`: old public links and those that take their place, as CSV and as rules of web servers."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
+from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
+from dam_sync.api.job_file import job_of
+from dam_sync.api.jobs import copy_state
+from dam_sync.api.stored_job import existing_store
+from dam_sync.config.job import JobConfig
+from dam_sync.engine.guards.preflight import refuse_other_services
+from dam_sync.engine.redirects import LinkReader
+from dam_sync.http.probe import LinkProbe
+from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.public_link import Redirect
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import csv_cell
+from dam_sync.report.redirect_rules import apache_map, apache_rules, nginx_rules
+from dam_sync.report.redirects import RedirectReport
+from dam_sync.store.redirect_list import RedirectList
+from dam_sync.store.store import SqlStore
+
+COLUMNS = ("old", "new", "asset", "target", "rendition", "becomes", "reason", "old status", "new status")
+SHOWN = 12
+ASKED_AT_ONCE = 100
+RULES = "the rules"
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectRequest:
+    """Files to write: table, a CSV; nginx, a configuration; apache, a configuration, with a map beside it. probe: ask
+    every link; private: also in private networks."""
+
+    table: Path | None = None
+    nginx: Path | None = None
+    apache: Path | None = None
+    probe: bool = False
+    private: bool = False
+
+
+async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: RedirectRequest) -> RedirectReport:
+    """What both services say about the public links of every moved asset. Writes to neither. Raises ConfigError for a
+    job without a state."""
+    job = job_of(path, options.connectors)
+    for file in (asked.table, asked.nginx, asked.apache):
+        prove_writable(file, RULES)
+    async with AsyncExitStack() as stack:
+        async with existing_store(job, options.clock, read_only=True, storage=options.storage):
+            pass
+        folder = stack.enter_context(scratch_dir("redirects"))
+        await copy_state(job, options, folder / "state.db")
+        store = await SqlStore.open(folder / "state.db", options.clock, storage=options.storage)
+        stack.push_async_callback(store.close)
+        opened = await stack.enter_async_context(connected(job, options, dry=True))
+        context = run_context_of(opened, store, await store.begin(job.name, "redirects"), options)
+        await refuse_other_services(context)
+        found = stack.enter_context(closing(RedirectList(folder / "links.db")))
+        report = RedirectReport(job=job.name)
+        if Operation.PUBLIC_LINKS in opened.source.capabilities:
+            await LinkReader(context, found).read()
+        else:
+            report.notes.append(_no_links(opened))
+        if asked.probe:
+            await _probe(found, options, private=asked.private)
+        _write(found, asked, job.name, report)
+        return _reported(found, report, probed=asked.probe)
+
+
+def _no_links(opened: ConnectedJob) -> str:
+    support = opened.source.capabilities.features.get(Feature.LINKS)
+    why = f": {support.why}" if support is not None and support.why else ""
+    return f"{opened.job.source.kind} has no public links that last, so nothing redirects{why}"
+
+
+async def _probe(found: RedirectList, options: RunOptions, *, private: bool) -> None:
+    """Ask both links of every redirect, a few at a time."""
+    probe, rows = LinkProbe(options.clock, private, transport=options.transport), found.redirects()
+    options.progress.begin("asking links")
+
+    async def ask(row: Redirect) -> tuple[str, str, str]:
+        old, new = await probe.ask(row.old), await probe.ask(row.new)
+        leads = old.good and old.hops and old.url == new.url
+        return row.old, f"{old.text}, leads to the new link" if leads else old.text, new.text
+
+    try:
+        while page := list(islice(rows, ASKED_AT_ONCE)):
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(ask(row)) for row in page]
+            for task in tasks:
+                found.note_probe(*task.result())
+            options.progress.listed += len(page)
+    finally:
+        await probe.close()
+
+
+def _write(found: RedirectList, asked: RedirectRequest, job: str, report: RedirectReport) -> None:
+    if asked.table is not None:
+        with atomic_write(asked.table, "the list") as out:
+            writer = csv.writer(out)
+            writer.writerow(COLUMNS)
+            for rows in (found.redirects(), found.without()):
+                for row in rows:
+                    cells = (row.old, row.new, row.asset, row.target, row.name, row.became, row.reason)
+                    writer.writerow([csv_cell(cell) for cell in (*cells, *found.probe_of(row.old))])
+        report.files.append(str(asked.table))
+    if asked.nginx is not None:
+        with atomic_write(asked.nginx, RULES) as out:
+            out.writelines(nginx_rules(found.redirects(), job))
+        report.files.append(str(asked.nginx))
+    if asked.apache is not None:
+        beside = asked.apache.with_suffix(".map")
+        with atomic_write(beside, RULES) as out:
+            out.writelines(apache_map(found.redirects(), job))
+        with atomic_write(asked.apache, RULES) as out:
+            out.write(apache_rules(found.count(), job, str(beside.absolute())))
+        report.files += [str(asked.apache), str(beside)]
+
+
+def _reported(found: RedirectList, report: RedirectReport, *, probed: bool) -> RedirectReport:
+    report.redirects = found.count()
+    report.without = [
+        {"reason": reason, "number": number, "examples": examples} for reason, number, examples in found.reasons()
+    ]
+    report.links = [{"old": row.old, "new": row.new, "asset": row.asset} for row in islice(found.redirects(), SHOWN)]
+    if probed:
+        report.probes = found.probes()
+    return report

@@ -1,0 +1,78 @@
+"""Public links: which of an asset belong together at two services, and which must not be shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes, urlsplit
+
+ORIGINALS = ("original", "file", "cdn")
+"""Names of the link to the file itself, or to what a service serves instead of it."""
+EXPIRES = "no counterpart: expires"
+_UNSAFE = re.compile(r"[\x00-\x20\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SAFE = "/?#[]@!$&'()*+,;=:%~-._"
+_SIGNED = re.compile(
+    r"(?i)[?&;](?:signature|sig|expires?|exp|token|policy|key-pair-id|awsaccesskeyid|se|sp|sv|hmac|st"
+    r"|x-amz-[\w-]+|x-goog-[\w-]+|access_token|auth|x-oss-[\w-]+|verify|hdnts|__token__|jwt)="
+)
+LONGEST = 4096  # characters of a URL that a rule may have
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """One old link. new: empty without a counterpart; reason: why there is none. name: the rendition of the old link,
+    became: that of the new one."""
+
+    old: str
+    new: str
+    asset: str
+    target: str
+    name: str = ""
+    became: str = ""
+    reason: str = ""
+
+
+def is_signed(url: str) -> bool:
+    """Whether a link is signed or expires, by its parameters: it is a secret, and is never shown."""
+    parts = urlsplit(url)
+    return bool(_SIGNED.search(f"?{parts.query}") or parts.username or parts.password)
+
+
+def plain_url(url: str) -> str:
+    """The URL in the form in which it is sent, without a fragment; empty for one that no rule can have: too long, not
+    http, with a user, or with a path that servers resolve or refuse."""
+    if len(url) > LONGEST or _UNSAFE.search(url.strip()):
+        return ""
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").encode("idna").decode("ascii").lower()
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    if parts.scheme.lower() not in ("http", "https") or not host or parts.username or parts.password:
+        return ""
+    host = f"[{host}]" if ":" in host else host
+    path = quote(_BARE_PERCENT.sub("%25", parts.path or "/"), safe=_SAFE)
+    if not _is_simple(path):
+        return ""
+    query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
+    return f"{parts.scheme.lower()}://{host}{port}{path}{query}"
+
+
+def _is_simple(path: str) -> bool:
+    """Whether a path is text without control characters, and without segments that a server resolves."""
+    try:
+        text = unquote_to_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return not _CONTROL.search(text) and not {".", ".."} & set(text.split("/"))
+
+
+def counterpart(name: str, links: Mapping[str, str]) -> str:
+    """The rendition of the other service that takes the place of this one; empty if there is none."""
+    if name in links:
+        return name
+    return next((each for each in (*ORIGINALS, *sorted(links)) if each in links), "")

@@ -1,0 +1,89 @@
+"""`rollback` and `redirects` as they are typed: what they print, ask, refuse and write, and how they exit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from dam_sync.cli import cli
+from dam_sync.model.capabilities import Operation
+from dam_sync.services import discover
+from tests.e2e.test_pairs import relations_between
+from tests.support import small
+from tests.support.anypair import any_pair, large_for, living, moved, name_relations, ran, verified
+from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.pairs import ids, pairs
+from tests.support.profiles import profile_of
+from tests.support.tenants import Pair
+
+PAIRS = pairs(1, 2)
+
+
+def typed(pair: Pair, verb: str, *words: str) -> Result:
+    options = small.options(connectors=pair.connectors)
+    given = {"clock": options.clock, "connectors": options.connectors}
+    return CliRunner().invoke(cli, [verb, str(pair.job), *words, "--no-progress"], obj=given)
+
+
+def shown(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
+def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target: str) -> None:
+    library = everything(large_for(target), without=profile_of(source).refuses)
+    with any_pair(tmp_path, source, target, library, receiving(), OWN_MARKS) as pair:
+        if kinds := relations_between(source, target):
+            name_relations(pair, kinds)
+        before = living(pair.target)
+        created = ran(pair)["counts"]["created"]
+        there = living(pair.target)
+        asked = typed(pair, "rollback", "--run", "1")
+        assert asked.exit_code == 2
+        assert f"moved to the trash  {created}" in " ".join(asked.stdout.split(" ")).replace("   ", "  ")
+        assert "--yes undoes it" in asked.stderr
+        refused = typed(pair, "rollback", "--run", "1", "--yes")
+        assert (refused.exit_code, living(pair.target)) == (6, there)
+        assert "more than `max_deletes` 5% allows" in refused.stderr
+        done = typed(pair, "rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--json")
+        told = shown(done)
+        assert (done.exit_code, told["counts"]) == (0, {"moved to the trash": created}), told["cannot"]
+        assert all(row["stays"] for row in told["cannot"])
+        assert living(pair.target).keys() == before.keys()
+        assert moved(pair).twins == {}
+        again = typed(pair, "rollback", "--run", "1", "--yes")
+        assert again.exit_code == 0
+        assert "run 1 was rolled back by run 2: nothing more can be undone" in again.stderr
+        assert "rolled back" in typed(pair, "status").stdout
+        assert ran(pair)["counts"]["created"] == created
+        verdict = verified(pair)
+        assert (verdict["equal"], verdict["differences"]) == (created, [])
+        links = typed(pair, "redirects", "--csv", str(tmp_path / "links.csv"), "--json")
+        assert links.exit_code == 0, links.stderr
+        both = all(Operation.PUBLIC_LINKS in discover()[kind].capabilities for kind in (source, target))
+        assert bool(shown(links)["redirects"]) == (both and "folder" not in (source, target))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--run", "7"], "there is no run 7"),
+        (["--run", "1", "--max-deletes", "many"], "--max-deletes expects a number or a percentage"),
+        (["--run", "0"], "0 is not in the range"),
+        ([], "Missing option"),
+    ],
+)
+def test_a_mistyped_rollback_says_so(tmp_path: Path, words: list[str], told: str) -> None:
+    with any_pair(tmp_path, "a_hypermedia", "e_profiles", [], receiving(), OWN_MARKS) as pair:
+        none = typed(pair, "rollback", "--run", "1")
+        assert (none.exit_code, "there is no state" in none.stderr) == (2, True)
+        typed(pair, "run", "--accept-changes")
+        result = typed(pair, "rollback", *words, "--yes")
+        assert result.exit_code == 2
+        assert told in " ".join(result.stderr.split())

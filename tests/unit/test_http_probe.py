@@ -1,0 +1,117 @@
+"""Links are asked without a credential, within limits, and never in a private network."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from dam_sync.http.probe import AT_ONCE, HOPS, LinkProbe, PrivateAddress, PublicResolver
+from dam_sync.model.clock import SystemClock
+from tests.support.raw_server import RawServer, Said, Seen
+
+
+def probe(**options: bool) -> LinkProbe:
+    return LinkProbe(SystemClock(), **options)
+
+
+async def test_a_link_is_followed_without_a_credential_and_without_reading_a_body() -> None:
+    def say(seen: Seen) -> Said:
+        if seen.path == "/old":
+            return Said(301, headers={"Location": "/new?x=1"})
+        if seen.path == "/new":
+            return Said(405) if seen.method == "HEAD" else Said(206, b"x")
+        return Said(404)
+
+    asking = probe()
+    async with RawServer(say) as server:
+        found = await asking.ask(f"{server.url}/old")
+        gone = await asking.ask(f"{server.url}/gone")
+        await asking.close()
+    assert (found.status, found.hops, found.good) == ("206", 1, True)
+    assert (gone.status, gone.good, gone.text) == ("404", False, "404")
+    assert [(seen.method, seen.path) for seen in server.seen] == [
+        *(("HEAD", "/old"), ("HEAD", "/new"), ("GET", "/new"), ("HEAD", "/gone"))
+    ]
+    assert all("authorization" not in seen.headers and "cookie" not in seen.headers for seen in server.seen)
+    assert server.seen[2].headers["range"] == "bytes=0-0"
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("http://10.0.0.1/a", "https://169.254.169.254/latest", "http://router.local/", "http://[fd00::1]/"),
+        "http://intranet/",
+    ],
+)
+async def test_a_redirect_into_a_private_network_is_not_followed(location: str) -> None:
+    asking = probe()
+    async with RawServer(lambda seen: Said(302, headers={"Location": location})) as server:
+        found = await asking.ask(f"{server.url}/old")
+        await asking.close()
+    assert found.status == "private address, not asked"
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["http://192.168.0.1/x", "https://host.internal/x", "http://0x7f.1/x", "http://2130706433/x"]
+)
+async def test_a_link_into_a_private_network_is_not_asked(url: str) -> None:
+    found = await probe(loopback=False).ask(url)
+    assert found.status == "private address, not asked"
+
+
+async def test_redirects_without_end_and_to_other_schemes_end() -> None:
+    asking = probe()
+    async with RawServer(lambda seen: Said(302, headers={"Location": "/again"})) as server:
+        assert (await asking.ask(f"{server.url}/")).status == "too many redirects"
+        assert len(server.seen) == HOPS + 1
+    async with RawServer(lambda seen: Said(302, headers={"Location": "file:///etc/passwd"})) as server:
+        assert (await asking.ask(f"{server.url}/")).status == "redirects to an invalid URL"
+    await asking.close()
+    asking = probe()
+    assert not (await asking.ask(f"{server.url}/")).good
+    await asking.close()
+
+
+async def test_a_few_links_are_asked_at_once() -> None:
+    asking = probe()
+    async with RawServer(lambda seen: Said(200, pause=0.2)) as server:
+        found = await asyncio.gather(*(asking.ask(f"{server.url}/{number}") for number in range(3 * AT_ONCE)))
+        await asking.close()
+    assert {each.status for each in found} == {"200"}
+    assert server.most_under_way <= AT_ONCE
+
+
+class Resolver(AbstractResolver):
+    """Says where names lead."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = addresses
+
+    async def resolve(self, host: str, *args: Any, **options: Any) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=each, port=80, family=socket.AF_INET, proto=0, flags=0)
+            for each in self.addresses
+        ]
+
+    async def close(self) -> None:
+        return
+
+
+@pytest.mark.parametrize("addresses", [("10.0.0.1",), ("93.184.216.34", "127.0.0.1"), ("::1",), ("::ffff:10.0.0.1",)])
+async def test_a_name_that_leads_into_a_private_network_is_refused(addresses: tuple[str, ...]) -> None:
+    resolver = PublicResolver(Resolver(*addresses))
+    resolver.guarded.add("innocent.example")
+    with pytest.raises(PrivateAddress):
+        await resolver.resolve("innocent.example")
+    assert len(await resolver.resolve("proxy.example")) == len(addresses)
+
+
+async def test_a_name_that_leads_to_public_addresses_is_resolved() -> None:
+    resolver = PublicResolver(Resolver("93.184.216.34"))
+    resolver.guarded.add("innocent.example")
+    assert [each["host"] for each in await resolver.resolve("innocent.example")] == ["93.184.216.34"]
