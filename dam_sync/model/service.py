@@ -120,19 +120,9 @@ class Renaming:
     part: Term | Placement
 
 
+_Returning: TypeAlias = TrashMove | VersionReturn | PartRemoval
 Change: TypeAlias = (
-    Draft
-    | Patch
-    | FileRef
-    | Term
-    | Placement
-    | Membership
-    | Attachment
-    | Relation
-    | TrashMove
-    | VersionReturn
-    | PartRemoval
-    | Renaming
+    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | Renaming | _Returning
 )
 """A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
 `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
