@@ -59,6 +59,14 @@ def added(path: str, was: frozenset[str], theirs: frozenset[str]) -> frozenset[s
     return frozenset(each for each in theirs if each.rpartition("#")[2] not in known)
 
 
+def by_new_names(asset: Flat, names: Mapping[str, str]) -> Flat:
+    """An asset as it is after terms got these names, which changes no asset."""
+    return {
+        path: frozenset(names.get(text, text) for text in values) if path.startswith("fields.") else values
+        for path, values in asset.items()
+    }
+
+
 def part_of(path: str) -> str:
     """What a path of a report is about, as `flat` names it."""
     first, _, rest = path.partition(".")
@@ -150,10 +158,11 @@ class Judge:
         if len(gone) > most and not lifted:
             self.wrong.append(f"{len(gone)} of {len(before.links)} were removed, more than {cap}")
         self.seen["removed"] += len(gone)
-        told = self._told(before.ledger)
+        told, names = self._told(before.ledger), self._renamed_terms(before.ledger)
         for key, row in target.items():
             if key in self.left and key in before.target:
-                self._look(key, (self.left[key], flat(before.target[key]), flat(row)), before, told)
+                then = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
+                self._look(key, (*then, flat(row)), before, told)
         self.left = {key: flat(row) for key, row in target.items()}
         self._forget_equal()
         self.wrong += [f"twice at the target: {key}" for key in self._duplicates(target)]
@@ -195,6 +204,12 @@ class Judge:
             found[asset] |= {part_of(path) for path in paths}
             found[asset] |= RIGHTS if "rights" in found[asset] else frozenset()
         return found
+
+    def _renamed_terms(self, after: int) -> dict[str, str]:
+        """New names by old ones, of terms that the job renamed since that row of the ledger."""
+        rows = self._ask("SELECT changes FROM ledger WHERE seq > ? AND operation LIKE 'rename_term:%'", after)
+        renamed = [json.loads(changes).get("term") for (changes,) in rows]
+        return {each[0]["label"]: each[1]["label"] for each in renamed if each}
 
     def last_writes(self) -> list[tuple[Any, ...]]:
         """The end of the ledger."""
