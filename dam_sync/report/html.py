@@ -11,6 +11,23 @@ from dam_sync.model.safe_text import visible_lines
 from dam_sync.report.terminal import TITLES, duration
 from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, explained, file_evidence, grouped
 
+SECTIONS = (
+    ("assets", "Assets", ("counts",)),
+    ("decisions", "Decisions", ("losses", "exposure")),
+    ("mapping", "Mapping", ("mapping",)),
+    ("accounts", "Values", ("accounts",)),
+    ("trees", "Terms and containers", ("terms", "containers")),
+    ("estimate", "Duration and space", ("estimate",)),
+    ("risks", "Risks", ("risks", "irreversible")),
+    ("parked", "Parked", ("parked",)),
+    ("conflicts", "Conflicts", ("conflicts",)),
+    ("gone", "Gone", ("gone",)),
+    ("verification", "Verification", ("verdict",)),
+    ("calls", "API calls", ("source",)),
+    ("notes", "Notes", ("notes",)),
+)
+"""Parts of the page: anchor, title, and the keys of the report that fill them."""
+
 _templates = Environment(
     loader=PackageLoader("dam_sync.report"),
     autoescape=select_autoescape(default=True),
@@ -23,6 +40,8 @@ _templates = Environment(
 def render_html(report: Mapping[str, Any]) -> str:
     """The report as an HTML page, with every value escaped."""
     template = _templates.get_template("report.html")
+    sections = [(name, words, any(report.get(key) for key in keys)) for name, words, keys in SECTIONS]
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
     words |= {"kinds": DIFFERENCES, "explained": explained}
-    return template.render(report=report, title=TITLES[report["kind"]], duration=duration, **words)
+    title = TITLES[report["kind"]]
+    return template.render(report=report, title=title, duration=duration, sections=sections, **words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,61 +13,13 @@ import pytest
 
 from dam_sync.model.run_options import Progress
 from dam_sync.store.rows import Outcome
+from tests.support.browser import CHROMIUM, LOOK, PATIENCE, SIZES, browser
 from tests.support.live_page import MadeUp, config_of, moving, parked_state, served
 from tests.support.sampled import only_in_full
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-api = pytest.importorskip("playwright.async_api", reason="playwright is not installed: the page is not tried")
+pytest.importorskip("playwright.async_api", reason="playwright is not installed: the page is not tried")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page is not tried in a browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
-SIZES = {"desktop": (1280, 900), "phone": (360, 800)}
-PATIENCE = 120_000.0  # milliseconds; the machine may be busy
 SHOTS = os.environ.get("DAM_SYNC_SCREENSHOTS")  # a folder for pictures of the page
-"""The smallest contrast of a text with its background, what is wrong with headings and landmarks, and how far the page
-reaches beyond its width."""
-LOOK = """() => {
-  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
-  const light = (color) => {
-    const [r, g, b] = color.slice(0, 3).map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (node) => {
-    for (; node; node = node.parentElement) {
-      const color = parts(getComputedStyle(node).backgroundColor);
-      if (color.length < 4 || color[3] > 0) return color;
-    }
-    return [255, 255, 255];
-  };
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), faint = [];
-  while (walker.nextNode()) {
-    const node = walker.currentNode.parentElement, box = node.getBoundingClientRect();
-    if (!walker.currentNode.textContent.trim() || !box.width || node.closest("template, noscript, .skip")) continue;
-    const [one, two] = [light(parts(getComputedStyle(node).color)), light(ground(node))].sort((a, b) => b - a);
-    if ((one + 0.05) / (two + 0.05) < 4.5) faint.push(walker.currentNode.textContent.trim());
-  }
-  const levels = [...document.querySelectorAll("h1,h2,h3,h4")].filter((h) => h.offsetParent).map((h) => +h.tagName[1]);
-  const bars = [...document.querySelectorAll("progress, [role=meter]")].filter((b) => b.offsetParent);
-  return {
-    faint,
-    levels,
-    unnamed: bars.filter((bar) => !bar.getAttribute("aria-label")).length,
-    mains: document.querySelectorAll("main").length,
-    headers: document.querySelectorAll("body > header").length,
-    live: document.querySelectorAll("[aria-live=polite]").length,
-    beyond: document.documentElement.scrollWidth - innerWidth,
-  };
-}"""
-
-
-@asynccontextmanager
-async def browser() -> AsyncIterator[Any]:
-    async with api.async_playwright() as playwright:
-        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
-        try:
-            yield opened
-        finally:
-            await opened.close()
 
 
 async def tab(opened: Any, url: str, size: str, scheme: str) -> tuple[Any, list[str]]:

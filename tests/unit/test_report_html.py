@@ -1,0 +1,34 @@
+"""The HTML report stays small, and shows nothing raw."""
+
+from __future__ import annotations
+
+from dam_sync.report.html import render_html
+from tests.support.reports import large_report
+
+MOST = 5_000_000  # bytes
+
+
+def test_a_report_of_a_hundred_thousand_assets_is_small() -> None:
+    page = render_html(large_report(100_000))
+    assert len(page.encode()) < MOST
+    assert "and 4,800 more" in page
+
+
+def test_what_services_say_is_escaped() -> None:
+    report = large_report(3)
+    report["losses"][0]["text"] = report["mapping"][0]["label"] = "<script>alert(1)</script>\x1b[31m"
+    report["containers"][0]["name"] = report["source"]["tenant"] = "<img src=x>"
+    page = render_html(report)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "\x1b" not in page
+
+
+def test_a_report_that_an_earlier_version_kept_is_shown() -> None:
+    report = large_report(3)
+    for key in ("headline", "origin", "scope", "mapping", "accounts", "terms", "containers", "estimate", "risks"):
+        del report[key]
+    for key in ("collisions", "files", "irreversible", "left_out"):
+        report.pop(key, None)
+    report["losses"] = [{"path": "tags", "rule": "not mapped", "assets": 3}]
+    assert "tags" in render_html(report)
