@@ -14,6 +14,7 @@ from dam_sync.config.job_schema import job_schema
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import is_secret
 from dam_sync.help import topics
+from dam_sync.mapping.document import json_schema as mapping_schema
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
@@ -117,7 +118,8 @@ def main() -> None:
             summary = f"The service `{kind.name}`: options, what is moved and what is not, limits, assumed writes."
             topic.write_text(f"# {kind.name}\n\n{summary}\n\n<!-- generated: {kind.name} -->\n<!-- end -->\n")
     made = sections()
-    for name, schema in (("catalogue", json_schema()), ("job", job_schema(built_in()))):
+    schemas = {"catalogue": json_schema(), "job": job_schema(built_in()), "mapping": mapping_schema()}
+    for name, schema in schemas.items():
         text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
         (TOPICS / f"{name}.schema.json").write_text(text, encoding="utf-8")
     for path in documents():

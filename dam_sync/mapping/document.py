@@ -30,6 +30,7 @@ MAPPING_FILE = FileFormat(
     MappingError,
 )
 MAPPING_SYNTAX = Syntax("YAML", lambda text: YAML(typ="rt").load(text), YAMLError)
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PIN_COLUMNS = ("source", "target")
 SYNONYM_COLUMNS = ("term", "synonym")
 Synonyms: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -144,8 +145,9 @@ def _body_of(data: Mapping[str, Json]) -> MappingFile | None:
 
 
 def json_schema() -> dict[str, Json]:
-    """The JSON Schema of the mapping file, for editors."""
-    return MappingFile.model_json_schema(by_alias=True)
+    """The JSON Schema of the mapping file, for editors: generated from the models that check the file."""
+    schema = MappingFile.model_json_schema(by_alias=True)
+    return {"$schema": DIALECT, **schema, "title": "A mapping file of dam-sync"}
 
 
 def line_places(data: Json) -> Iterator[KeyPath]:

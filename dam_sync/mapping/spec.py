@@ -152,6 +152,12 @@ FROM = (
 )
 
 
+def _one_or_several(schema: dict[str, Json]) -> None:
+    """In the JSON Schema of a list: one item may be written without the list around it."""
+    items, kind = schema.pop("items"), schema.pop("type")
+    schema["anyOf"] = [items, {"type": kind, "items": items}]
+
+
 class MappingModel(BaseModel):
     """A piece of the file; unknown keys are refused."""
 
@@ -350,7 +356,9 @@ class MappingFile(MappingModel):
     fields: Mapping[str, FieldLine] = Field(default_factory=dict)
     tags: RuleSpec | None = None
     placements: Annotated[
-        tuple[PlacementLine, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)
+        tuple[PlacementLine, ...],
+        BeforeValidator(lambda given: [given] if isinstance(given, dict) else given),
+        Field(json_schema_extra=_one_or_several),
     ] = ()
     security: SecurityLines = Field(default_factory=SecurityLines)
     relations: RelationLines = Field(default_factory=RelationLines)

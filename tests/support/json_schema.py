@@ -36,11 +36,12 @@ def accepts(schema: Any, value: Any, root: Any = None) -> bool:
 
 
 def _typed(schema: Any, value: Any) -> bool:
-    kind = schema.get("type")
-    if kind is not None and not isinstance(value, TYPES[kind]):
+    given = schema.get("type", ())
+    kinds = given if isinstance(given, list) else [given] if given else []
+    if kinds and not any(isinstance(value, TYPES[kind]) for kind in kinds):
         return False
     if isinstance(value, bool):
-        return kind in (None, "boolean")
+        return not kinds or "boolean" in kinds
     if isinstance(value, int | float):
         return all(holds(value, schema[word]) for word, holds in NUMBERS.items() if word in schema)
     if isinstance(value, str):
