@@ -41,7 +41,7 @@ sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make s
 sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py
 
-fuzz: $(STAMP) ## mutated answers of all services, to reads and to writes: make fuzz N=20000 SEED=1
+fuzz: $(STAMP) ## mutated answers of all services, and five times as many mapping files: make fuzz N=20000 SEED=1
 	DAM_SYNC_FUZZ=$(or $(N),20000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/fuzz
 
 e2e: $(STAMP) ## whole runs over sockets, all pairs, with kills and resumes

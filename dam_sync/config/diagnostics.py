@@ -90,18 +90,25 @@ def diagnostics_of(
         if error["type"] == "extra_forbidden":
             yield _unknown_key(written, place, schema, later)
         elif error["type"] == "missing":
-            yield written.diagnostic(place[:-1], f"{place[-1]} is missing")
+            yield written.diagnostic(place[:-1], f"{place[-1]} is missing", _missing(schema, place))
         elif error["type"] in ("model_type", "dict_type"):
             yield written.diagnostic(place, "should contain keys and values", "write {key: value}")
         else:
             yield written.diagnostic(place, error_text(error))
 
 
+def _missing(schema: Json, place: KeyPath) -> str:
+    """What to write for a key that is missing."""
+    nodes = (node for found in _nodes_at(schema, place) for node in _resolved(schema, found))
+    values = [node["const"] for node in nodes if "const" in node]
+    return f"write {place[-1]}: {values[0]}" if values else f"add the key {place[-1]}"
+
+
 def _unknown_key(written: SourceMap, place: KeyPath, schema: Json, later: Collection[str]) -> Diagnostic:
     word = str(place[-1])
     if word in later:
         return written.diagnostic(place, "not in this release", "remove the key")
-    return written.diagnostic(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])))
+    return written.diagnostic(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])) or "remove it")
 
 
 SHOULD_BE = {
@@ -122,7 +129,9 @@ SHOULD_BE = {
 
 def error_text(error: Mapping[str, Json]) -> str:
     """The message of a validator error (`type`, `msg`), without the value."""
-    text = str(error["msg"])
+    text = str(error["msg"]).replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
+    if error["type"] == "string_pattern_mismatch":
+        return "should consist of letters, digits, '-', '_' and '.', and begin with a letter or digit"
     if error["type"] in SHOULD_BE:
         return f"should be {SHOULD_BE[error['type']]}"
     for prefix in ("Value error, ", "Input should be "):
@@ -156,12 +165,17 @@ def _child(data: Json, part: str | int) -> Json:
     return None
 
 
-def _keys_at(schema: Json, place: KeyPath) -> Sequence[str]:
+def _nodes_at(schema: Json, place: KeyPath) -> Sequence[Json]:
+    """What the schema says of this place, in each of its alternatives."""
     nodes = [schema]
     for part in place:
         nodes = [below for node in nodes for below in _below(_resolved(schema, node), part)]
+    return nodes
+
+
+def _keys_at(schema: Json, place: KeyPath) -> Sequence[str]:
     found: list[str] = []
-    for node in nodes:
+    for node in _nodes_at(schema, place):
         found += [key for option in _opened(schema, node) for key in option.get("properties", {})]
     return found
 

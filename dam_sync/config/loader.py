@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dam_sync.config.diagnostics import SourceMap, source_map_of
+from dam_sync.config.syntax import explained
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.values import Json
@@ -64,8 +65,10 @@ class FileFormat:
             raise self.error(f"{path} cannot be read: {error.strerror}") from None
         except TooLarge as error:
             raise self._error(path, "file", error.message) from None
-        except ValueError as error:
-            raise self._error(path, syntax.name, _VALUES.sub("", str(error).split("\n")[0])) from None
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            wrong = f"is not UTF-8 text: byte {error.object[error.start]:#04x}"
+            raise self._error(path, "file", wrong, line, hint="save it as UTF-8") from None
 
     def parse(self, path: Path, text: str, syntax: Syntax) -> SourceMap:
         """Like `read`, from text instead of the file at this path."""
@@ -78,15 +81,16 @@ class FileFormat:
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = str(getattr(error, "problem", None) or getattr(error, "context", None) or error)
-            reported = _VALUES.sub("", problem.split("\n")[0])
+            reported, hint = explained(_VALUES.sub("", problem.split("\n")[0]))
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 0)
-            raise self._error(path, syntax.name, reported, line, column) from None
+            raise self._error(path, syntax.name, reported, line, column, hint) from None
         if not isinstance(written.data, dict):
-            raise self._error(path, "file", f"is not a {self.name}: it has no keys")
+            hint = "it begins with `version: 1`, then a key on each line"
+            raise self._error(path, "file", f"is not a {self.name}: it has no keys", hint=hint)
         return written
 
-    def _error(self, path: Path, key: str, message: str, line: int = 1, column: int = 0) -> ConfigError:
-        return self.error.of([Diagnostic(resolve_beside(path), line, key, message, column=column)])
+    def _error(self, path: Path, key: str, message: str, line: int = 1, column: int = 0, hint: str = "") -> ConfigError:
+        return self.error.of([Diagnostic(resolve_beside(path), line, key, message, hint, column=column)])
 
 
 def resolve_beside(path: Path) -> str:

@@ -137,7 +137,7 @@ class SideCheck:
         }
         for key, left_out in optional.items():
             if not left_out and self.side.get(key) is None:
-                yield self._at((), f"{key} is missing")
+                yield self._at((), f"{key} is missing", f"{kind.name} needs it" if kind else "")
 
     def _auth(self, auth: Mapping[str, Json], kind: Connector) -> Iterator[Diagnostic]:
         flow = auth.get("flow")

@@ -11,6 +11,7 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.schema import Field, FieldKind, Schema
 
 MARKER_LETTERS = 64
+MARKER_HINT = "choose a text field for one value that can be searched, or write `marker: none`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
     """The field that holds the marker, if the mapping has a suitable one."""
     lines = [key for key, line in builder.document.body.fields.items() if line.marker]
     for key in lines[1:]:
-        builder.fault(("fields", key, "marker"), f"{lines[0]} is already the marker")
+        builder.fault(("fields", key, "marker"), f"{lines[0]} is already the marker", "keep one of the two")
     if not lines and body_marker(builder) != "none":
         builder.warnings.append(
             "no field is the marker: if the response to a create is lost, the asset is parked; declare a field "
@@ -94,10 +95,10 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
     if not lines:
         return None
     if body_marker(builder) == "none":
-        builder.fault(("marker",), f"`marker: none` contradicts {lines[0]}, which is the marker")
+        builder.fault(("marker",), f"`marker: none` contradicts {lines[0]}, which is the marker", "remove one")
     known = builder.target.fields.get(lines[0])
     for told in unfit_for_marker(known, makes) if known else ():
-        builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}")
+        builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}", MARKER_HINT)
     return lines[0]
 
 
@@ -145,10 +146,10 @@ def check_written(builder: Builder, makes: Makes) -> None:
         if known is None:
             builder.fault(place, "the target has no such field", nearest(key, target.fields))
         elif not writable(known):
-            builder.fault(place, "the field is read-only at the target")
+            builder.fault(place, "the field is read-only at the target", "remove the line")
         elif known.types and makes.types and not known.types & makes.types and not line.marker:
             wrong = f"the field is only in {', '.join(sorted(known.types))}, which no profile of this mapping creates"
-            builder.fault(place, wrong)
+            builder.fault(place, wrong, "name such a profile under `profile`, or remove the line")
 
 
 def check_required(builder: Builder, makes: Makes) -> None:
@@ -173,7 +174,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
         if key not in source.fields and key not in IGNORABLE:
             builder.fault(("ignore", index), f"the source has no field {key}", nearest(key, source.fields))
         elif key in builder.fields_read:
-            builder.fault(("ignore", index), f"{key} is ignored here and read by a line")
+            builder.fault(("ignore", index), f"{key} is ignored here and read by a line", "remove it here")
     known = {key for key, field in source.fields.items() if not field.derived}
     unread = sorted(known - builder.fields_read - builder.fields_tested - set(body.ignore))
     if body.unmapped == "fail":

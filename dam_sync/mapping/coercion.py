@@ -78,7 +78,7 @@ class Fit:
         if shape in TAKES[self.shape]:
             return "", ""
         transforms = WAY_OUT.get((shape, self.shape), "")
-        hint = f"the pipe needs {transforms}" if transforms else ""
+        hint = f"the pipe needs {transforms}" if transforms else f"read a value of kind {self.shape.value}"
         return f"values of kind {shape.value} do not fit a field of kind {self.shape.value}", hint
 
     def typed(self, text: str) -> Scalar:

@@ -33,14 +33,13 @@ from dam_sync.mapping.rules import FieldRule
 from dam_sync.mapping.selection_compiler import compile_selection
 from dam_sync.mapping.spec import PlacementLine
 from dam_sync.mapping.spec import RuleSpec as WrittenLine
-from dam_sync.mapping.tables import folded
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
-from dam_sync.mapping.vocabulary import Matching, VocabularyRule
+from dam_sync.mapping.vocabulary_compiler import vocabulary_rules
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import MappingError
-from dam_sync.model.schema import FieldKind, Schema, Vocabulary
+from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Json, Scalar, Value
 
 LONGEST_MARKER = 64
@@ -76,7 +75,7 @@ def _diagnostics_of_rest(document: MappingDocument, source: Schema, target: Sche
 
 def _builder(document: MappingDocument, source: Schema, target: Schema) -> Builder:
     builder = Builder(document, source, target, _tongue(document, target), {})
-    builder.rules = dict(_rules(builder))
+    builder.rules = dict(vocabulary_rules(builder))
     return builder
 
 
@@ -200,65 +199,6 @@ def _digest(document: MappingDocument) -> str:
             *([sorted(document.ids)] if document.ids is not None else []),
         ]
     )
-
-
-def _rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
-    source, target = builder.source.vocabularies, builder.target.vocabularies
-    for name, spec in builder.document.body.vocabularies.items():
-        place: KeyPath = ("vocabularies", name)
-        if spec.source and spec.source not in source:
-            hint = nearest(spec.source, source)
-            builder.fault((*place, "source"), f"the source has no vocabulary {spec.source}", hint)
-        known = target.get(spec.target)
-        if known is None:
-            hint = nearest(spec.target, target)
-            builder.fault((*place, "target"), f"the target has no vocabulary {spec.target}", hint)
-            yield name, VocabularyRule(name, spec.target)
-            continue
-        if known.closed and spec.unmatched == "create":
-            builder.fault(
-                (*place, "unmatched"),
-                f"the target's {spec.target} accepts no new terms",
-                "use suggest, park, drop or keep",
-            )
-        if spec.pins and "pin" not in spec.match:
-            builder.fault((*place, "match"), "pins are given, but `match` does not contain pin")
-        if spec.synonyms and "synonym" not in spec.match:
-            builder.fault((*place, "match"), "synonyms are given, but `match` does not contain synonym")
-        trees = [source[spec.source]] if spec.source in source else list(source.values())
-        from_tree = any(tree.hierarchical for tree in trees)
-        if spec.source in source:
-            told = _not_carried(source[spec.source], known)
-            builder.notes.extend(f"vocabularies.{name}: {text}" for text in told)
-        yield (
-            name,
-            VocabularyRule(
-                name=name,
-                target=spec.target,
-                source=spec.source,
-                ways=Matching(
-                    order=spec.order,
-                    pins={folded(left): right for left, right in builder.document.pins.get(name, {}).items()},
-                    synonyms=builder.document.synonyms.get(name, {}),
-                    by_path=from_tree and known.hierarchical,
-                    fuzzy=spec.fuzzy,
-                    locales=tuple(dict.fromkeys((*builder.languages.locales, *builder.source.locales))),
-                ),
-                unmatched=spec.unmatched,
-                whole=known.hierarchical or known.localized,
-                max_length=known.max_length,
-            ),
-        )
-
-
-def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:
-    """What terms have at the source but cannot have at the target."""
-    if source.hierarchical and not target.hierarchical:
-        yield "the target's list is flat; the paths of terms are not carried"
-    if source.localized and not target.localized:
-        yield "the target's list has one language; other languages of terms are not carried"
-    if source.synonyms and not target.synonyms:
-        yield "the target's list has no synonyms; synonyms of terms are not carried"
 
 
 def _plan(builder: Builder, makes: Makes) -> Plan:

@@ -14,7 +14,7 @@ from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import CONTAINER_ROOTS, container_of, deduplicated, limit_containers
 from dam_sync.mapping.coverage import OTHER_TYPE, Coverage
 from dam_sync.mapping.document import MappingDocument
-from dam_sync.mapping.examples import given_asset, mismatches
+from dam_sync.mapping.examples import NOT_JSON, given_asset, mismatches
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.mapping.rules import WHEN, FieldRule, RuleResult
 from dam_sync.mapping.selection import Selection, SelectionVerdict
@@ -407,8 +407,9 @@ def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Diagnosti
         place = ("tests", index)
         try:
             asset = given_asset(example.given)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            failures.append(document.written.diagnostic((*place, "given"), f"is not an asset: {error}"))
+        except NOT_JSON as error:
+            hint = "`dam-sync help catalogue` describes the parts of an asset"
+            failures.append(document.written.diagnostic((*place, "given"), f"is not an asset: {error}", hint))
             continue
         drafted = crosswalk.draft(asset, "example", terms)
         found = mismatches(example.expect, drafted.draft, drafted.rejections, crosswalk.target_fields)

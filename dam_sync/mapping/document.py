@@ -42,7 +42,7 @@ class MappingDocument:
     """A mapping file without errors of its own; `compile_mapping` compares it with two schemas.
 
     pipes: transforms by the place of their line. pins, synonyms: by the name of their vocabulary. ids: of the assets
-    that are selected, if `select` names a list.
+    that are selected, if `select` names a list. unreadable: places of entries that were left out.
     """
 
     written: SourceMap
@@ -52,6 +52,7 @@ class MappingDocument:
     pins: Mapping[str, Mapping[str, str]]
     ids: frozenset[str] | None = None
     synonyms: Mapping[str, Synonyms] = field(default_factory=dict)
+    unreadable: tuple[KeyPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
         body = _body_of(written.data)
         left = set(line_places(written.data))
         pipes = {place: transforms for place, transforms in pipes.items() if place in left}
-    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins, ids, synonyms)
+    document = None if body is None else MappingDocument(written, body, pipes, lookups, pins, ids, synonyms, tuple(bad))
     return MappingReading(document, tuple(diagnostics))
 
 

@@ -17,6 +17,7 @@ from dam_sync.model.values import (
     Localized,
     Row,
     Scalar,
+    Term,
     Value,
     instant_text,
     value_from_json,
@@ -24,11 +25,13 @@ from dam_sync.model.values import (
 )
 
 PARKED = "parked"
+NOT_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+"""What reading a value or an asset from keys and values raises if they are none."""
 KNOWN = frozenset(member.name for member in dataclass_fields(Asset))
 
 
 def given_asset(given: Mapping[str, Json]) -> Asset:
-    """The asset of an example; missing parts have defaults. Raises ValueError, KeyError or TypeError."""
+    """The asset of an example; missing parts have defaults. Raises one of NOT_JSON."""
     data = {key: _json(value, inside=key == "fields") for key, value in given.items()}
     data.setdefault("id", "example")
     data["id"] = str(data["id"])
@@ -36,7 +39,44 @@ def given_asset(given: Mapping[str, Json]) -> Asset:
     unknown = sorted(set(data) - KNOWN)
     if unknown:
         raise ValueError(f"an asset has no {', '.join(unknown)}")
-    return asset_from_json(data)
+    asset = asset_from_json(data)
+    for name, held in _texts_of(asset):
+        if not isinstance(held, str):
+            raise ValueError(f"{name} should be text, not {type(held).__name__}")
+    return asset
+
+
+def _texts_of(asset: Asset) -> Iterator[tuple[str, object]]:
+    """Everything in an asset that has to be text, and of which the JSON form does not say so."""
+    for name in ("filename", "status", "substatus", "form_type", "type"):
+        yield name, getattr(asset, name)
+    for name, texts in (("tags", asset.tags), ("machine_tags", asset.machine_tags), ("groups", asset.rights.groups)):
+        yield from ((name, text) for text in texts)
+    yield from (("versions", file.name) for file in (*asset.versions, *asset.attachments))
+    for placement in asset.placements:
+        yield from (("placements", part) for part in (placement.kind, *placement.path))
+    for key, value in asset.fields.items():
+        for scalar in value if isinstance(value, tuple) else (value,):
+            yield from ((f"fields.{key}", text) for text in _texts_in(scalar))
+
+
+def _texts_in(value: Scalar) -> Iterator[object]:
+    match value:
+        case Localized(texts):
+            yield from (*texts, *texts.values())
+        case Term():
+            words = (word for words in value.synonyms.values() for word in words)
+            yield from (*value.path, *value.labels, *value.labels.values(), *words)
+        case GeoPoint():
+            yield value.address
+            degrees = (value.latitude, value.longitude)
+            yield from (part for part in degrees if part is not None and not isinstance(part, int | float))
+        case Row(cells):
+            for cell in cells.values():
+                for scalar in cell if isinstance(cell, tuple) else (cell,):
+                    yield from _texts_in(scalar)
+        case _:
+            return
 
 
 def mismatches(
@@ -46,7 +86,11 @@ def mismatches(
     `profile`, `status`, `tags`, `placements`, `groups`, `release`, `expiry`, or `parked` for the rules that park."""
     others = _others(draft, rejections)
     for key, wanted in expect.items():
-        want = _wanted(wanted)
+        try:
+            want = _wanted(wanted)
+        except NOT_JSON as error:
+            yield key, f"what is expected is not a value: {error}"
+            continue
         if key in fields:
             found = _spelt(draft.fields.get(key))
         elif key in others:

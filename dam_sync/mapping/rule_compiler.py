@@ -104,7 +104,7 @@ class Builder:
         rule = self.rules.get(transform.rule) if isinstance(transform, MatchTerm) else None
         own = fit.field.vocabulary if fit.shape is ValueType.TERM else ""
         if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
-            yield f"writes terms of {rule.target} into a field of {own}"
+            yield f"writes terms of {rule.target} into a field of {own}; use a vocabulary whose target is {own}"
 
     def paths(self, place: KeyPath, texts: tuple[str, ...]) -> Iterator[AssetPath]:
         """The paths of a `from`."""
@@ -196,7 +196,7 @@ class Builder:
         if given is None:
             return ()
         if len(given) > 1 and not fit.field.multiple:
-            self.fault(place, "several values, but the target accepts one")
+            self.fault(place, "several values, but the target accepts one", "keep one of them")
         if fit.rule is not None:
             return given  # whether the target has the term is known once its terms are read
         for value in given:

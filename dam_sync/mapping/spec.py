@@ -180,9 +180,10 @@ class RuleSpec(MappingModel):
     def _says_where_from(self) -> RuleSpec:
         given = [bool(self.from_), self.const is not None, bool(self.cel)].count(True)
         if given != 1 and not self.is_marker:
-            raise ValueError("a line needs `from`, `const` or `cel`" + (", and only one of them" if given else ""))
+            told = ", and only one of them" if given else "; write {from: fields.KEY}"
+            raise ValueError(f"a line needs `from`, `const` or `cel`{told}")
         if self.const is not None and self.pipe:
-            raise ValueError("a constant cannot have a pipe")
+            raise ValueError("a constant cannot have a pipe; write its final value")
         return self
 
     @property
@@ -200,7 +201,7 @@ class FieldLine(RuleSpec):
     def _marker_alone(self) -> FieldLine:
         other = (self.from_, self.when, self.cel, self.pipe)
         if self.marker and (any(other) or self.const is not None or self.default is not None):
-            raise ValueError("a marker line cannot have other keys")
+            raise ValueError("a marker line cannot have other keys; write {marker: true}")
         return self
 
     @property
@@ -226,7 +227,7 @@ class Period(MappingModel):
         if self.from_ is None and self.until is None:
             raise ValueError("a period needs `from` or `until`")
         if self.from_ is not None and self.until is not None and first_moment(self.from_) > last_moment(self.until):
-            raise ValueError("the period ends before it begins")
+            raise ValueError("the period ends before it begins; exchange `from` and `until`")
         return self
 
     def contains(self, moment: date | datetime) -> bool:
@@ -270,7 +271,7 @@ class LookupTable(MappingModel):
     @model_validator(mode="after")
     def _one_source(self) -> LookupTable:
         if bool(self.csv) == (self.values is not None):
-            raise ValueError("a lookup needs `csv` or `values`" + (", not both" if self.csv else ""))
+            raise ValueError("a lookup needs `csv` or `values`" + (", not both" if self.csv else "; write {csv: FILE}"))
         if self.values is not None and self.model_fields_set & {"key", "value"}:
             raise ValueError("`key` and `value` name columns of a CSV file; remove them")
         return self

@@ -54,7 +54,7 @@ def read_column(folder: Path, name: str, column: str) -> frozenset[str]:
     with _opened(folder, name, (column,)) as reader:
         found = frozenset(text for row in reader if (text := (row[column] or "").strip()))
     if not found:
-        raise TableFault(f"{folder / name} has no values in its column {column}")
+        raise TableFault(f"{folder / name} has no values in its column {column}; add some")
     return found
 
 
@@ -77,16 +77,20 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.Dic
         _check_columns(reader.fieldnames or (), path.name, columns)
         yield reader
     except FileNotFoundError:
-        raise TableFault(f"there is no file {path}") from None
+        raise TableFault(f"there is no file {path}; correct the path, which begins at the mapping file") from None
     except (OSError, ValueError) as error:
         if isinstance(error, TableFault):
             raise
-        told = f"is not UTF-8 at byte {error.start}" if isinstance(error, UnicodeDecodeError) else _unreadable(error)
+        told = (
+            f"is not UTF-8 at byte {error.start}; save it as UTF-8"
+            if isinstance(error, UnicodeDecodeError)
+            else _unreadable(error)
+        )
         raise TableFault(f"{path} {told}") from None
     except TooLarge as error:
         raise TableFault(f"{path} cannot be read: {error.message}") from None
     except csv.Error as error:
-        raise TableFault(f"{path} is not a CSV file: {error}") from None
+        raise TableFault(f"{path} is not a CSV file: {error}; check its quotes") from None
 
 
 def _unreadable(error: OSError | ValueError) -> str:
@@ -99,7 +103,7 @@ def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> N
             continue
         if len(known) == 1 and known[0].count(";"):
             raise TableFault(f"{name} has no column {column}: its columns are separated by semicolons; use commas")
-        raise TableFault(f"{name} has no column {column} in its first line")
+        raise TableFault(f"{name} has no column {column} in its first line; add it, or name the right one")
 
 
 def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict[str, str]:
@@ -109,5 +113,5 @@ def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict
         if not left:
             continue
         if found.setdefault(left, right) != right:
-            raise TableFault(f"{path.name}:{reader.line_num}: {left} occurs twice, with different values")
+            raise TableFault(f"{path.name}:{reader.line_num}: {left} occurs twice, with different values; remove one")
     return found

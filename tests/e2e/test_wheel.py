@@ -38,7 +38,8 @@ def test_a_wheel_holds_mappings_help_and_the_mark_of_types(wheel: Path) -> None:
         names = set(packed.namelist())
         meta = next(name for name in names if name.endswith(".dist-info/METADATA"))
         fields = HeaderParser().parsestr(packed.read(meta).decode())
-    there = {path.name for path in (ROOT / "mappings").iterdir()}
+    mappings = ROOT / "mappings"
+    there = {path.relative_to(mappings).as_posix() for path in mappings.rglob("*") if path.is_file()}
     assert {f"dam_sync/mappings/{name}" for name in there} <= names
     assert {f"dam_sync/help/{path.name}" for path in (ROOT / "dam_sync" / "help").glob("*.md")} <= names
     assert {f"dam_sync/watch/static/page.{kind}" for kind in ("html", "css", "js")} <= names

@@ -62,7 +62,10 @@ unmapped: fail
 
 
 def test_a_file_that_is_no_mapping_at_all_says_that_alone(tmp_path: Path) -> None:
-    assert faults(tmp_path, "- a\n") == ["mapping.yaml:1: file: is not a mapping file: it has no keys"]
+    assert faults(tmp_path, "- a\n") == [
+        "mapping.yaml:1: file: is not a mapping file: it has no keys; "
+        "it begins with `version: 1`, then a key on each line"
+    ]
     assert "YAML" in faults(tmp_path, "a: [\n")[0]
 
 
@@ -114,7 +117,7 @@ def test_a_mapping_without_a_marker_says_so_or_is_warned_of(tmp_path: Path) -> N
     assert meant.marker is None
     assert meant.warnings == ()
     assert faults(tmp_path, f"{LEAST}marker: none\n") == [
-        "mapping.yaml:7:1: marker: `marker: none` contradicts srckey, which is the marker"
+        "mapping.yaml:7:1: marker: `marker: none` contradicts srckey, which is the marker; remove one"
     ]
 
 

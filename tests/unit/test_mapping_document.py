@@ -68,21 +68,22 @@ tests:
         "known: casefold, exact, fuzzy, pin, synonym",
         "mapping.yaml:6:29: vocabularies.other.unmatched: should be 'create', 'suggest', 'park', 'drop' or 'keep'",
         "mapping.yaml:7:1: profile: a profile needs `default`, or `from` and `cases`",
-        "mapping.yaml:9:3: fields.srckey: a marker line cannot have other keys",
+        "mapping.yaml:9:3: fields.srckey: a marker line cannot have other keys; write {marker: true}",
         "mapping.yaml:13:9: fields.title.pipe[0]: unknown transform trimm; did you mean trim?",
-        "mapping.yaml:14:10: fields.title.pipe[1].truncate: max is missing",
+        "mapping.yaml:14:10: fields.title.pipe[1].truncate: max is missing; add the key max",
         "mapping.yaml:14:21: fields.title.pipe[1].truncate.maxx: unknown key; did you mean max?",
-        "mapping.yaml:15:10: fields.title.pipe[2].truncate: should be greater than or equal to 1",
+        "mapping.yaml:15:10: fields.title.pipe[2].truncate: should be at least 1; "
+        "for example {truncate: {max: 255, on_cut: park}}",
         "mapping.yaml:16:5: fields.title.on_error: should be 'park', 'drop' or 'null'",
         "mapping.yaml:17:3: fields.note: a line needs `from`, `const` or `cel`, and only one of them",
         "mapping.yaml:18:3: fields.both: a line needs `from`, `const` or `cel`, and only one of them",
-        "mapping.yaml:19:3: fields.neither: a line needs `from`, `const` or `cel`",
-        "mapping.yaml:20:3: fields.piped: a constant cannot have a pipe",
+        "mapping.yaml:19:3: fields.neither: a line needs `from`, `const` or `cel`; write {from: fields.KEY}",
+        "mapping.yaml:20:3: fields.piped: a constant cannot have a pipe; write its final value",
         "mapping.yaml:21:3: fields.text: should contain keys and values; write {key: value}",
         "mapping.yaml:22:24: placements.kind: unknown key; "
         "known: as, cel, const, default, from, on_error, pipe, required, when",
         "mapping.yaml:23:1: unmapped: should be 'fail', 'report' or 'ignore'",
-        "mapping.yaml:25:5: tests[0]: expect is missing",
+        "mapping.yaml:25:5: tests[0]: expect is missing; add the key expect",
     ]
 
 
@@ -115,7 +116,7 @@ def test_a_missing_file_and_one_that_is_not_text(tmp_path: Path) -> None:
     with pytest.raises(MappingError, match="cannot be read"):
         load_mapping(tmp_path)
     (tmp_path / "latin.yaml").write_bytes(b"version: \xe9\n")
-    with pytest.raises(MappingError, match=r"latin\.yaml:1: YAML"):
+    with pytest.raises(MappingError, match=r"latin\.yaml:1: file: is not UTF-8"):
         load_mapping(tmp_path / "latin.yaml")
 
 

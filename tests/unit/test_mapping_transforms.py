@@ -199,8 +199,11 @@ def test_constants_and_defaults() -> None:
         ({"truncate": {"maxx": 3}}, "fields.x.pipe[0].truncate.maxx: unknown key; did you mean max?"),
         ({"truncate": None}, "fields.x.pipe[0].truncate: max is missing; "),
         ({"truncate": "x"}, "fields.x.pipe[0].truncate: should be a whole number"),
-        ({"truncate": 0}, "fields.x.pipe[0].truncate: should be greater than or equal to 1; "),
-        ({"trim": 3}, "fields.x.pipe[0].trim: has no arguments; "),
+        (
+            {"truncate": 0},
+            "fields.x.pipe[0].truncate: should be at least 1; for example {truncate: {max: 255, on_cut: park}}",
+        ),
+        ({"trim": 3}, "fields.x.pipe[0].trim: takes no arguments; write trim"),
         ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
         ({"fuzzy": 0.9}, "fields.x.pipe[0]: unknown transform fuzzy; "),
         ({"cel": "x"}, "fields.x.pipe[0]: unknown transform cel; "),

@@ -137,8 +137,8 @@ notify: {url: "http://hook.example", secret: hunter4, on: [parkd]}
     found = told(tmp_path, text)
     assert found == [
         "museum.yaml:1:1: version: should be 1",
-        "museum.yaml:1:1: file: mapping is missing",
-        "museum.yaml:2:1: name: String should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'",
+        "museum.yaml:1:1: file: mapping is missing; add the key mapping",
+        "museum.yaml:2:1: name: should consist of letters, digits, '-', '_' and '.', and begin with a letter or digit",
         "museum.yaml:4:3: source.kind: there is no kind alfa; did you mean alpha?",
         "museum.yaml:5:3: source.base_url: http:// is allowed for localhost only; write https://…",
         "museum.yaml:6:23: source.auth.login: should be text; put it in quotes",
@@ -279,7 +279,7 @@ def test_plain_http_is_allowed_on_this_machine_and_literal_secrets_are_not(tmp_p
 def test_options_are_checked_with_the_file(tmp_path: Path) -> None:
     bad = JOB.replace("{index_lag: 5}", "{index_lag: soon, version_policy: perhaps}")
     assert told(tmp_path, bad.replace("name: museum", "name: ../x")) == [
-        "museum.yaml:2:1: name: String should match pattern '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'",
+        "museum.yaml:2:1: name: should consist of letters, digits, '-', '_' and '.', and begin with a letter or digit",
         "museum.yaml:7:30: source.options.version_policy: should be 'none' or 'file_only'",
         "museum.yaml:7:13: source.options.index_lag: should be a number",
     ]
@@ -326,7 +326,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_job(tmp_path, KINDS)
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9\n")
-    with pytest.raises(ConfigError, match=r"latin\.yaml:1: YAML"):
+    with pytest.raises(ConfigError, match=r"latin\.yaml:1: file: is not UTF-8"):
         load_job(tmp_path / "latin.yaml", KINDS)
 
 

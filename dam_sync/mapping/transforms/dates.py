@@ -38,7 +38,9 @@ class _Moment(EachTransform):
     def problems(self, context: TransformContext) -> Iterator[str]:
         """Unknown zones and formats that no date fits."""
         if self.zone not in _zones():
-            yield f"unknown time zone {self.zone}; {nearest(self.zone, _zones())}"
+            named = sorted(zone for zone in _zones() if zone.casefold().endswith(f"/{self.zone.casefold()}"))
+            hint = f"did you mean {named[0]}?" if named else nearest(self.zone, _zones()) or "write Europe/Paris"
+            yield f"unknown time zone {self.zone}; {hint}"
         for text in (*self.in_, *([self.out] if self.out else [])):
             if text != ISO and not _usable(text):
                 yield f"{text!r} is not a date format; write {ISO} or codes like %Y-%m-%d"

@@ -43,7 +43,8 @@ def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: 
     """The transform of one step of a pipe: `trim`, `{split: ";"}` or `{split: {on: ";"}}`; appends to `diagnostics`."""
     name, given = _taken_apart(step)
     if name is None:
-        diagnostics.append(written.diagnostic(place, "a step is a transform, or one transform with its arguments"))
+        message = "a step is a transform, or one transform with its arguments"
+        diagnostics.append(written.diagnostic(place, message, "write one step after the other: [trim, {truncate: 20}]"))
         return None
     kind = TRANSFORMS.get(name)
     if kind is None:
@@ -82,7 +83,8 @@ def _diagnostics(
     inner = SourceMap(written.file, {}, {})
     for fault in diagnostics_of(inner, error.errors(include_url=False, include_input=False), schema):
         if fault.key == "file" or not nested:
-            message = fault.message if nested or "unknown key" not in fault.message else "has no arguments"
-            yield written.diagnostic(place, message)
+            bare = not nested and "unknown key" in fault.message
+            message, hint = ("takes no arguments", f"write {kind.name}") if bare else (fault.message, fault.hint)
+            yield written.diagnostic(place, message, hint or f"for example {kind.example}")
         else:
             yield written.diagnostic((*place, fault.key), fault.message, fault.hint)

@@ -1,0 +1,80 @@
+"""Compiles `vocabularies` against both schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dam_sync.mapping.rule_compiler import Builder
+from dam_sync.mapping.spec import VocabularyMap
+from dam_sync.mapping.tables import folded
+from dam_sync.mapping.vocabulary import Matching, VocabularyRule
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.schema import Vocabulary
+
+
+def vocabulary_rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
+    """The rules by name; what is wrong with them is in the builder's `diagnostics` afterwards."""
+    for place in builder.document.unreadable:
+        if len(place) > 1 and place[0] == "vocabularies":
+            yield str(place[1]), VocabularyRule(str(place[1]), "")  # reported by itself, not by each line that uses it
+    for name, spec in builder.document.body.vocabularies.items():
+        _check_source(builder, name, spec)
+        yield name, _rule(builder, name, spec)
+
+
+def _check_source(builder: Builder, name: str, spec: VocabularyMap) -> None:
+    known = builder.source.vocabularies
+    if spec.source and spec.source not in known:
+        told = f"the source has no vocabulary {spec.source}"
+        builder.fault(("vocabularies", name, "source"), told, nearest(spec.source, known))
+
+
+def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
+    source, target = builder.source.vocabularies, builder.target.vocabularies
+    known = target.get(spec.target)
+    if known is None:
+        told = f"the target has no vocabulary {spec.target}"
+        builder.fault(("vocabularies", name, "target"), told, nearest(spec.target, target))
+        return VocabularyRule(name, spec.target)
+    _check_use(builder, name, spec, known)
+    trees = [source[spec.source]] if spec.source in source else list(source.values())
+    from_tree = any(tree.hierarchical for tree in trees)
+    if spec.source in source:
+        builder.notes.extend(f"vocabularies.{name}: {text}" for text in _not_carried(source[spec.source], known))
+    return VocabularyRule(
+        name=name,
+        target=spec.target,
+        source=spec.source,
+        ways=Matching(
+            order=spec.order,
+            pins={folded(left): right for left, right in builder.document.pins.get(name, {}).items()},
+            synonyms=builder.document.synonyms.get(name, {}),
+            by_path=from_tree and known.hierarchical,
+            fuzzy=spec.fuzzy,
+            locales=tuple(dict.fromkeys((*builder.languages.locales, *builder.source.locales))),
+        ),
+        unmatched=spec.unmatched,
+        whole=known.hierarchical or known.localized,
+        max_length=known.max_length,
+    )
+
+
+def _check_use(builder: Builder, name: str, spec: VocabularyMap, known: Vocabulary) -> None:
+    place = ("vocabularies", name)
+    if known.closed and spec.unmatched == "create":
+        told = f"the target's {spec.target} accepts no new terms"
+        builder.fault((*place, "unmatched"), told, "use suggest, park, drop or keep")
+    for key, way, given in (("pins", "pin", spec.pins), ("synonyms", "synonym", spec.synonyms)):
+        if given and way not in spec.match:
+            told = f"{key} are given, but `match` does not contain {way}"
+            builder.fault((*place, "match"), told, f"write [{way}, exact]")
+
+
+def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:
+    """What terms have at the source but cannot have at the target."""
+    if source.hierarchical and not target.hierarchical:
+        yield "the target's list is flat; the paths of terms are not carried"
+    if source.localized and not target.localized:
+        yield "the target's list has one language; other languages of terms are not carried"
+    if source.synonyms and not target.synonyms:
+        yield "the target's list has no synonyms; synonyms of terms are not carried"
