@@ -241,14 +241,23 @@ def _member(node: Json, key: Json, place: KeyPath, found: Positions) -> Json:
 def _key(key: Json) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
-    return "null" if key is None else str(key)
+    return "null" if key is None else _text(str(key))
+
+
+def _text(text: str) -> str:
+    """The text. Raises ValueError if it cannot be written in UTF-8: an escape like `\\ud800` made half a character."""
+    if not text.isascii():
+        text.encode()
+    return text
 
 
 def _scalar(node: Json) -> Json:
     """A plain scalar, without the classes by which a round-trip reader remembers its spelling."""
     if isinstance(node, bool) or node is None:
         return node
-    for plain in (str, int, float):
+    if isinstance(node, str):
+        return _text(str(node))
+    for plain in (int, float):
         if isinstance(node, plain):
             return plain(node)
     if isinstance(node, datetime):

@@ -21,6 +21,7 @@ PROBLEMS = (
     (r"found '<stream end>'", "a bracket is not closed", "close it"),
     (r"found unexpected end of stream", "a quote is not closed", "close it"),
     (r"could not find expected ':'", "a key without a colon", "write key: value"),
+    (r"surrogates not allowed", "half a character, written as an escape such as \\ud800", "write the whole one"),
     (r"special characters are not allowed", "is not text", "save it as UTF-8 text"),
     (r"found undefined alias", "", "name text that begins with * in quotes"),
     (r"found character '[@`%]'", "", "write text that begins with such a character in quotes"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -94,6 +96,7 @@ def mapping_of_text(text: str) -> SourceMap:
 def reading_of(written: SourceMap, folder: Path) -> MappingReading:
     """Parse the keys and values, and read the files and tables they name, relative to the folder."""
     diagnostics: list[Diagnostic] = []
+    _refuse_halves(written)
     written = Including(folder, MAPPING_FILE, MAPPING_SYNTAX, diagnostics).whole(written)
     bad: list[KeyPath] = []
     try:
@@ -118,6 +121,15 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
         pipes = {place: transforms for place, transforms in pipes.items() if place in left}
     document = None if body is None else MappingDocument(written, body, pipes, lookups, pins, ids, synonyms, tuple(bad))
     return MappingReading(document, tuple(diagnostics))
+
+
+def _refuse_halves(written: SourceMap) -> None:
+    """Refuse half characters, which no file can have, but keys and values given in Python can."""
+    try:
+        json.dumps(written.data, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        told = "a key or value has half a character (a surrogate)"
+        raise MappingError.of([written.diagnostic((), told, "write the whole one")]) from None
 
 
 ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})
@@ -145,8 +157,10 @@ def _body_of(data: Mapping[str, Json]) -> MappingFile | None:
         return None
 
 
+@cache
 def json_schema() -> dict[str, Json]:
-    """The JSON Schema of the mapping file, for editors: generated from the models that check the file."""
+    """The JSON Schema of the mapping file, for editors: generated once from the models that check the file; not to be
+    changed."""
     schema = MappingFile.model_json_schema(by_alias=True)
     return {"$schema": DIALECT, **schema, "title": "A mapping file of dam-sync"}
 

@@ -13,6 +13,7 @@ from dam_sync.model.values import Term
 CLOSE = 80.0  # per cent alike, of what is compared by the rules
 ALIKE = 60.0  # per cent alike, of what is shown to a person
 COMPARED = 12
+REMEMBERED = 20_000  # labels whose result is kept
 APART = 0.005  # two terms that are less apart than this are equally likely
 
 
@@ -46,6 +47,8 @@ class FuzzyTerms:
         """The terms that the label may be a spelling of, with at least this score, the surest first."""
         key = (label, threshold, tuple(locales))
         if key not in self._found:
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
             self._found[key] = self._spelled(label, threshold, locales)
         return self._found[key]
 
