@@ -15,7 +15,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.services import discover
 from tests.e2e.test_pairs import relations_between
 from tests.support import small
-from tests.support.anypair import any_pair, large_for, living, moved, name_relations, ran, verified
+from tests.support.anypair import any_pair, large_for, living, moved, name_relations, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import profile_of
@@ -62,8 +62,6 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
         assert "run 1 was rolled back by run 2: nothing more can be undone" in again.stderr
         assert "rolled back" in typed(pair, "status").stdout
         assert ran(pair)["counts"]["created"] == created
-        verdict = verified(pair)
-        assert (verdict["equal"], verdict["differences"]) == (created, [])
         links = typed(pair, "redirects", "--csv", str(tmp_path / "links.csv"), "--json")
         assert links.exit_code == 0, links.stderr
         both = all(Operation.PUBLIC_LINKS in discover()[kind].capabilities for kind in (source, target))

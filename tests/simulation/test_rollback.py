@@ -16,6 +16,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.report.html import render_html
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
+from tests.support.sampled import only_in_full
 from tests.support.virtual.edits import EDITS, REPLACED
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.removing import ASSETS, removing
@@ -26,6 +27,7 @@ REMOVING = pairs(2) if EVERYTHING else pairs(2)[1:2]
 PAIRS = pairs(1) if EVERYTHING else pairs(1)[:2]
 
 
+@only_in_full
 @pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
 def test_a_first_migration_is_undone_and_can_be_made_again(tmp_path: Path, kinds: tuple[str, str]) -> None:
     with removing(tmp_path, kinds) as job:
@@ -75,6 +77,7 @@ def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anyth
         assert (report.counts["created"], len(job.living())) == (ASSETS - 1, ASSETS)
 
 
+@only_in_full
 def test_the_python_interface_undoes_a_run(tmp_path: Path) -> None:
     with removing(tmp_path, ("e_profiles", "a_hypermedia")) as job:
         made = Job.load(job.job)
@@ -196,6 +199,7 @@ def file_of(row: Mapping[str, Any]) -> str:
     return str(current[0]["digests"]["sha256"])
 
 
+@only_in_full
 def test_a_rollback_has_a_report_that_is_kept(tmp_path: Path) -> None:
     with removing(tmp_path, ("c_brandlibrary", "e_profiles")) as job:
         roll_back(job, 1)
