@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dam_sync.cli.command import command, execute
+from dam_sync.cli.command import command, confirm, execute
 from dam_sync.cli.options import ACCEPT, JobFile
 from dam_sync.model.errors import ConfigError
 from dam_sync.report.next_step import after_rollback
@@ -50,28 +49,39 @@ def rollback(
     asked = RollbackRequest(run, dry_run, max_deletes, out)
 
     async def act(options: RunOptions) -> int:
-        if not (dry_run or output.yes) and not await _confirmed(output, job, asked, options):
-            return 0
         report = await rollback_job(job, options, asked)
         _show(output, report)
         output.next(*after_rollback(str(job), run, dry_run=dry_run, complete=report.complete))
         return 0 if report.complete else 4
 
+    if not (dry_run or output.yes):
+        _ask(output, job, asked)
     execute(output, act)
 
 
-async def _confirmed(output: Output, job: JobFile, asked: RollbackRequest, options: RunOptions) -> bool:
-    """Show the preview and ask; False if there is nothing to undo. Raises ConfigError if nobody can be asked."""
+def _ask(output: Output, job: JobFile, asked: RollbackRequest) -> None:
+    """Show the preview and ask. Exits if there is nothing to undo, with 2 if nobody can be asked, with 1 without a
+    confirmation."""
     from dam_sync.api.rollback import preview_rollback
 
-    report = await preview_rollback(job, replace(options), asked)
-    _show(output, report)
-    if report.done:
-        return False
+    previewed: list[RollbackReport] = []
+
+    async def preview(options: RunOptions) -> int:
+        previewed.append(await preview_rollback(job, options, asked))
+        _show(output, previewed[0])
+        return 0
+
+    try:
+        execute(output, preview)
+    except typer.Exit as ended:
+        if ended.exit_code:
+            raise
+    if previewed[0].done:
+        raise typer.Exit(0 if previewed[0].complete else 4)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UNASKED
-    with output.line.hidden():
-        return typer.confirm(f"Undo run {asked.run}?", abort=True, err=True)
+        output.told(UNASKED)
+        raise typer.Exit(UNASKED.exit_code)
+    confirm(output, f"Undo run {asked.run}?")
 
 
 def _show(output: Output, report: RollbackReport) -> None:
