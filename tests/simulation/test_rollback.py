@@ -77,6 +77,19 @@ def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anyth
         assert (report.counts["created"], len(job.living())) == (ASSETS - 1, ASSETS)
 
 
+def test_a_target_that_suddenly_looks_empty_stops_the_rollback(tmp_path: Path) -> None:
+    with removing(tmp_path, ("c_brandlibrary", "a_hypermedia")) as job:
+        links = job.links()
+        one, *others = links.values()
+        job.remove([one], "target")
+        job.remove(others, "target")
+        with pytest.raises(SafetyStop, match="are gone"):
+            roll_back(job, 1)
+        assert job.links() == links
+        assert roll_back(job, 1, accept_changes=True).counts == {"gone already": ASSETS}
+        assert job.links() == {}
+
+
 @only_in_full
 def test_the_python_interface_undoes_a_run(tmp_path: Path) -> None:
     with removing(tmp_path, ("e_profiles", "a_hypermedia")) as job:
