@@ -59,6 +59,20 @@ def added(path: str, was: frozenset[str], theirs: frozenset[str]) -> frozenset[s
     return frozenset(each for each in theirs if each.rpartition("#")[2] not in known)
 
 
+def nameless(row: Row) -> Row:
+    """An asset with the ids of its terms and containers instead of their names, where they have ids."""
+    fields = {key: _by_id(value) for key, value in row["fields"].items()}
+    places = [{**each, "path": [str(each["id"])]} if each.get("id") else each for each in row["placements"]]
+    return {**row, "fields": fields, "placements": places}
+
+
+def _by_id(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_by_id(each) for each in value]
+    named = isinstance(value, Mapping) and "label" in value and value.get("id")
+    return str(value["id"]) if named else value
+
+
 def by_new_names(asset: Flat, names: Mapping[str, str]) -> Flat:
     """An asset as it is after terms got these names, which changes no asset."""
     return {
@@ -102,6 +116,7 @@ class Judge:
     drift: str = "tell"  # the policy
     links: Mapping[str, str] = field(default_factory=dict)
     read: dict[str, Flat] = field(default_factory=dict)  # the source when the last run was through
+    by_ids: dict[str, Flat] = field(default_factory=dict)  # the same, without the names of terms and containers
     ever: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     both: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     left: dict[str, Flat] = field(default_factory=dict)
@@ -127,11 +142,12 @@ class Judge:
         twins = {asset: key for key, asset in links.items()}
         for asset, row in source.items():
             now, last = flat(row, self.prefixes[0]), self.read.get(asset)
-            if last is not None:
-                changed = {path for path in {*now, *last} if now.get(path) != last.get(path)}
+            by_ids, before = flat(nameless(row), self.prefixes[0]), self.by_ids.get(asset)
+            if last is not None and before is not None:
+                changed = {path for path in {*by_ids, *before} if by_ids.get(path) != before.get(path)}
                 mine = {path.replace("fields.", f"fields.{self.prefixes[1]}", 1) for path in changed}
                 self.both[asset] |= mine & self.touched[twins.get(asset, "")]
-            self.read[asset] = now
+            self.read[asset], self.by_ids[asset] = now, by_ids
 
     def _forget_equal(self) -> None:
         """What people changed to the same at either service."""
