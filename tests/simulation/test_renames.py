@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
@@ -71,6 +74,8 @@ def test_a_target_looks_as_if_the_new_names_had_been_there_from_the_start(
     late = state_after(tmp_path / "late", kinds, Move.live, rename, full_run)
     if kinds[1] == "c_brandlibrary":  # an asset stays in its section, which nobody can rename
         assert not any(OLD in (row["fields"].get("subject") or ()) for row in late.assets)
+        sections = {path[0] for kind, path in late.containers if kind == "section"}
+        assert not {name for name in sections if name.startswith(CONTAINERS[1])}, "an empty section was made"
         return
     assert bare(late.assets) == bare(early.assets)
     if kinds[0] != "d_templates" or kinds[1] == kinds[0]:  # its containers have no levels, as the target's own have
@@ -106,6 +111,29 @@ def test_no_crash_renames_twice_or_leaves_a_trace(
     came = tried(RenamingSimulation(tmp_path, kinds, SEED), max(4, POINTS // 20), changing=1.0)
     record_property(TRIED, str(came))
     assert came.faults == [], f"seed {came.seed}"
+
+
+def test_a_plan_names_what_is_renamed_and_a_run_follows_it(tmp_path: Path) -> None:
+    with Simulation(tmp_path, ("a_hypermedia", "e_profiles")).moving() as move:
+        move.live()
+        rename(move)
+        file = tmp_path / "plan.json"
+        plan = move.universe.do(plan_job(move.job, move.universe.options(full=True, output=file)))
+        said = {row["what"] for row in json.loads(file.read_text(encoding="utf-8"))["operations"]}
+        assert said == {"category:/Press:/News", "subject:Sea:Ocean"}
+        run = move.universe.do(run_job(move.job, move.universe.options(plan=file)))
+        assert (run.operations, run.digest) == (plan.operations, plan.digest)
+        assert "the run did exactly what its plan lists, operation by operation" in run.notes
+
+
+def test_a_rename_that_a_plan_does_not_name_stops_the_run(tmp_path: Path) -> None:
+    with Simulation(tmp_path, ("a_hypermedia", "e_profiles")).moving() as move:
+        move.live()
+        file = tmp_path / "plan.json"
+        move.universe.do(plan_job(move.job, move.universe.options(full=True, output=file)))
+        rename(move)
+        with pytest.raises(SafetyStop, match="the plan is out of date"):
+            move.universe.do(run_job(move.job, move.universe.options(plan=file)))
 
 
 # -- what others did at the target -------------------------------------------------------------------------------------
