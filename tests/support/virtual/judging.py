@@ -200,7 +200,7 @@ class Judge:
                 self.both[asset].discard(path)
         for path in sorted(edited):
             was, theirs, then = (each.get(path, frozenset()) for each in (last, found, now))
-            lost = added(path, was, theirs) - then if path in SETS else theirs != then
+            lost = added(path, then, added(path, was, theirs)) if path in SETS else theirs != then
             if lost and theirs != then and path not in told.get(asset, ()):
                 self.wrong.append(
                     f"{asset} -> {key} {path}: {sorted(was)}, changed at the target to {sorted(theirs)}, "
