@@ -73,6 +73,7 @@ class ProfilesTarget(ProfilesPart):
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Each part by its own call, naming every member it sends; rights that shut somebody out come before the other
         parts, those that let somebody in after them. Safe to repeat."""
+        self.api.just_read.take(asset)  # as it was before: a new version goes by the file name that is written here
         first, last = await self._rights(asset, patch)
         if first:
             await self._put_security(asset, first)
