@@ -42,12 +42,9 @@ WIDENS = Obstacle(
 VERSIONS, ATTACHMENTS = frozenset({"version"}), frozenset({"attach"})
 NOTHING_KEPT: Mapping[str, Obstacle] = {}
 WITHOUT: Final = {"version": NO_VERSION, "attach": NO_DETACH, "detach": NO_BYTES}
-RENAMED_THERE = "the source has the new name, and the next run would give it again"
 MADE_REASONS: Final = {
     "term": Obstacle("created terms", "no service has a trash for terms, and others may use them", stays=True),
     "container": Obstacle("created containers", "no service has a trash for containers", stays=True),
-    "rename_term": Obstacle("renamed terms", RENAMED_THERE, stays=True),
-    "rename_container": Obstacle("renamed containers", RENAMED_THERE, stays=True),
 }
 
 
