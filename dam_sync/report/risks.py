@@ -53,7 +53,7 @@ def _estimate(report: Report) -> Iterator[ReportedRisk]:
 def _parked(report: Report) -> Iterator[ReportedRisk]:
     for row in report.parked[:SHOWN]:
         meaning = sentence(row["cause"]) or row["cause"]
-        verb = "would be parked" if report.is_plan else "are parked"
+        verb = "would be parked" if report.is_plan else "is parked" if row["count"] == 1 else "are parked"
         yield ReportedRisk(MEDIUM, "parked", f"{_assets(row['count'])} {verb}: {meaning}", row["count"])
 
 
