@@ -8,7 +8,7 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.model.clock import Clock
 
 V = TypeVar("V")
-SECONDS = 5.0  # a run writes right after it compared an asset of the target with what it last wrote
+SECONDS = 30.0  # a run writes as soon as it compared an asset of the target, but may wait for a permit
 KEPT = 1_000
 
 

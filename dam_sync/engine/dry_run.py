@@ -49,6 +49,7 @@ class DryTarget(Service):
         self._moment = moment
         self._numbers = count(1)
         self.estimated: Counter[str] = Counter()
+        self._just_read: set[AssetId] = set()  # and not written since
         self.making = self.finishing = 0
         self.began: tuple[float, int] | None = None
 
@@ -97,7 +98,9 @@ class DryTarget(Service):
 
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`."""
-        return await self._target.fetch(asset)
+        found = await self._target.fetch(asset)
+        self._just_read.add(asset)
+        return found
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """See `Service.missing`."""
@@ -139,10 +142,13 @@ class DryTarget(Service):
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Nothing is sent."""
         self._estimate(patch)
+        self._save(asset, patch)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
-        self._estimate(FileRef("", content.name, content.size), content.size)
+        file = FileRef("", content.name, content.size)
+        self._estimate(file, content.size)
+        self._save(asset, file)
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
         """Nothing is sent."""
@@ -206,6 +212,12 @@ class DryTarget(Service):
         """Add the calls that the write will cost."""
         self.began = self.began or self._moment()
         return self._count(lambda: self._target.estimate(change, size))
+
+    def _save(self, asset: AssetId, change: Change) -> None:
+        """The first write of an asset that was just read may not read it again."""
+        if asset in self._just_read and Operation.ESTIMATE in self.capabilities:
+            self._just_read.discard(asset)
+            self.estimated = +(self.estimated - Counter(self._target.estimate_saved(change)))
 
     def _count(self, estimate: Callable[[], Calls]) -> int:
         calls = estimate() if Operation.ESTIMATE in self.capabilities else {}

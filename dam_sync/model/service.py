@@ -393,6 +393,10 @@ class Service(ABC):
         """API calls of a write; called after `schema()`. `size`: bytes of the file."""
         raise Unsupported("cannot estimate its calls")
 
+    def estimate_saved(self, change: Change) -> Calls:
+        """API calls, of those of `estimate`, that a write of an asset saves if `fetch` read the asset just before."""
+        return {}
+
     def estimate_terms(self, terms: Sequence[Term]) -> Calls:
         """API calls of `ensure_terms` for missing terms."""
         calls = Counter[str]()

@@ -19,13 +19,13 @@ import pytest
 
 from dam_sync.api.jobs import run_job
 from dam_sync.report.report import Report
-from tests.support.counted import Side
 from tests.support.delta_least import CONTROL, DELETE, LEAST, MOVE, TWICE, VERSION, Calls, Least
 from tests.support.tables import show
 from tests.support.virtual.moves import NOW
 from tests.support.virtual.planted_changes import change
 from tests.support.virtual.planted_library import (
     CLASSES,
+    SIDES,
     Kinds,
     Moved,
     Row,
@@ -43,14 +43,6 @@ PROVED = 3 * CLASSES
 CALLS_OF_UNCHANGED = 0.02  # for each known asset, from `ALL` on
 ROTATION = 14
 POLICY: Mapping[str, Any] = {"deletes": "trash", "grace": "0s"}
-SIDES = (
-    Side("a_hypermedia", "folder", options={"locales": "en"}),
-    Side("b_documents", "folder", options={"relations": ""}, emulated={"direct": False}, profile="Images"),
-    Side("c_brandlibrary", "section", options={"readiness": "later", "first_look": 1.0}, emulated={"processing": 0.2}),
-    Side("d_templates", "collection", options={"relations": "off"}, profile="Images", groups=True),
-    Side("e_profiles", "category", options={"version_policy": "file_only", "attachments": "off"}, profile="Images"),
-)
-"""Parts that cost a call an asset wherever they are read, changed or not, are left out."""
 PAIRS = [Kinds(*each) for each in product(SIDES, SIDES)]
 every_pair = pytest.mark.parametrize("kinds", PAIRS, ids=[f"{k.source.kind[0]}-{k.target.kind[0]}" for k in PAIRS])
 UNLIKE = frozenset({"calls", "spent:1"})  # notes about what a run cost

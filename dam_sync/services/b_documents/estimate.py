@@ -48,6 +48,10 @@ class Known:
 class DocumentsEstimate(DocumentsContainers):
     """Estimates writes; exact once `schema()` and `containers()` were read."""
 
+    def estimate_saved(self, change: Change) -> Calls:
+        """See `Service.estimate_saved`."""
+        return {facts.GET_ID: 1} if isinstance(change, Patch | FileRef) else {}
+
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """Calls of one write, with those for folders that it is the first to need."""
         if isinstance(change, TrashMove):

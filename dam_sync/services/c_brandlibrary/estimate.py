@@ -30,6 +30,12 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         self._values_together: Counter[str] = Counter()  # their values by key
         self._extended = False  # a plan has counted terms that no list has yet
 
+    def estimate_saved(self, change: Change) -> Calls:
+        """See `Service.estimate_saved`."""
+        if isinstance(change, Patch):
+            return {facts.ASSET: self.estimate(change).get(facts.ASSET, 0)}
+        return {facts.ASSET: 1} if isinstance(change, FileRef) else {}
+
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """Exact once `schema()` was read, except for patches, whose calls depend on existing values, and for files
         that the service processes slowly; what would be refused before its first call costs nothing."""

@@ -25,6 +25,10 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._counted: set[str] = set()  # what happens once a session
         self._planned_tags: set[str] = set()
 
+    def estimate_saved(self, change: Change) -> Calls:
+        """See `Service.estimate_saved`."""
+        return {facts.VERSIONS: 1} if isinstance(change, FileRef) else {}
+
     def estimate(self, change: Change, size: int = 0) -> Calls:
         match change:
             case TrashMove():

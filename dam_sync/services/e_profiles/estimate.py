@@ -17,6 +17,10 @@ from dam_sync.services.e_profiles.target import ProfilesTarget
 class ProfilesEstimate(ProfilesTarget):
     """Estimates writes; exact once `schema()` was read."""
 
+    def estimate_saved(self, change: Change) -> Calls:
+        """See `Service.estimate_saved`."""
+        return {facts.ASSET: 1} if isinstance(change, FileRef) else {}
+
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """Calls of one write."""
         match change:

@@ -53,6 +53,15 @@ NOT_DUMPED: Mapping[str, Callable[[Any, str], str]] = {
 """What else is made up for an asset and shown to the product."""
 MADE_UP = frozenset({"catalogue_id", "record"})
 
+SIDES = (
+    Side("a_hypermedia", "folder", options={"locales": "en"}),
+    Side("b_documents", "folder", options={"relations": ""}, emulated={"direct": False}, profile="Images"),
+    Side("c_brandlibrary", "section", options={"readiness": "later", "first_look": 1.0}, emulated={"processing": 0.2}),
+    Side("d_templates", "collection", options={"relations": "off"}, profile="Images", groups=True),
+    Side("e_profiles", "category", options={"version_policy": "file_only", "attachments": "off"}, profile="Images"),
+)
+"""Parts that cost a call an asset wherever they are read, changed or not, are left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
