@@ -204,3 +204,12 @@ async def test_pages_too_large_come_in_halves(start: Start) -> None:
     tenant = start([*SCHEMA, *rows], page_most=60_000)
     found = await entries(tenant.connect(read_only=True, options={"relations": "off"}))
     assert {entry.id for entry in found} == set(tenant.truth())
+
+
+async def test_a_version_repeats_the_metadata_that_was_written_after_the_asset_was_read(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    service, one = tenant.connect(), tenant.of_catalogue(1)
+    await service.fetch(one)
+    await service.update(one, Patch(fields={"title": "Written since"}))
+    await service.replace(one, Bytes("again.jpg", b"another file", known=True), MemoryJournal())
+    assert (await service.fetch(one)).fields["title"] == "Written since"

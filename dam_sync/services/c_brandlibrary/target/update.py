@@ -58,9 +58,9 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             *(["tags"] if patch.tags_add or patch.tags_remove else []),
             *(["attachments"] if patch.filename is not None else []),
         ]
+        known = self._api.just_read.take(asset)
         if not parts:
             return None
-        known = self._api.just_read.take(asset)
         return known or await self._api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
 
     async def _rename(self, row: Json, name: str) -> None:

@@ -28,6 +28,8 @@ class TemplatesUpdate(TemplatesTerms):
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """One call for the whole patch; cleared attributes are read back. Files cannot be renamed."""
+        if self.version_groups.just_read is not None:  # a new version repeats the metadata that is written here
+            self.version_groups.just_read.take(asset)
         if not _writes(patch):
             return
         known = await self.version_groups.known(asset)
