@@ -160,6 +160,9 @@ NOT_ASKED_FOR: Mapping[Feature, str] = {
     Feature.SAME_NAMES: "the end-to-end tests of names have it",
     Feature.CLOSED: "what a guard does, not what an asset has",
     Feature.CYCLES: "two assets of the library are related to each other; refusals have tests of their own",
+    Feature.RENAMED_TERMS: "a change, which runs of changed libraries make",
+    Feature.RENAMED_CONTAINERS: "a change, which runs of changed libraries make",
+    Feature.MOVED_CONTAINERS: "a change, which runs of changed libraries make",
     Feature.OUTER_WHITESPACE: "a mapping's own tests have it",
 }
 KINDS = (

@@ -39,7 +39,8 @@ def _unconfigured() -> Iterator[None]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_takes_the_common_options(name: str) -> None:
     command = get_command(cli).commands[name]  # type: ignore[attr-defined]
-    assert {flag for parameter in command.params for flag in parameter.opts} >= COMMON
+    for each in getattr(command, "commands", {name: command}).values():
+        assert {flag for parameter in each.params for flag in parameter.opts} >= COMMON
 
 
 def test_the_log_goes_to_a_file_that_only_its_owner_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

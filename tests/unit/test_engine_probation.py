@@ -165,6 +165,8 @@ async def test_a_service_that_cannot_tell_it_cheaper_is_asked_for_each() -> None
     class Plain:
         """Has one, lost one, and one lies in the trash."""
 
+        is_trashed = Service.is_trashed
+
         async def fetch(self, asset: AssetId) -> Any:
             if asset == "lost":
                 raise NotFound("not there")
