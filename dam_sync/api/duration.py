@@ -15,8 +15,8 @@ from dam_sync.report import sentences
 from dam_sync.report.parts import DiskNeed, Estimate, TimePart
 
 CALL_SECONDS = 0.2  # seconds that a call is expected to take if none was measured
-LEAST, MOST = 0.97, 1.12  # of the estimate: what half of all runs take at least, and nine in ten at most
-SLACK = 2.0  # seconds that a run may take longer, however short it is
+LEAST, MOST = 0.94, 1.18  # of the estimate: what half of all runs take at least, and nine in ten at most
+SLACK = 4.0  # seconds that a run may take longer, however short it is
 SOURCE, TARGET = "source", "target"
 RATE_LIMIT, CONCURRENCY, BANDWIDTH = "rate limit", "concurrency", "bandwidth"
 PROCESSING, READING, ONE_BY_ONE = "processing", "reading", "one after another"
@@ -72,6 +72,7 @@ class PlannedTime:
     moving: int  # calls to the target by assets written concurrently
     making: int  # for terms and containers, one after another while assets are moved
     finishing: int  # for memberships and relations, one after another once all assets exist
+    versions: int = 0  # file versions, each added when the one before it is usable
 
     @classmethod
     def of(
@@ -94,6 +95,7 @@ class PlannedTime:
             moving=target.estimated.total() - target.making - target.finishing,
             making=target.making,
             finishing=target.finishing,
+            versions=target.versions,
         )
 
 
@@ -113,7 +115,7 @@ def estimate_of(
     parts = tuple(part for phase in _parts(planned, *sides, bandwidth) for part in phase if part.seconds > 0)
     return Estimate(
         p50=seconds * LEAST,
-        p90=seconds * MOST + SLACK,
+        p90=seconds * MOST + SLACK + _last_versions(planned, sides[1]),
         bottleneck=max(parts, key=lambda part: part.seconds, default=None),
         parts=parts,
         files=files.opened,
@@ -136,6 +138,11 @@ def disk_of(job: JobConfig, state: int, files: DryFiles) -> DiskNeed:
     return DiskNeed(str(job.state_path.parent), shutil.disk_usage(folder).free, state, files.largest)
 
 
+def _last_versions(planned: PlannedTime, target: Speed) -> float:
+    """Seconds for which the assets that come last may wait for each other: the versions of one follow one another."""
+    return 2 * target.processing_time if planned.versions else 0.0
+
+
 def _parts(
     planned: PlannedTime, source: Speed, target: Speed, bandwidth: float | None
 ) -> tuple[list[TimePart], list[TimePart], list[TimePart]]:
@@ -144,7 +151,7 @@ def _parts(
     workers = max(1, min(target.workers, planned.assets))
     rounds = -(-planned.assets // workers)
     uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some workers are idle
-    waiting = -(-planned.made // workers) * target.processing_time
+    waiting = -(-(planned.made + planned.versions) // workers) * target.processing_time
     fetching = (planned.open_calls + planned.files * HOPS) * source.call_seconds / workers
     calls = target.at_once(planned.moving, workers)
     latency = f"{workers} assets at once, {target.call_seconds:.2f} s for each call"

@@ -38,7 +38,8 @@ from dam_sync.model.values import Term
 class DryTarget(Service):
     """Passes reads through; writes return invented ids and are added to `estimated`.
 
-    making: calls among them for terms and containers; finishing: for memberships and relations. began: the `moment`, a
+    making: calls among them for terms and containers; finishing: for memberships and relations. versions: file versions
+    that were added. began: the `moment`, a
     time and the source's calls until then, of the first write.
     """
 
@@ -50,7 +51,7 @@ class DryTarget(Service):
         self._numbers = count(1)
         self.estimated: Counter[str] = Counter()
         self._just_read: set[AssetId] = set()  # and not written since
-        self.making = self.finishing = 0
+        self.making = self.finishing = self.versions = 0
         self.began: tuple[float, int] | None = None
 
     @property
@@ -146,6 +147,7 @@ class DryTarget(Service):
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
+        self.versions += 1
         file = FileRef("", content.name, content.size)
         self._estimate(file, content.size)
         self._save(asset, file)

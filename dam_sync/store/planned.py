@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, text
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.store.base import Repository, from_text
-from dam_sync.store.tables import PLANNED
+from dam_sync.store.tables import LINK, PLANNED, WORK
 
 PAGE = 500
 EXAMPLES = 5
@@ -22,11 +22,12 @@ LISTED = (
     "SELECT asset, revision FROM work WHERE listed_run = :run UNION ALL SELECT source, source_revision FROM link"
     " WHERE seen_run = :run AND NOT EXISTS (SELECT 1 FROM work WHERE work.asset = link.source AND listed_run = :run)"
 )
-COVERED = (
-    "SELECT ids.asset, ids.revision, ids.listed, work.action, work.state, work.cause, work.message, work.digest,"
-    f" work.named, work.losses, link.filename, link.target FROM (SELECT asset, revision, 1 AS listed FROM ({LISTED})"
-    " UNION ALL SELECT asset, revision, 0 FROM work WHERE run = :run AND listed_run <> :run) AS ids"
-    " LEFT JOIN work ON work.asset = ids.asset AND work.run = :run LEFT JOIN link ON link.source = ids.asset"
+_WORKS = select(WORK).where(WORK.c.asset > bindparam("after")).order_by(WORK.c.asset).limit(PAGE)
+_LINKS = (
+    select(LINK.c.source, LINK.c.target, LINK.c.filename, LINK.c.source_revision, LINK.c.seen_run)
+    .where(LINK.c.source > bindparam("after"))
+    .order_by(LINK.c.source)
+    .limit(PAGE)
 )
 CHANGES = {
     "added": "SELECT asset FROM listed WHERE asset NOT IN (SELECT name FROM planned WHERE kind = 'asset')",
@@ -105,19 +106,17 @@ class PlannedRepository(Repository):
 
     async def covered(self, run: int) -> AsyncIterator[CoveredAsset]:
         """Every asset that a run listed or tried again, and what became of it, in the order of their ids."""
-        after = ""
-        while rows := await self._read(partial(_covered, run=run, after=after)):
-            after = rows[-1].asset
+        after: str | None = ""
+        while after is not None:
+            rows, after = await self._read(partial(_covered, run=run, after=after))
             for row in rows:
                 yield row
 
     async def listing(self, run: int) -> AsyncIterator[tuple[str, str]]:
         """Every asset that the listing of a run returned, with its revision, in the order of their ids."""
-        after = ""
-        while rows := await self._read(partial(_listed, run=run, after=after)):
-            after = rows[-1][0]
-            for row in rows:
-                yield row
+        async for row in self.covered(run):
+            if row.listed:
+                yield row.asset, row.revision
 
     async def listing_digest(self, run: int) -> str:
         """A digest of ids and revisions, whatever their order."""
@@ -131,32 +130,29 @@ class PlannedRepository(Repository):
         return [change for change in await self._read(partial(_changes, run=run)) if change.assets]
 
 
-def _listed(c: Connection, *, run: int, after: str) -> list[tuple[str, str]]:
-    chosen = text(f"SELECT asset, revision FROM ({LISTED}) WHERE asset > :after ORDER BY asset LIMIT {PAGE}")
-    return [(row.asset, row.revision) for row in c.execute(chosen, {"run": run, "after": after})]
+def _covered(c: Connection, *, run: int, after: str) -> tuple[list[CoveredAsset], str | None]:
+    """The next rows and the id behind which to continue; None at the end. Both tables are read in the order of their
+    ids, a page at a time, whether or not their rows belong to the run: no page is looked for."""
+    works = {row.asset: row for row in c.execute(_WORKS, {"after": after})}
+    links = {row.source: row for row in c.execute(_LINKS, {"after": after})}
+    ends = [max(found) for found in (works, links) if len(found) == PAGE]
+    last = min(ends, default=None)
+    ids = sorted(key for key in works.keys() | links.keys() if last is None or key <= last)
+    found = (_covered_asset(key, works.get(key), links.get(key), run) for key in ids)
+    return [row for row in found if row is not None], last
 
 
-def _covered(c: Connection, *, run: int, after: str) -> list[CoveredAsset]:
-    chosen = text(f"{COVERED} WHERE ids.asset > :after ORDER BY ids.asset LIMIT {PAGE}")
-    return [_covered_asset(row) for row in c.execute(chosen, {"run": run, "after": after})]
-
-
-def _covered_asset(row: Any) -> CoveredAsset:
-    unread = row.action is None  # linked, and listed at the revision that was written
-    action = "unchanged" if unread else row.action if row.state == "settled" else ""
-    return CoveredAsset(
-        row.asset,
-        row.revision,
-        bool(row.listed),
-        action,
-        row.cause or "",
-        row.message or "",
-        row.digest or "",
-        row.filename or "",
-        row.target or "",
-        from_text(row.named or "{}"),
-        from_text(row.losses or "null") or (),
-    )
+def _covered_asset(asset: str, work: Any, link: Any, run: int) -> CoveredAsset | None:
+    """None for an asset that the run neither listed nor tried again."""
+    filename, target = (link.filename, link.target) if link is not None else ("", "")
+    if work is not None and run in (work.run, work.listed_run):
+        action = work.action if work.state == "settled" else ""
+        listed, named, losses = work.listed_run == run, from_text(work.named), from_text(work.losses) or ()
+        why = work.cause, work.message, work.digest
+        return CoveredAsset(asset, work.revision, listed, action, *why, filename, target, named, losses)
+    if link is not None and link.seen_run == run:  # listed at the revision that was written
+        return CoveredAsset(asset, link.source_revision, True, "unchanged", "", "", "", filename, target, {}, ())
+    return None
 
 
 def _changes(c: Connection, *, run: int) -> list[ListingChange]:

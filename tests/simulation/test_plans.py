@@ -34,6 +34,8 @@ SEEDS = int(os.environ.get("DAM_SYNC_SEEDS", "1"))
 WITHIN = 0.01  # of the calls
 HITS = 0.9  # of the seeds, whose run takes between p50 and p90
 PAIRS = [(a, b) for a in KINDS for b in KINDS]
+UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot be foreseen
+PATIENT = {"c_brandlibrary": {"first_look": 8}}  # the default; demos look at once
 OUTCOMES = ("written", "transformed", "defaulted", "dropped", "lost", "parked")
 
 
@@ -44,8 +46,8 @@ class Moving:
         self.universe, self.job = universe, folder / "job.yaml"
         sides = []
         for kind, rows in zip(kinds, (museum_library(records, seed), SCHEMA), strict=True):
-            tenant = universe.tenant(kind, rows, **options_of(kind))
-            sides.append(Emulated(kind, tenant.url, profile_of(kind).parted))
+            tenant = universe.tenant(kind, rows, **{**options_of(kind), **UNLIMITED.get(kind, {})})
+            sides.append(Emulated(kind, tenant.url, {**profile_of(kind).parted, **PATIENT.get(kind, {})}))
         mapping = folder / "mapping.yaml"
         write_job(self.job, "move", *sides, mapping, policy=ACCEPTED)
         marker = profile_of(kinds[1]).prefix + OWN_MARKS
