@@ -75,12 +75,12 @@ unmapped: fail
         "mapping.yaml:4:13: vocabularies.subject.source: the source has no vocabulary keyword; did you mean keywords?",
         "mapping.yaml:4:30: vocabularies.subject.target: the target has no vocabulary subjects; did you mean subject?",
         "mapping.yaml:5:49: vocabularies.country.unmatched: the target's country accepts no new terms; "
-        "use park, drop or keep",
+        "use suggest, park, drop or keep",
         "mapping.yaml:6:35: profile.cases.PICTURE: the target has no profile image; did you mean images?",
         "mapping.yaml:6:11: profile.from: an asset has no path form_typ; did you mean form_type?",
         "mapping.yaml:8:3: asset.status: the target cannot store status; remove the line; it becomes a named loss",
         "mapping.yaml:9:1: fields: the target requires title in Documents but no line writes it; add a line",
-        "mapping.yaml:11:10: fields.note.marker: srckey is already the marker",
+        "mapping.yaml:11:10: fields.note.marker: srckey is already the marker; keep one of the two",
         "mapping.yaml:12:3: fields.titel: the target has no such field; did you mean title?",
         "mapping.yaml:13:13: fields.titleFr.from: the source has no field titl; did you mean title?",
         "mapping.yaml:15:3: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "

@@ -36,6 +36,7 @@ FRESH_UPLOADS = 2  # wire C 6.1: fresh upload requests after a refusal, at most
 ATTACHMENTS = 75  # spec 001, Limits, Service C: attachments of one asset
 LINK_LIFE = timedelta(hours=24)  # wire C 4: observed
 LINK_RESERVE = timedelta(minutes=15)  # renew when less remains
+MADE_KEPT = 1_000  # assets of which it is remembered when they were created, for those that get a version at once
 LINKS_KEPT = 20_000  # signed links held in memory at most
 LINK_RENEWALS = 2  # wire C 4: re-read the attachment, then fail it
 LAG = timedelta(seconds=60)  # wire C 6.9: recovery_wait, must exceed the lag of the index

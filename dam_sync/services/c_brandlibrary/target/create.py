@@ -50,6 +50,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             await self._refuse_visible(made, draft, journal)
             await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
             await self._finish(made, draft, content, journal)
+        self._made_at.put(made, self._api.clock.monotonic())
         return made
 
     def audience(self, draft: Draft) -> Audience:

@@ -110,10 +110,17 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         if not files:
             raise Unsupported("an asset without a file cannot get a new version", asset=asset)
         attachment = files[0]["id"]
+        await self._wait_for_first_look(asset)
         done = await self._finished(asset, attachment, facts.READY_SECONDS)
         if done is None:
             raise _not_ready(asset)
         return {"attachment": attachment, "count": wire.count_of(done)}
+
+    async def _wait_for_first_look(self, asset: str) -> None:
+        """An asset that was just created is not looked at before its file can be ready: a look is a call."""
+        made = self._made_at.drop(asset)
+        if made is not None:
+            await self._api.clock.sleep(max(0.0, made + self._api.options.first_look - self._api.clock.monotonic()))
 
     async def _finished(self, asset: str, attachment: str, seconds: float) -> Json:
         async def ready() -> Json:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Response
@@ -240,6 +241,7 @@ class BrandLibraryWriter(BrandLibraryFinder):
         super().__init__(context)
         self._planner = ValuePlanner(self._tenant)
         self._values = FieldValueWriter(self._api, self._tenant)
+        self._made_at = LruCache[str, float](facts.MADE_KEPT)  # when this process created an asset, by the clock
 
 
 async def _true() -> Json:
