@@ -25,6 +25,7 @@ from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, Re
 from dam_sync.services.c_brandlibrary.target.resend import Resend
 from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
+from dam_sync.transfer.upload_session import source_of
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
 GONE = frozenset({403, 404})
@@ -39,16 +40,22 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         self._looks = RequestCoalescer(self._api.clock, self._looked, self._api.made_at_once)
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """Upload, create with the token, values, tags, clean description, read back; each once."""
+        """Upload, create with the token, values, tags, clean description, read back; each once. An asset that an
+        earlier attempt created from another draft or file gets the present ones."""
         texts = await self._planner.texts(draft)
         section, collection = self._planner.homes(draft)
         home = section or (await self._default_section()).id
         await self._values.ensure_key(texts, draft.marker)
         making = _Making(self, draft, home, collection, content, journal)
+        earlier = await _Earlier.of(journal, content)
         with self._values.shared.seat() as paying:
             made = AssetId(await making.make())
-            await self._refuse_visible(made, draft, journal)
+            if earlier.begun:
+                await self._adapt(made, draft, approved=earlier.approved)
+            await self._refuse_visible(made, draft, journal, held_back=not earlier.approved)
             await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
+            if earlier.other_file and content is not None:
+                await self._send_again(made, content, journal)
             await self._finish(made, draft, content, journal)
         self._made_at.put(made, self._api.clock.monotonic())
         return made
@@ -71,14 +78,33 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
                 "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
             )
 
-    async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal) -> None:
+    async def _adapt(self, made: AssetId, draft: Draft, *, approved: bool) -> None:
+        """Status and dates of an asset that exists. approved: whether it had its approval, which is then not given
+        later."""
+        hidden = draft.closed or (not approved and self._hides_at_first(draft))
+        status = draft.status or (wire.PUBLISHED if approved and self._approves(draft) else "")
+        dates = {**dict.fromkeys(wire.DATES), **wire.availability(draft.rights)}
+        await self._api.edit(made, {**dates, **wire.approval(wire.PENDING if hidden else status)}, repeatable=True)
+
+    async def _send_again(self, made: AssetId, content: Content, journal: Journal) -> None:
+        """A new version of the file, once the one before is processed (wire C 6.5)."""
+        row = await self._ready(made)
+        files = wire.attachments_of(row)
+        if files:
+            await self._uploads.discard(journal)
+            url = await self._uploads.send(content, journal)
+            body = {"data": {"attributes": {"url": url, "filename": content.name}}}
+            await self._api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=made, repeatable=True)
+            await self._api.clock.sleep(self._api.options.first_look)
+
+    async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal, *, held_back: bool) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected if the service did not store what
         hides it, after hiding it in another way, or deleting it."""
         form = hiding_form(draft, self._api.clock.now())
         if not form:
             return
 
-        held_back = self._hides_at_first(draft)
+        held_back = held_back and self._hides_at_first(draft)
 
         async def look() -> bool:
             row = await self._reread(made)
@@ -176,6 +202,24 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
         rows = {row["id"]: row for row in document.rows}
         return [rows.get(made) for made in several]
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What earlier attempts of a create did. begun: they may have created the asset; approved: they gave it the
+    approval; other_file: with another file than this attempt has."""
+
+    begun: bool
+    approved: bool
+    other_file: bool
+
+    @classmethod
+    async def of(cls, journal: Journal, content: Content | None) -> _Earlier:
+        """Read before anything is done."""
+        sent = await journal.get("file")
+        other = isinstance(sent, dict) and content is not None and sent.get("source") != source_of(content)
+        begun = await journal.get("intent") is not None
+        return cls(begun, await journal.get("clean") is not None, begun and other)
 
 
 @dataclass(slots=True)
