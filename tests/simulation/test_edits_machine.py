@@ -23,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.sampled import only_in_full
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.machine import PAUSES, ROLES, Machine, Plan, machine
 
@@ -33,6 +34,10 @@ ASSETS = 24 if EVERYTHING else 8
 EXAMPLES = 100 if EVERYTHING else 1
 PAIRS = [(source, target) for source in KINDS for target in KINDS]
 SAMPLE = PAIRS if EVERYTHING else [PAIRS[2], PAIRS[19]]
+KEPT = {
+    "a create at C that a killed run began, of an asset that has other dates since": Plan(PAIRS[7], 7, 4, 60, 12),
+}
+"""What failed once and has no smaller example."""
 CHOSEN = [pair for pair in PAIRS if pair[0][0] + pair[1][0] == PAIR] if PAIR else SAMPLE
 
 
@@ -52,6 +57,14 @@ def test_both_libraries_become_equal_or_the_job_names_why_not(
         world.lives()
         record_property(TRIED, world.told())
         assert world.judge.wrong == [], f"{again(plan)}\n{world.told()}\n" + "\n".join(world.judge.wrong)
+
+
+@only_in_full
+@pytest.mark.parametrize("plan", KEPT.values(), ids=KEPT)
+def test_what_failed_once_does_not_fail_again(tmp_path: Path, plan: Plan) -> None:
+    with machine(tmp_path, plan) as world:
+        world.lives()
+        assert world.judge.wrong == []
 
 
 def again(plan: Plan) -> str:

@@ -15,7 +15,6 @@ from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.journal_names import is_repair
 from dam_sync.model.service import TRASH
 from tests.support.compared import texts
-from tests.support.profiles import profile_of
 from tests.support.tenants import duplicates
 from tests.support.virtual.universe import Tenant
 
@@ -47,6 +46,18 @@ def flat(row: Row, prefix: str = "") -> Flat:
     }
 
 
+def flat_draft(draft: Row) -> Flat:
+    """What a run wants at the target, in the same form, without memberships, which are by id."""
+    rights = draft["rights"]
+    return {
+        **{f"fields.{key}": texts(value) for key, value in draft["fields"].items() if texts(value)},
+        "filename": frozenset({draft["filename"]}),
+        "status": frozenset({draft["status"]}),
+        "release": texts(rights.get("release_at")),
+        "expiry": texts(rights.get("expires_at")),
+    }
+
+
 def _place(row: Row) -> str:
     return f"{row['kind']} {' / '.join(row['path'])} #{row.get('id', '')}"
 
@@ -57,13 +68,6 @@ def added(path: str, was: frozenset[str], theirs: frozenset[str]) -> frozenset[s
         return theirs - was
     known = {each.rpartition("#")[2] for each in was}
     return frozenset(each for each in theirs if each.rpartition("#")[2] not in known)
-
-
-def nameless(row: Row) -> Row:
-    """An asset with the ids of its terms and containers instead of their names, where they have ids."""
-    fields = {key: _by_id(value) for key, value in row["fields"].items()}
-    places = [{**each, "path": [str(each["id"])]} if each.get("id") else each for each in row["placements"]]
-    return {**row, "fields": fields, "placements": places}
 
 
 def _by_id(value: Any) -> Any:
@@ -104,10 +108,10 @@ class Before:
 
 @dataclass
 class Judge:
-    """Looks on. left, read: both libraries when the last run was through. touched: parts of target assets that people
-    changed and no run wrote since; ever: the same without that. both: those of them that people changed at the source
-    afterwards, by source asset. named: what the state said of source assets, as paths and rules. wrong: what must not
-    be; seen: what else was found."""
+    """Looks on. left: the target as the last run left it; drafts: what it wanted there, by source asset. touched: parts
+    of target assets that people changed and no run wrote since; ever: the same without that. both: those of them that
+    the source changed afterwards, by source asset. named: what the state said of source assets, as paths and rules.
+    wrong: what must not be; seen: what else was found."""
 
     source: Tenant
     target: Tenant
@@ -115,8 +119,7 @@ class Judge:
     marker: str
     drift: str = "tell"  # the policy
     links: Mapping[str, str] = field(default_factory=dict)
-    read: dict[str, Flat] = field(default_factory=dict)  # the source when the last run was through
-    by_ids: dict[str, Flat] = field(default_factory=dict)  # the same, without the names of terms and containers
+    drafts: dict[str, Flat] = field(default_factory=dict)
     ever: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     both: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     left: dict[str, Flat] = field(default_factory=dict)
@@ -135,32 +138,17 @@ class Judge:
                 self.ever[key] |= self.touched[key]
         for key in self.left.keys() - target.keys():
             self.touched[key].add("status")  # people deleted it for good
-        self._note_both(source, links)
         return Before(source, target, links, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
 
-    def _note_both(self, source: Mapping[str, Row], links: Mapping[str, str]) -> None:
-        twins = {asset: key for key, asset in links.items()}
-        for asset, row in source.items():
-            now, last = flat(row, self.prefixes[0]), self.read.get(asset)
-            by_ids, before = flat(nameless(row), self.prefixes[0]), self.by_ids.get(asset)
-            if last is not None and before is not None:
-                changed = {path for path in {*by_ids, *before} if by_ids.get(path) != before.get(path)}
-                mine = {path.replace("fields.", f"fields.{self.prefixes[1]}", 1) for path in changed}
-                self.both[asset] |= mine & self.touched[twins.get(asset, "")]
-            self.read[asset], self.by_ids[asset] = now, by_ids
-
-    def _forget_equal(self) -> None:
-        """What people changed to the same at either service."""
-        for key, asset in self.links.items():
-            for path in list(self.both[asset]):
-                name = path.replace(f"fields.{self.prefixes[1]}", "fields.", 1)
-                if self.left.get(key, {}).get(path) == self.read.get(asset, {}).get(name):
-                    self.both[asset].discard(path)
-
-    @property
-    def prefixes(self) -> tuple[str, str]:
-        """Before the names of fields at either service."""
-        return profile_of(self.source.kind).prefix, profile_of(self.target.kind).prefix
+    def _note_both(self, target: Mapping[str, Row], names: Mapping[str, str]) -> None:
+        """Parts that the source changed although people had changed them at the target."""
+        for asset, key, draft in self._ask("SELECT source, target, draft FROM link"):
+            now, last = flat_draft(json.loads(draft)), by_new_names(self.drafts.get(asset, {}), names)
+            changed = {path for path in {*now, *last} if now.get(path) != last.get(path)} if last else set()
+            self.both[asset] |= changed & self.touched[key]
+            there = flat(target[key]) if key in target else {}
+            self.both[asset] -= {path for path in self.both[asset] if there.get(path) == now.get(path)}
+            self.drafts[asset] = now
 
     def after(self, before: Before, cap: str, *, lifted: bool) -> None:
         """To be called when a run is through."""
@@ -175,12 +163,12 @@ class Judge:
             self.wrong.append(f"{len(gone)} of {len(before.links)} were removed, more than {cap}")
         self.seen["removed"] += len(gone)
         told, names = self._told(before.ledger), self._renamed_terms(before.ledger)
+        self._note_both(target, names)
         for key, row in target.items():
             if key in self.left and key in before.target:
                 then = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
                 self._look(key, (*then, flat(row)), before, told)
         self.left = {key: flat(row) for key, row in target.items()}
-        self._forget_equal()
         self.wrong += [f"twice at the target: {key}" for key in self._duplicates(target)]
         for asset, losses in self._ask("SELECT asset, losses FROM work"):
             self.named[asset] |= {(loss["path"], loss["rule"]) for loss in json.loads(losses) or ()}

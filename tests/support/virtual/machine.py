@@ -80,6 +80,7 @@ class Machine:
     stops: Counter[str] = field(default_factory=Counter)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 40))
+    called: Counter[tuple[str, str]] = field(default_factory=Counter)  # by the last run, by role and name
     report: Report | None = None
 
     # -- the whole -----------------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ class Machine:
     def _lives(self, options: dict[str, Any], *, troubled: bool) -> bool:
         """One process; whether its run is through."""
         fuse, weather = Fuse(self._point() if troubled else None), self.universe.network.weather
-        weather.lines[:] = self._troubles() if troubled else []
+        weather.lines[:], called = self._troubles() if troubled else [], self._calls()
         try:
             self.universe.do(self._process(fuse, options))
         except (KeyboardInterrupt, SystemExit):
@@ -207,7 +208,7 @@ class Machine:
                 raise
             self.stops["killed"] += 1
         else:
-            self.counts = dict(fuse.counts)
+            self.counts, self.called = dict(fuse.counts), self._calls() - called
             return True
         finally:
             self.happened["faults"] += sum(line.hits for line in weather.lines)
@@ -234,21 +235,26 @@ class Machine:
         return Point(kind, self.rng.choice((BEFORE, AFTER)), self.rng.randint(1, max(1, self.counts[kind])))
 
     def _troubles(self) -> list[Trouble]:
-        """A few faults, at calls that were made before."""
-        if self.rng.random() < 0.4:
+        """A few faults, at calls that the last run made."""
+        if self.rng.random() < 0.4 or not self.called:
             return []
-        called = self.universe.network.weather.called
-        known = sorted((role, name) for app, name in called for role in ROLES if app is getattr(self, role).app)
-        return [self._trouble(*self.rng.choice(known)) for _ in range(self.rng.randint(1, 4)) if known]
+        calls = self.rng.choices(list(self.called), list(self.called.values()), k=self.rng.randint(1, 4))
+        return [self._trouble(*each) for each in dict.fromkeys(calls)]
 
     def _trouble(self, role: str, call: str) -> Trouble:
         side: Tenant = getattr(self, role)
         words = [do for do in applicable(role, side.kind, call) if do not in LIES and not do.startswith("sleeps:9")]
         *how, do = self.rng.choice(words).split(" ")
-        number = self.rng.randint(1, 12)
+        number = self.rng.randint(1, self.called[role, call])
         if how == ["since"]:
             return Trouble(side.app, call, do, since=number)
         return Trouble(side.app, call, do, nth=number, sticky=how == ["sticky"])
+
+    def _calls(self) -> Counter[tuple[str, str]]:
+        """All calls so far, by role and name."""
+        roles = {self.source.app: "source", self.target.app: "target"}
+        called = self.universe.network.weather.called
+        return Counter({(roles[app], name): number for (app, name), number in called.items()})
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
