@@ -1,8 +1,8 @@
 """A run in which nothing changed, of a million known assets: CPU and memory of its process.
 
 The emulated services hold all assets, are served by this process, and are asked over sockets; the state is that of a
-completed run (see `test_delta_calls.py`). `DAM_SYNC_LONG=1` has a million assets, `DAM_SYNC_ASSETS` another number. Not with
-service D as the source: a collection holds 4,999 files there.
+completed run (see `test_delta_calls.py`). `DAM_SYNC_LONG=1` has a million assets, `DAM_SYNC_ASSETS` another number.
+Not with service D as the source: a collection holds 4,999 files there.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ unmapped: fail
         "mapping.yaml:2:19: select.status[0]: the source has no status publisht; did you mean published?",
         "mapping.yaml:4:13: vocabularies.subject.source: the source has no vocabulary keyword; did you mean keywords?",
         "mapping.yaml:4:30: vocabularies.subject.target: the target has no vocabulary subjects; did you mean subject?",
-        "mapping.yaml:5:49: vocabularies.country.unmatched: the target's country accepts no new terms; "
-        "use suggest, park, drop or keep",
+        "mapping.yaml:5:49: vocabularies.country.unmatched: the target's country accepts no new terms; use "
+        "suggest, park, drop or keep",
         "mapping.yaml:6:35: profile.cases.PICTURE: the target has no profile image; did you mean images?",
         "mapping.yaml:6:11: profile.from: an asset has no path form_typ; did you mean form_type?",
         "mapping.yaml:8:3: asset.status: the target cannot store status; remove the line; it becomes a named loss",
@@ -83,28 +83,29 @@ unmapped: fail
         "mapping.yaml:11:10: fields.note.marker: srckey is already the marker; keep one of the two",
         "mapping.yaml:12:3: fields.titel: the target has no such field; did you mean title?",
         "mapping.yaml:13:13: fields.titleFr.from: the source has no field titl; did you mean title?",
-        "mapping.yaml:15:3: fields.shotDate: values of kind instant do not fit a field of kind date (fields.taken_at); "
-        "the pipe needs date",
-        "mapping.yaml:16:3: fields.heightCm: values of kind term do not fit a field of kind number (fields.keywords); "
-        "the pipe needs pluck and number",
-        "mapping.yaml:16:3: fields.heightCm: fields.keywords may return several values but the target accepts one; "
-        "the pipe needs first or join",
-        "mapping.yaml:17:3: fields.approved: values of kind text do not fit a field of kind flag (fields.inventory); "
-        "the pipe needs flag",
-        "mapping.yaml:18:3: fields.reel: the field is only in Films, which no profile of this mapping creates",
-        "mapping.yaml:19:3: fields.file_format: the field is read-only at the target",
+        "mapping.yaml:15:3: fields.shotDate: values of kind instant do not fit a field of kind date "
+        "(fields.taken_at); the pipe needs date",
+        "mapping.yaml:16:3: fields.heightCm: values of kind term do not fit a field of kind number "
+        "(fields.keywords); the pipe needs pluck and number",
+        "mapping.yaml:16:3: fields.heightCm: fields.keywords may return several values but the target accepts "
+        "one; the pipe needs first or join",
+        "mapping.yaml:17:3: fields.approved: values of kind text do not fit a field of kind flag "
+        "(fields.inventory); the pipe needs flag",
+        "mapping.yaml:18:3: fields.reel: the field is only in Films, which no profile of this mapping "
+        "creates; name such a profile under `profile`, or remove the line",
+        "mapping.yaml:19:3: fields.file_format: the field is read-only at the target; remove the line",
         "mapping.yaml:20:62: fields.subject.pipe[1]: unknown vocabulary subjcet; did you mean subject?",
         "mapping.yaml:20:47: fields.subject.pipe[0]: a term has no labl; did you mean label? (fields.keywords[])",
         "mapping.yaml:24:9: fields.country.from[1]: the source has no field land",
         "mapping.yaml:25:12: fields.country.pipe[0]: unknown lookup country",
         "mapping.yaml:26:34: tags.pipe[0]: trim takes text, not a row (fields.dims)",
         "mapping.yaml:27:41: placements.as: the target has no containers of kind folder; known: category, collection",
-        "mapping.yaml:29:12: security.groups.const: not in the list: “stuff” is not one of the target's; "
-        "did you mean staff?",
+        "mapping.yaml:29:12: security.groups.const: not in the list: “stuff” is not one of the target's; did "
+        "you mean staff?",
         "mapping.yaml:30:3: security.release: values of kind date do not fit a field of kind instant "
         "(fields.shot_date); the pipe needs datetime",
         "mapping.yaml:31:10: ignore[0]: the source has no field stat_view; did you mean stat_views?",
-        "mapping.yaml:31:21: ignore[1]: title is ignored here and read by a line",
+        "mapping.yaml:31:21: ignore[1]: title is ignored here and read by a line; remove it here",
     ]
     unread = (
         "mapping.yaml:32:1: unmapped: no line reads 8 fields of the source; write lines for what you need, and the "
