@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from dam_sync.engine.sampling import is_sampled
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Account, Batch, Connector, Context, Cursor, Service, Shard
@@ -51,7 +51,7 @@ def rehearsed(service: Any, share: float, *, placeholders: bool) -> Callable[[Co
         async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
             """See `Service.crawl`: only the assets of the share."""
             async for batch in super().crawl(shard, cursor):
-                chosen = (entry for entry in batch.entries if is_chosen(entry.id, share))
+                chosen = (entry for entry in batch.entries if is_sampled(entry.id, share))
                 yield replace(batch, entries=tuple(_entry(entry) if placeholders else entry for entry in chosen))
 
         async def fetch(self, asset: AssetId) -> Asset:
@@ -67,11 +67,6 @@ def rehearsed(service: Any, share: float, *, placeholders: bool) -> Callable[[Co
             return stream
 
     return RehearsalSource
-
-
-def is_chosen(asset: str, share: float) -> bool:
-    """Whether an asset belongs to the share."""
-    return int(hashlib.sha256(asset.encode()).hexdigest()[:8], 16) / 0x1_0000_0000 < share
 
 
 def _entry(entry: Entry) -> Entry:

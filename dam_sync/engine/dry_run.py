@@ -103,6 +103,10 @@ class DryTarget(Service):
         self._just_read.add(asset)
         return found
 
+    async def is_trashed(self, asset: AssetId) -> bool:
+        """See `Service.is_trashed`."""
+        return await self._target.is_trashed(asset)
+
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """See `Service.missing`."""
         return await self._target.missing(assets, since)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ from dam_sync.aio.closing import closing
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.inventory.rights import RiskCounter
+from dam_sync.engine.sampling import is_sampled
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, StopRequested, TruncatedListing
 from dam_sync.model.run_options import RunOptions, fraction_of
@@ -39,7 +39,7 @@ class Sampling:
 
     def takes(self, asset: str) -> bool:
         """Whether this asset is in the share."""
-        return int(hashlib.sha256(asset.encode()).hexdigest()[:8], 16) / 0x1_0000_0000 < self.share
+        return is_sampled(asset, self.share)
 
 
 @dataclass(slots=True)
