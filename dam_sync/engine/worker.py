@@ -169,7 +169,7 @@ class Worker:
         refused = rejected(drafted)
         if refused is not None and link is None and not work.begun:
             return Concluded(work, refused, asset)
-        if crosswalk.selects(asset):
+        if verdict:
             drafted = await self._placed(asset, drafted)
         exposure = judge(self.context, asset, drafted, link, await self._containers())
         if exposure.parked is not None:
@@ -205,10 +205,8 @@ class Worker:
         if drafted.new_terms:
             self.terms.refuse_unmakeable(drafted.new_terms)
             await self.containers.refuse_unmakeable(drafted.draft.placements)
-        draft, wanted = (
-            await self.names.allocate(asset, drafted.draft, marker, new=item.link is None),
-            drafted.draft.filename,
-        )
+        wanted = drafted.draft.filename
+        draft = await self.names.allocate(asset, drafted.draft, marker, new=item.link is None)
         if drafted.new_terms:
             await self.origins.load(asset, [term for _, term in drafted.new_terms])
         created = await self._terms(drafted.new_terms)

@@ -152,6 +152,8 @@ def _plain(table: str, row: Row, spots: Mapping[int, str]) -> str:
             outcome = {key: value for key, value in json.loads(row["outcome"]).items() if key in COUNTED}
             outcome["losses"] = [[loss["path"], loss["rule"], loss["assets"]] for loss in outcome["losses"]]
             row["outcome"] = outcome
+        case "report":
+            del row["body"], row["at"]
         case "spot":
             del row["id"]
         case "member":

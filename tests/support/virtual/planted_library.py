@@ -25,10 +25,11 @@ from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import run_job
 from dam_sync.api.sandbox import Emulated, write_job
 from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
+from dam_sync.engine.operations import digest_of_create
 from dam_sync.engine.part_removals import version_key
-from dam_sync.model.asset import AssetId, digest_of
+from dam_sync.model.asset import Asset, AssetId, digest_of
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.codec import asset_from_json, asset_to_json, fingerprint, placements_from_json
+from dam_sync.model.codec import asset_from_json, asset_to_json, draft_from_json, fingerprint, placements_from_json
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 from dam_sync.transfer.budget import MemoryBudget
@@ -331,14 +332,26 @@ def _rows(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
         here, there = (pairs_of(*each) for each in zip(pattern.leaves, (source, target), strict=True))
         asset = json.loads(pattern.renumbered(json.dumps(pattern.asset), here))
         both = {**there, **here, **_digests(pattern.asset, asset)}
-        for table, row in pattern.rows_with(both, there):
-            yield table, _placed(table, row, number)
+        rows = list(pattern.rows_with(both, there))
+        links = [row for table, row in rows if table == "link"]
+        created = _digest_of_create(links[0], asset_from_json(asset)) if links else ""
+        for table, row in rows:
+            yield table, _placed(table, row, number, created)
 
 
-def _placed(table: str, row: Row, number: int) -> Row:
+def _digest_of_create(link: Row, asset: Asset) -> str:
+    """What the run recorded of the creation of an asset that it linked so."""
+    attachments = asset.attachments if json.loads(link["attachments"]) else ()
+    relations = asset.relations if json.loads(link["relations"]) else ()
+    versions = asset.versions[-len(json.loads(link["versions"])) :]
+    return digest_of_create(draft_from_json(json.loads(link["draft"])), versions, attachments, relations)
+
+
+def _placed(table: str, row: Row, number: int, created: str) -> Row:
     """With the keys and the digests that are not of the pattern."""
     if table == "work":
         row["seq"] = number
+        row["digest"] = created if row["digest"] else ""
     elif table == "ledger":
         del row["seq"]
     elif table == "link":
