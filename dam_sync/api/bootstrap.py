@@ -184,7 +184,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
         run=run,
-        source_scope=_scope_of(job.source),
+        source_scope=scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
         moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
         alike=job.source.kind == job.target.kind,
@@ -194,7 +194,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
     )
 
 
-def _scope_of(side: SideConfig) -> str:
+def scope_of(side: SideConfig) -> str:
     """A digest of what the job lists there, whoever asks for it."""
     return digest_of([side.kind, side.base_url, side.tenant_url, dict(side.options)])
 

@@ -131,8 +131,8 @@ async def _export(store: SqlStore, path: Path, only: frozenset[str]) -> None:
         writer.writerow(COLUMNS)
         async for row in _conflicts(store, only):
             sides = (shown(row.path, side) for side in (row.written, row.source, row.target))
-            told = (csv_cell(text) for text in (*sides, row.why, row.decision))
-            writer.writerow([guarded(row.asset), csv_cell(row.filename), guarded(row.path), *told, row.state])
+            cells = (csv_cell(text) for text in (*sides, row.why, row.decision))
+            writer.writerow([guarded(row.asset), csv_cell(row.filename), guarded(row.path), *cells, row.state])
 
 
 def _as_json(row: ConflictRow) -> dict[str, Any]:

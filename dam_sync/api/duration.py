@@ -15,7 +15,7 @@ from dam_sync.report import sentences
 from dam_sync.report.parts import DiskNeed, Estimate, TimePart
 
 CALL_SECONDS = 0.2  # seconds that a call is expected to take if none was measured
-LEAST, MOST = 0.94, 1.18  # of the estimate: what half of all runs take at least, and nine in ten at most
+LEAST, MOST = 0.94, 1.18  # of the estimate: the bounds between which a run is expected
 SLACK = 4.0  # seconds that a run may take longer, however short it is
 SOURCE, TARGET = "source", "target"
 RATE_LIMIT, CONCURRENCY, BANDWIDTH = "rate limit", "concurrency", "bandwidth"

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.bootstrap import scope_of
 from dam_sync.api.both_sides import both_sides
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
@@ -74,7 +75,7 @@ def kept_sample(job: JobConfig) -> KeptSample | None:
     try:
         with path.open(encoding="utf-8") as lines:
             head = _Head.model_validate_json(next(lines))
-            if head.format != FORMAT or head.services != _services(job):
+            if head.format != FORMAT or head.services != _scopes(job):
                 return None
             terms = {
                 side: {key: [TERM.validate_json(next(lines)) for _ in range(count)] for key, count in counts.items()}
@@ -102,7 +103,7 @@ async def take_sample(job: JobConfig, options: RunOptions, sample: str) -> KeptS
     path, taken = sample_path(job), instant_text(options.clock.now())
     head = _Head(
         format=FORMAT,
-        services=_services(job),
+        services=_scopes(job),
         taken=taken,
         listed=reader.listed,
         read=len(rows),
@@ -132,7 +133,5 @@ def sample_path(job: JobConfig) -> Path:
     return job.state_path.with_suffix(".sample.jsonl")
 
 
-def _services(job: JobConfig) -> str:
-    return digest_of(
-        [[side.kind, side.base_url, side.tenant_url, dict(side.options)] for side in (job.source, job.target)]
-    )
+def _scopes(job: JobConfig) -> str:
+    return digest_of([scope_of(job.source), scope_of(job.target)])

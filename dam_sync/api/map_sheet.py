@@ -44,8 +44,8 @@ class SheetRow:
     @property
     def cells(self) -> list[str]:
         """For the CSV; the decision is left to a person."""
-        told = (csv_cell(text) for text in (self.found_by, self.target, "; ".join(self.candidates)))
-        return [guarded(self.vocabulary), guarded(self.source), guarded(self.id), str(self.assets), *told, ""]
+        texts = (csv_cell(text) for text in (self.found_by, self.target, "; ".join(self.candidates)))
+        return [guarded(self.vocabulary), guarded(self.source), guarded(self.id), str(self.assets), *texts, ""]
 
 
 @dataclass(slots=True)

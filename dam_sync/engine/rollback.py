@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from dam_sync.engine.changes import changes_of_members
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.second_pass import place_recorded
 from dam_sync.engine.undo import MADE_REASONS, NO_RELATE, NO_UNRELATE
 from dam_sync.engine.undo_asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
 from dam_sync.engine.undo_names import NameUndoer
 from dam_sync.model import journal_names
-from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
+from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError, StopRequested
 from dam_sync.model.values import Json
@@ -281,15 +281,9 @@ class Rollback:
     async def _place(self, container: Placement, add: list[AssetId], remove: list[AssetId]) -> set[str]:
         """Change the members of a container; those that the target refused."""
 
-        async def call() -> Json:
-            await self.context.target.place(container, add, remove)
-            return {"add": len(add), "remove": len(remove)}
-
         journal = self.context.store.run_journal(f"undo:{self.listed.run}")
-        name = journal_names.undo(f"place:{container.kind}:{container.text}:{digest_of([add, remove])}")
         try:
-            with recording(WriteRecord(container.id, changes_of_members(add, remove))):
-                await journal.run(name, call, idempotent=True)
+            await place_recorded(self.context, journal, container, add, remove, journal_names.undo)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -37,17 +37,31 @@ async def write_memberships(context: RunContext) -> None:
         await _write_memberships(context, journal, *pending)
 
 
-async def _write_memberships(
-    context: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
+async def place_recorded(
+    context: RunContext,
+    journal: Journal,
+    container: Placement,
+    add: Sequence[AssetId],
+    remove: Sequence[AssetId],
+    named: Callable[[str], str] = str,
 ) -> None:
+    """Change members of a container as one recorded step. named: what the journal calls it. Raises what the target
+    raises."""
+
     async def call() -> Json:
         await context.target.place(container, add, remove)
         return {"add": len(add), "remove": len(remove)}
 
     name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
+    with recording(WriteRecord(container.id, changes_of_members(add, remove))):
+        await journal.run(named(name), call, idempotent=True)
+
+
+async def _write_memberships(
+    context: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
+) -> None:
     try:
-        with recording(WriteRecord(container.id, changes_of_members(add, remove))):
-            await journal.run(name, call, idempotent=True)
+        await place_recorded(context, journal, container, add, remove)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise

@@ -207,7 +207,7 @@ class DiskNeed:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The predicted duration of a run, in seconds: half of all runs take longer than p50, one in ten longer than p90.
+    """The predicted duration of a run, in seconds: it is expected between p50 and p90.
 
     bottleneck: the largest of `parts`, which overlap in time. files, bytes, largest: of what is to be transferred.
     untimed: bytes whose transfer is not in the duration, because no bandwidth is known.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from dam_sync.model.asset import Asset
 from dam_sync.model.codec import asset_from_json, asset_to_json
 from dam_sync.store.base import from_text, to_text
+from dam_sync.store.scratch import ScratchDatabase
 
 _SCHEMA = """
 CREATE TABLE candidate (id TEXT PRIMARY KEY, marker TEXT, key TEXT, name TEXT, size INTEGER, asset TEXT NOT NULL);
@@ -37,18 +37,11 @@ class CandidateMatch:
     differs: tuple[str, ...] = ()
 
 
-class Candidates:
-    """A temporary database; nothing in it outlives the command."""
+class Candidates(ScratchDatabase):
+    """Assets of the target, to be found by marker, key, file or id."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA synchronous = OFF")
-        self._db.execute("PRAGMA journal_mode = OFF")
-        self._db.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Release the file; safe to repeat."""
-        self._db.close()
+        super().__init__(path, _SCHEMA)
 
     def add(self, asset: Asset, marker: str, key: str) -> None:
         """Add an existing asset of the target, with its marker and its value of the id field, if any."""

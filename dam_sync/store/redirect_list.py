@@ -8,6 +8,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from dam_sync.model.public_link import Redirect
+from dam_sync.store.scratch import ScratchDatabase
 
 TAKEN = "no counterpart: also a link of another asset"
 _SCHEMA = """
@@ -17,18 +18,11 @@ CREATE TABLE probed (old TEXT PRIMARY KEY, old_status TEXT, new_status TEXT);
 """
 
 
-class RedirectList:
-    """A temporary database; nothing in it outlives the command."""
+class RedirectList(ScratchDatabase):
+    """Redirects, and what probing them returned."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA synchronous = OFF")
-        self._db.execute("PRAGMA journal_mode = OFF")
-        self._db.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Release the file; safe to repeat."""
-        self._db.close()
+        super().__init__(path, _SCHEMA)
 
     def add(self, rows: Sequence[Redirect]) -> None:
         """Add links; of several with the same old link the first one stands."""

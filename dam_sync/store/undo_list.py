@@ -3,7 +3,6 @@ rollback undoes."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -12,6 +11,7 @@ from pathlib import Path
 from dam_sync.model import journal_names
 from dam_sync.store.base import from_text, to_text
 from dam_sync.store.rows import LedgerRow
+from dam_sync.store.scratch import ScratchDatabase
 
 OF_ASSET = frozenset({"create", "hide", "remove", "restore", "version", "attach", "detach", "update", "repair"})
 RELATIONS = frozenset({"relate", "unrelate"})
@@ -86,19 +86,12 @@ class EarlierFile:
     size: int | None
 
 
-class UndoList:
-    """A temporary database; nothing in it outlives the command. run: the run that is to be rolled back."""
+class UndoList(ScratchDatabase):
+    """What one run wrote, by asset. run: the run that is to be rolled back."""
 
     def __init__(self, path: Path, run: int) -> None:
         self.run = run
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA synchronous = OFF")
-        self._db.execute("PRAGMA journal_mode = OFF")
-        self._db.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Release the file; safe to repeat."""
-        self._db.close()
+        super().__init__(path, _SCHEMA, any_thread=True)
 
     def add(self, rows: Sequence[LedgerRow]) -> None:
         """A page of the ledger, in the order of writing."""
