@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.part_removals import ATTACHMENTS, VERSIONS, version_key
@@ -76,12 +76,27 @@ def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkR
     found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
     _pair_versions(found, asset, actual, kept, link)
     if ATTACHMENTS not in found.unread:
-        moved = [file for file in asset.attachments if version_key(file) in link.attachments]
-        pairs, missing, extra = paired_by_name(moved, actual.attachments)
-        found.pairs += [FilePair(ATTACHMENTS, f"attachment {ours.name}", ours, theirs) for ours, theirs in pairs]
-        found.missing += [(ATTACHMENTS, file) for file in missing]
-        found.extra += [(ATTACHMENTS, file) for file in extra]
+        _pair_attachments(found, asset, actual, link)
     return found
+
+
+def _pair_attachments(found: PairedFiles, asset: Asset, actual: Asset, link: LinkRow) -> None:
+    moved = [file for file in asset.attachments if version_key(file) in link.attachments]
+    known = [_as_sent(file, link.attached.get(version_key(file))) for file in moved]
+    of_source = {id(sent): file for sent, file in zip(known, moved, strict=True)}
+    pairs, missing, extra = paired_by_name(known, actual.attachments)
+    for sent, theirs in pairs:
+        found.pairs.append(FilePair(ATTACHMENTS, f"attachment {sent.name}", of_source[id(sent)], theirs))
+    found.missing += [(ATTACHMENTS, file) for file in missing]
+    found.extra += [(ATTACHMENTS, file) for file in extra]
+
+
+def _as_sent(file: FileRef, sent: Json) -> FileRef:
+    """A file of the source with the size and digests that it had when it was sent, where the source reports none."""
+    if not sent:
+        return file
+    size = sent["size"] if file.size is None else file.size
+    return replace(file, size=size, digests=file.digests or sent["digests"])
 
 
 def _hides(asset: Asset, part: str) -> bool:

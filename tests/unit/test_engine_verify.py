@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
 from dam_sync.engine.part_removals import version_key
@@ -84,6 +86,16 @@ def test_versions_written_before_are_no_extras_where_only_the_current_one_travel
 def test_versions_that_the_target_does_not_give_out_are_not_compared() -> None:
     found = of_versions(asset(ONE, TWO), asset(copy(TWO, "8"), hidden=True))
     assert (seen(found), found.unread) == (([("2", "8")], [], []), {"versions"})
+
+
+def test_an_attachment_of_which_the_source_reports_no_size_is_not_taken_for_that_of_somebody_else() -> None:
+    ours, theirs = file("1", "a.pdf", None), file("9", "paper.pdf", 475)
+    key = version_key(ours)
+    link = LinkRow("1", "t1", attachments=(key,), attached={key: {"name": "a.pdf", "size": 300, "digests": {}}})
+    source, target = replace(asset(), attachments=(ours,)), replace(asset(), attachments=(theirs,))
+    assert seen(pair_files(source, target, (), link)) == ([], ["1"], ["9"])
+    renamed = replace(target, attachments=(theirs, file("8", "a-1.pdf", 300)))
+    assert seen(pair_files(source, renamed, (), link)) == ([("1", "8")], [], ["9"])
 
 
 def test_a_file_that_is_lost_or_was_added() -> None:
