@@ -87,7 +87,7 @@ def _pair_attachments(found: PairedFiles, asset: Asset, actual: Asset, link: Lin
     pairs, missing, extra = paired_by_name(known, actual.attachments)
     for sent, theirs in pairs:
         found.pairs.append(FilePair(ATTACHMENTS, f"attachment {sent.name}", of_source[id(sent)], theirs))
-    found.missing += [(ATTACHMENTS, file) for file in missing]
+    found.missing += [(ATTACHMENTS, of_source[id(sent)]) for sent in missing]
     found.extra += [(ATTACHMENTS, file) for file in extra]
 
 

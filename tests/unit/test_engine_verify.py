@@ -93,7 +93,8 @@ def test_an_attachment_of_which_the_source_reports_no_size_is_not_taken_for_that
     key = version_key(ours)
     link = LinkRow("1", "t1", attachments=(key,), attached={key: {"name": "a.pdf", "size": 300, "digests": {}}})
     source, target = replace(asset(), attachments=(ours,)), replace(asset(), attachments=(theirs,))
-    assert seen(pair_files(source, target, (), link)) == ([], ["1"], ["9"])
+    found = pair_files(source, target, (), link)
+    assert (seen(found), found.missing) == (([], ["1"], ["9"]), [("attachments", ours)])  # known by its key
     renamed = replace(target, attachments=(theirs, file("8", "a-1.pdf", 300)))
     assert seen(pair_files(source, renamed, (), link)) == ([("1", "8")], [], ["9"])
 
