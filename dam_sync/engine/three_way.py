@@ -152,8 +152,10 @@ class ThreeWay:
             return
         if _uploaded(files.link, self.actual) or any(_is_same(each, theirs) for each in files.ours):
             return
-        wrote = FileRef("", files.link.filename, files.link.size, digests=files.link.digests)
-        yield ValueConflict(FILE, file_facts(wrote), file_facts(files.current), file_facts(theirs))
+        link = files.link
+        wrote = FileRef("", link.filename, link.size, digests=link.digests)
+        facts = file_facts(wrote) if link.versions else None
+        yield ValueConflict(FILE, facts, file_facts(files.current), file_facts(theirs))
 
     # -- rights ---------------------------------------------------------------------------------------------------
 
@@ -349,9 +351,12 @@ def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
 
 def _uploaded(link: LinkRow, actual: Asset) -> bool:
     """Whether the target has the file that we uploaded last, as far as it can be told: no difference in size or
-    digest, no file of the same size that a verification found to be another, and no version of somebody else."""
-    theirs = actual.file
-    if theirs is None or not FileRef("", "", link.size, digests=link.digests).agrees(theirs):
+    digest, no file of the same size that a verification found to be another, and no version of somebody else. None is
+    ours if we uploaded none, or if somebody else's was kept before and nothing is known of ours."""
+    theirs, unknown = actual.file, link.size is None and not link.digests
+    if theirs is None or not link.versions or (unknown and FILE in link.kept):
+        return False
+    if not FileRef("", "", link.size, digests=link.digests).agrees(theirs):
         return False
     if set(link.digests) & set(theirs.digests):
         return True

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dam_sync.engine.conflicts import DECISION, Newer, SettledConflict, settle
 from dam_sync.engine.decide import patch_between
+from dam_sync.engine.files import file_facts
 from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.three_way import (
     Files,
@@ -248,6 +249,17 @@ def test_a_file_of_the_same_size_without_digests_is_known_by_the_number_of_versi
     assert [one.path for one in compared(BEFORE, twice, files=files).conflicts()] == ["file"]
     hidden = replace(twice, losses=(Loss("versions", "not returned"),))
     assert compared(BEFORE, hidden, files=files).conflicts() == []
+
+
+def test_a_file_that_somebody_uploaded_to_an_asset_without_one_is_none_of_ours() -> None:
+    bare = replace(link(), versions=(), size=None, digests={})
+    files = Files(bare, OLD, fresh=True, ours=(OLD,))
+    (found,) = compared(BEFORE, asset(BEFORE, FOREIGN), files=files).conflicts()
+    assert (found.path, found.written) == ("file", None)
+    assert compared(BEFORE, asset(BEFORE, OLD), files=files).conflicts() == []
+    kept = replace(bare, versions=LINK_VERSIONS, kept={"file": file_facts(FOREIGN)})
+    again = Files(kept, NEW, fresh=True, ours=(OLD, NEW))
+    assert [one.path for one in compared(BEFORE, asset(BEFORE, FOREIGN), files=again).conflicts()] == ["file"]
 
 
 def test_our_new_version_that_arrived_before_a_crash_is_no_conflict() -> None:

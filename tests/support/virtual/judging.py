@@ -28,8 +28,10 @@ DRIFT = "changed at the target"
 
 
 def flat(row: Row, prefix: str = "") -> Flat:
-    """An asset by paths as reports name them, fields without that prefix; each value as texts."""
-    rights, versions = row["rights"], [each for each in row["versions"] if each.get("status") != TRASH]
+    """An asset by paths as reports name them, fields without that prefix; each value as texts. One in the trash has the
+    files that it will have again."""
+    rights, gone = row["rights"], row["status"] == TRASH
+    versions = [each for each in row["versions"] if gone or each.get("status") != TRASH]
     return {
         **{f"fields.{key.removeprefix(prefix)}": texts(value) for key, value in row["fields"].items() if texts(value)},
         "tags": frozenset(row["tags"]),
