@@ -73,6 +73,7 @@ def added(path: str, was: frozenset[str], theirs: frozenset[str]) -> frozenset[s
 
 
 def _by_id(value: Any) -> Any:
+    """A value of a draft with the ids of its terms instead of their names."""
     if isinstance(value, list):
         return [_by_id(each) for each in value]
     named = isinstance(value, Mapping) and "label" in value and value.get("id")
@@ -142,14 +143,16 @@ class Judge:
             self.touched[key].add("status")  # people deleted it for good
         return Before(source, target, links, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
 
-    def _note_both(self, target: Mapping[str, Row], names: Mapping[str, str]) -> None:
-        """Parts that the source changed although people had changed them at the target."""
+    def _note_both(self, target: Mapping[str, Row]) -> None:
+        """Parts that the source changed although people had changed them at the target. A term with another name is the
+        same one."""
         for asset, key, draft in self._ask("SELECT source, target, draft FROM link"):
-            now, last = flat_draft(json.loads(draft)), by_new_names(self.drafts.get(asset, {}), names)
+            wanted, last = json.loads(draft), self.drafts.get(asset, {})
+            now = flat_draft({**wanted, "fields": {key: _by_id(value) for key, value in wanted["fields"].items()}})
             changed = {path for path in {*now, *last} if now.get(path) != last.get(path)} if last else set()
             self.both[asset] |= changed & self.touched[key]
-            there = flat(target[key]) if key in target else {}
-            self.both[asset] -= {path for path in self.both[asset] if there.get(path) == now.get(path)}
+            there, shown = flat(target[key]) if key in target else {}, flat_draft(wanted)
+            self.both[asset] -= {path for path in self.both[asset] if there.get(path) == shown.get(path)}
             self.drafts[asset] = now
 
     def after(self, before: Before, cap: str, *, lifted: bool) -> None:
@@ -165,7 +168,7 @@ class Judge:
             self.wrong.append(f"{len(gone)} of {len(before.links)} were removed, more than {cap}")
         self.seen["removed"] += len(gone)
         told, names = self._told(before.ledger), self._renamed_terms(before.ledger)
-        self._note_both(target, names)
+        self._note_both(target)
         for key, row in target.items():
             if key in self.left and key in before.target:
                 then = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
