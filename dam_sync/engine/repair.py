@@ -99,8 +99,9 @@ class Repairer:
             relations=tuple(pair for pair in link.relations if pair not in lacking),
         )
         parts = ((FILE, lost.versions), (ATTACHMENTS, lost.attachments), (RELATIONS, lacking))
-        paths = (*repaired_paths(patch, base), *(part for part, some in parts if some))
-        return Repair(patch, seen, _before(actual, patch), settlement, paths, (*fixed, *losses, *lost.losses))
+        paths = repaired_paths(patch, base, settlement.patch, actual.rights)
+        paths += [part for part, some in parts if some]
+        return Repair(patch, seen, _before(actual, patch), settlement, tuple(paths), (*fixed, *losses, *lost.losses))
 
     async def _actual(self, link: LinkRow) -> Asset:
         target = self.context.target

@@ -136,20 +136,29 @@ class RepairPatch:
 
 
 DATES: Mapping[str, str] = {"release": "release_at", "expiry": "expires_at"}
+GROUPS = "groups"
 
 
-def repaired_paths(patch: Patch, base: Patch) -> list[str]:
-    """The parts of a patch that restore what others changed: all that a normal update (`base`) would not have
-    written."""
+def repaired_paths(patch: Patch, base: Patch, settled: Patch, theirs: Rights) -> list[str]:
+    """The parts of a patch that restore what others changed: all that a normal update (`base`, and `settled` without
+    what would write over changes of others) would not have written. theirs: the rights at the target."""
     paths = [f"fields.{key}" for key in sorted(patch.fields) if key not in base.fields]
     pairs = (
         ("filename", patch.filename is not None and base.filename is None),
         ("status", patch.status is not None and base.status is None),
         ("tags", bool(patch.tags_add - base.tags_add or patch.tags_remove - base.tags_remove)),
         ("placements", bool(_moves(patch) - _moves(base))),
-        ("rights", patch.rights is not None and base.rights is None),
+        ("rights", patch.rights is not None and (base.rights is None or _restores(patch.rights, settled, theirs))),
     )
     return paths + [path for path, repaired in pairs if repaired]
+
+
+def _restores(written: Rights, settled: Patch, theirs: Rights) -> bool:
+    """Whether rights, which are written as a whole, contain what others changed and a normal update leaves."""
+    kept = settled.rights or theirs
+    return any(
+        getattr(written, name) not in (getattr(kept, name), getattr(theirs, name)) for name in (*DATES.values(), GROUPS)
+    )
 
 
 def _moves(patch: Patch) -> set[tuple[bool, Placement]]:

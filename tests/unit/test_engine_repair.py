@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dam_sync.engine.compare import Defaults, Scope
+from dam_sync.engine.decide import patch_between
 from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.model.asset import Asset, AssetId, Draft, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
@@ -83,7 +84,7 @@ def test_everything_that_was_changed_is_written() -> None:
     assert found.fields == DRAFT.fields
     assert (found.filename, found.status, found.rights) == ("a.jpg", "published", DRAFT.rights)
     assert (found.tags_add, found.placements_add) == ({"sea"}, {OURS})
-    assert repaired_paths(found, Patch()) == [
+    assert repaired_paths(found, Patch(), Patch(), changed.rights) == [
         "fields.note",
         "fields.subject",
         "fields.title",
@@ -93,6 +94,17 @@ def test_everything_that_was_changed_is_written() -> None:
         "placements",
         "rights",
     ]
+
+
+def test_a_date_that_is_set_back_because_the_source_changed_other_rights_is_told() -> None:
+    groups = replace(DRAFT, rights=replace(DRAFT.rights, groups=frozenset({"staff", "press"})))
+    moved = replace(ACTUAL, rights=replace(ACTUAL.rights, expires_at=LATER + timedelta(days=1)))
+    base = patch_between(draft_to_json(DRAFT), groups)
+    settled = replace(base, rights=replace(groups.rights, expires_at=moved.rights.expires_at))
+    found = patch(moved, draft=groups, last=DRAFT)
+    assert found.rights == groups.rights
+    assert repaired_paths(found, base, settled, moved.rights) == ["rights"]
+    assert repaired_paths(patch(ACTUAL, draft=groups, last=DRAFT), base, base, ACTUAL.rights) == []
 
 
 def test_what_others_added_stays_unless_nobody_may_add() -> None:
