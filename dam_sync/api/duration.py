@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.limiters import sustained
-from dam_sync.model.limits import Pace
+from dam_sync.model.limits import Pace, SmallFile
 from dam_sync.model.service import Service
 from dam_sync.report import sentences
 from dam_sync.report.parts import DiskNeed, Estimate, TimePart
@@ -20,27 +20,27 @@ SLACK = 4.0  # seconds that a run may take longer, however short it is
 SOURCE, TARGET = "source", "target"
 RATE_LIMIT, CONCURRENCY, BANDWIDTH = "rate limit", "concurrency", "bandwidth"
 PROCESSING, READING, ONE_BY_ONE = "processing", "reading", "one after another"
-HOPS = 2  # responses of storage before a file arrives: most links redirect
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """One service as far as time goes. call_seconds: mean seconds of a call; workers: assets at once; readies: see
-    `Limits`, in seconds."""
+    """One service as far as time goes. call_seconds: mean seconds of a call; workers: assets at once; processing_time,
+    small_file: see `Limits`, the first in seconds."""
 
     pace: Pace
     call_seconds: float
     workers: int
     processing_time: float = 0.0
+    small_file: SmallFile = field(default_factory=SmallFile)
 
     @classmethod
     def of(cls, service: Service) -> Speed:
         """The speed measured by the plan."""
         tempo = service.measured_pace
         call_seconds = CALL_SECONDS if tempo.call_seconds is None else tempo.call_seconds
-        return cls(
-            tempo.pace, call_seconds, service.limits.pace.at_once, service.limits.processing_time.total_seconds()
-        )
+        limits = service.limits
+        at_once, ready = limits.pace.at_once, limits.processing_time.total_seconds()
+        return cls(tempo.pace, call_seconds, at_once, ready, limits.small_file)
 
     @property
     def each(self) -> float:
@@ -49,22 +49,27 @@ class Speed:
 
     def at_rate(self, calls: int) -> float:
         """Seconds needed at the service's rate limit; 0 without a limit."""
-        return calls / sustained(self.pace.per_second) if self.pace.per_second else 0.0
+        return calls / sustained(self.pace.per_second, self.call_seconds) if self.pace.per_second else 0.0
 
     def at_once(self, calls: int, together: int) -> float:
         """Seconds for calls of which `workers` are under way at once."""
         return calls * self.call_seconds / max(1, min(together, self.pace.at_once))
 
+    def in_storage(self, calls: int, together: int) -> float:
+        """The same for calls to its storage."""
+        return calls * self.call_seconds / max(1, min(together, self.pace.storage_at_once))
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedTime:
     """What a plan came to. began, ended: seconds from its start until the first write came up, and until all was read.
-    assets: to be written, of which `made` are new. files, size: to be moved, and their bytes."""
+    assets: to be written. waits: how often they wait until a file is usable. files, size: to be moved, and their
+    bytes."""
 
     began: float
     ended: float
     assets: int
-    made: int
+    waits: int
     files: int
     size: int
     source_calls: int  # from `began` on, including those that open files
@@ -83,11 +88,12 @@ class PlannedTime:
         open_calls, calls = sum(files.estimated.values()), sum(files.source.calls.values())
         started, ended = span
         began, before = target.began or (ended, calls)
+        unready = counts["created"] if target.limits.small_file.waited_for else target.grown
         return cls(
             began=began - started,
             ended=ended - started,
             assets=counts["created"] + counts["updated"],
-            made=counts["created"],
+            waits=unready + target.versions,
             files=files.opened,
             size=files.size,
             source_calls=calls - before + open_calls,
@@ -148,24 +154,14 @@ def _parts(
 ) -> tuple[list[TimePart], list[TimePart], list[TimePart]]:
     """What reading, writing and finishing take. Reading, as measured by the plan, and writing overlap; memberships and
     relations come after both."""
-    workers = max(1, min(target.workers, planned.assets))
-    rounds = -(-planned.assets // workers)
-    uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some workers are idle
-    waiting = -(-(planned.made + planned.versions) // workers) * target.processing_time
-    fetching = (planned.open_calls + planned.files * HOPS) * source.call_seconds / workers
-    calls = target.at_once(planned.moving, workers)
-    latency = f"{workers} assets at once, {target.call_seconds:.2f} s for each call"
     reading = [
         TimePart(READING, SOURCE, planned.ended - planned.began, "as long as the plan read"),
         _rate(SOURCE, source, planned.source_calls),
         TimePart(CONCURRENCY, SOURCE, source.at_once(planned.source_calls, source.workers), _latency(source)),
     ]
-    moved = (calls + fetching) * uneven + waiting
-    slowest = max((calls, CONCURRENCY, TARGET), (fetching, CONCURRENCY, SOURCE), (waiting, PROCESSING, TARGET))
-    text = latency if slowest[1] == CONCURRENCY else "until new files are usable at the target"
     writing = [
         _rate(TARGET, target, planned.moving + planned.making),
-        TimePart(slowest[1], slowest[2], moved, text),
+        _moved(planned, source, target),
         TimePart(ONE_BY_ONE, TARGET, planned.making * target.each, "terms and containers"),
         TimePart(
             BANDWIDTH, "", planned.size / bandwidth if bandwidth else 0.0, "all files, at the bandwidth of the job"
@@ -173,6 +169,28 @@ def _parts(
     ]
     finishing = [TimePart(ONE_BY_ONE, TARGET, planned.finishing * target.each, "memberships and relations")]
     return reading, writing, finishing
+
+
+def _moved(planned: PlannedTime, source: Speed, target: Speed) -> TimePart:
+    """What assets written concurrently take. Where each waits for its file, those who waited go on together and queue
+    up for calls and storage; otherwise each makes its calls while others make theirs."""
+    workers = max(1, min(target.workers, planned.assets))
+    rounds = -(-planned.assets // workers)
+    uneven = rounds * workers / planned.assets if planned.assets else 1.0  # in the last round some workers are idle
+    downloads, uploads = planned.files * source.small_file.downloads, planned.files * target.small_file.uploads
+    calling, loading = target.at_once(planned.moving, workers), target.in_storage(uploads, workers)
+    reading = source.in_storage(downloads, workers)
+    if target.small_file.waited_for:
+        calls, fetching = calling + loading, reading + source.at_once(planned.open_calls, workers)
+    else:
+        calls = (planned.moving + uploads) * target.call_seconds / workers
+        fetching = (planned.open_calls + downloads) * source.call_seconds / workers
+    waiting = -(-planned.waits // workers) * target.processing_time
+    seconds = max((calls + fetching) * uneven + waiting, calling, loading, reading)
+    if waiting >= max(calls, fetching, calling, loading, reading):
+        return TimePart(PROCESSING, TARGET, seconds, "until new files are usable at the target")
+    side = TARGET if max(calls, calling, loading) >= max(fetching, reading) else SOURCE
+    return TimePart(CONCURRENCY, side, seconds, f"{workers} assets at once, {target.call_seconds:.2f} s for each call")
 
 
 def _together(parts: Iterable[TimePart]) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
@@ -34,13 +35,16 @@ from dam_sync.model.service import (
 )
 from dam_sync.model.values import Term
 
+INVENTED = "planned-"  # begins the ids of what was not created
+GROWN_KEPT = 1_000  # assets of which it is remembered that they got a version: those written at the same time
+
 
 class DryTarget(Service):
     """Passes reads through; writes return invented ids and are added to `estimated`.
 
     making: calls among them for terms and containers; finishing: for memberships and relations. versions: file versions
-    that were added. began: the `moment`, a
-    time and the source's calls until then, of the first write.
+    that were added; grown: new assets that got some. began: the `moment`, a time and the source's calls until then, of
+    the first write.
     """
 
     kind = "dry"
@@ -51,7 +55,8 @@ class DryTarget(Service):
         self._numbers = count(1)
         self.estimated: Counter[str] = Counter()
         self._just_read: set[AssetId] = set()  # and not written since
-        self.making = self.finishing = self.versions = 0
+        self.making = self.finishing = self.versions = self.grown = 0
+        self._grown = LruCache[AssetId, bool](GROWN_KEPT)
         self.began: tuple[float, int] | None = None
 
     @property
@@ -152,6 +157,9 @@ class DryTarget(Service):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
         self.versions += 1
+        if asset.startswith(INVENTED) and self._grown.get(asset) is None:
+            self._grown.put(asset, True)
+            self.grown += 1
         file = FileRef("", content.name, content.size)
         self._estimate(file, content.size)
         self._save(asset, file)
@@ -231,7 +239,7 @@ class DryTarget(Service):
         return sum(calls.values())
 
     def _name(self) -> str:
-        return f"planned-{next(self._numbers)}"
+        return f"{INVENTED}{next(self._numbers)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ _REMEMBERED = 4096  # permits from which the rate of an unlimited client is comp
 _FORGOTTEN = 4.0  # times the rate that was too fast: beyond that there is no limit any more
 
 
-def sustained(per_second: float) -> float:
-    """Calls per second that this rate allows when responses take longer than LATE, as for writes."""
+def sustained(per_second: float, response_seconds: float = LATE) -> float:
+    """Calls per second that this rate allows. response_seconds: what responses take; beyond LATE it does not matter."""
     window = math.ceil(per_second)
-    return window / max(window / (per_second * (1 - RESERVE)), WINDOW + LATE)
+    return window / max(window / (per_second * (1 - RESERVE)), WINDOW + min(LATE, response_seconds))
 
 
 @dataclass(slots=True)

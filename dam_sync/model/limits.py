@@ -97,6 +97,16 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
+class SmallFile:
+    """What moving a small file takes besides API calls, for estimates. downloads, uploads: calls to storage, redirects
+    included; waited_for: whether a create waits until the file is usable."""
+
+    downloads: int = 1
+    uploads: int = 0
+    waited_for: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """One service's numbers.
 
@@ -122,6 +132,7 @@ class Limits:
     filename: int = 255
     dedup_window: timedelta = timedelta(0)
     processing_time: timedelta = timedelta(0)
+    small_file: SmallFile = SmallFile()
     undated: tuple[str, ...] = ()  # what changes without updating an asset's date, so that listings by date miss it
     enumerates_all: bool = (
         False  # delta listings contain every asset, mostly as ids, so that a missing id means deletion

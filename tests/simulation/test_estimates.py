@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -14,7 +16,8 @@ from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import StopRequested
-from dam_sync.report.report import count_operations
+from dam_sync.report.report import Report, count_operations
+from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
@@ -36,19 +39,45 @@ UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot b
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
 def test_a_run_takes_what_its_plan_estimated(tmp_path: Path, kinds: tuple[str, str]) -> None:
-    with Universe() as universe:
-        mapping = tmp_path / "mapping.yaml"
-        sides = []
-        for kind, records in zip(kinds, ([*SCHEMA, *map(picture, range(1, ASSETS + 1))], SCHEMA), strict=True):
-            tenant = universe.tenant(kind, records, **{**options_of(kind), **UNLIMITED.get(kind, {})})
-            sides.append(Emulated(kind, tenant.url, profile_of(kind).parted))
-        job = write_job(tmp_path / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
-        universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS, universe.options()))
-        plan = universe.do(plan_job(job, universe.options()))
-        run = universe.do(run_job(job, universe.options()))
+    plan, run = planned_and_run(tmp_path, kinds, [*map(picture, range(1, ASSETS + 1))])
     assert run.counts["created"] == ASSETS
     assert plan.estimate is not None
     assert plan.estimate.p50 <= run.seconds <= plan.estimate.p90
+
+
+def test_an_asset_with_two_versions_costs_those_created_with_it_neither_calls_nor_time(tmp_path: Path) -> None:
+    """At a target where assets share calls while their files are processed (wire C 6.3, 6.7)."""
+    library, grown = [*map(picture, range(1, 101))], (10, 20, 40, 60)
+    library = [with_two_versions(row) if row["id"] in map(str, grown) else row for row in library]
+    patient = {"first_look": FIRST_LOOK}
+    plan, run = planned_and_run(tmp_path, ("a_hypermedia", "c_brandlibrary"), library, patient)
+    assert run.operations["version"] == len(grown)
+    values = next(call for call in run.target.calls if call.endswith("/custom_field_values"))
+    assert run.target.calls[values] == plan.target.calls[values]
+    assert plan.estimate is not None
+    assert plan.estimate.p50 <= run.seconds <= plan.estimate.p90
+
+
+def planned_and_run(
+    folder: Path,
+    kinds: tuple[str, str],
+    library: list[dict[str, Any]],
+    patient: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Report, Report]:
+    """A plan of a migration of this library, and its run. patient: options of the target."""
+    with Universe() as universe:
+        mapping, sides = folder / "mapping.yaml", []
+        for kind, records, more in zip(kinds, ([*SCHEMA, *library], SCHEMA), ({}, patient), strict=True):
+            tenant = universe.tenant(kind, records, **{**options_of(kind), **UNLIMITED.get(kind, {})})
+            sides.append(Emulated(kind, tenant.url, {**profile_of(kind).parted, **more}))
+        job = write_job(folder / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
+        universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS, universe.options()))
+        return universe.do(plan_job(job, universe.options())), universe.do(run_job(job, universe.options()))
+
+
+def with_two_versions(row: dict[str, Any]) -> dict[str, Any]:
+    older, newer = ({"name": row["filename"], "generate": {"size": 900 + n, "seed": n}} for n in range(2))
+    return {**row, "versions": [older, newer]}
 
 
 def picture(number: int) -> dict[str, Any]:

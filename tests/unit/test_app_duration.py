@@ -9,7 +9,7 @@ import pytest
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_of
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.http.limiters import sustained
-from dam_sync.model.limits import Pace
+from dam_sync.model.limits import Pace, SmallFile
 from dam_sync.model.service import Context
 from dam_sync.report.parts import DiskNeed
 from dam_sync.services.folder.options import FolderOptions
@@ -22,7 +22,7 @@ NOTHING = PlannedTime(
     began=0.0,
     ended=0.0,
     assets=0,
-    made=0,
+    waits=0,
     files=0,
     size=0,
     source_calls=0,
@@ -37,6 +37,8 @@ def test_the_rate_that_is_kept_is_a_little_below_the_one_allowed() -> None:
     assert 0.92 * 50 < sustained(50.0) < 0.98 * 50
     assert 0.9 * 5 < sustained(5.0) <= 5
     assert 0.4 < sustained(0.5) <= 0.5
+    assert sustained(50.0) < sustained(50.0, 0.02) < 0.98 * 50  # quick responses are counted sooner
+    assert sustained(50.0) == sustained(50.0, 10.0)
 
 
 def test_a_plan_of_nothing_takes_as_long_as_it_took() -> None:
@@ -45,7 +47,7 @@ def test_a_plan_of_nothing_takes_as_long_as_it_took() -> None:
 
 def test_calls_at_a_rate() -> None:
     moved = replace(NOTHING, began=5.0, ended=9.0, assets=900, moving=1_000)
-    assert estimate_duration(moved, FREE, RATED) == pytest.approx(5 + 1_000 / sustained(50.0))
+    assert estimate_duration(moved, FREE, RATED) == pytest.approx(5 + 1_000 / sustained(50.0, RATED.call_seconds))
 
 
 def test_calls_at_once_where_there_is_no_rate() -> None:
@@ -55,15 +57,18 @@ def test_calls_at_once_where_there_is_no_rate() -> None:
 
 
 def test_files_are_fetched_before_they_are_sent() -> None:
-    fetched = replace(NOTHING, assets=100, files=100, open_calls=100, source_calls=100)
+    fetched = replace(NOTHING, assets=100, files=100, open_calls=200, source_calls=200)
     assert estimate_duration(fetched, FREE, FREE) == pytest.approx(3 * 100 * 0.1 / 10)
+    redirected, sent = (replace(FREE, small_file=SmallFile(*calls)) for calls in ((2, 0), (1, 1)))
+    assert estimate_duration(fetched, redirected, FREE) == pytest.approx(2 * 100 * 0.1 / 4)  # transfers at once
+    assert estimate_duration(fetched, FREE, sent) == pytest.approx(4 * 100 * 0.1 / 10)
 
 
 def test_a_slow_source_sets_the_pace() -> None:
     reading = replace(NOTHING, began=1.0, ended=100.0, assets=10, moving=10)
     assert estimate_duration(reading, FREE, FREE) == 100.0
     asked = replace(NOTHING, assets=10, moving=10, source_calls=5_000)
-    assert estimate_duration(asked, RATED, FREE) == pytest.approx(5_000 / sustained(50.0))
+    assert estimate_duration(asked, RATED, FREE) == pytest.approx(5_000 / sustained(50.0, RATED.call_seconds))
 
 
 def test_what_goes_one_after_the_other_is_told_so() -> None:
@@ -74,8 +79,11 @@ def test_what_goes_one_after_the_other_is_told_so() -> None:
 
 
 def test_assets_that_are_waited_for_and_bytes() -> None:
-    waited = replace(NOTHING, assets=25, made=25)
+    waited = replace(NOTHING, assets=25, waits=25)
     assert estimate_duration(waited, FREE, replace(FREE, processing_time=8.0)) == 3 * 8.0
+    together = replace(FREE, processing_time=8.0, small_file=SmallFile(downloads=0, waited_for=True))
+    moved = replace(waited, assets=20, waits=20, files=20, moving=20)
+    assert estimate_duration(moved, FREE, together) == pytest.approx(2 * 8.0 + 20 * 0.1 / 10 + 20 * 0.1 / 4)
     assert estimate_duration(replace(NOTHING, assets=1, size=4_000), FREE, FREE, bandwidth=10.0) == 400.0
 
 
@@ -86,7 +94,7 @@ def test_assets_that_are_waited_for_and_bytes() -> None:
         ({"moving": 1_000}, FREE, "concurrency", "target"),
         ({"files": 100, "open_calls": 100}, FREE, "concurrency", "source"),
         ({"source_calls": 5_000}, FREE, "concurrency", "source"),
-        ({"made": 25}, replace(FREE, processing_time=8.0), "processing", "target"),
+        ({"waits": 25}, replace(FREE, processing_time=8.0), "processing", "target"),
         ({"making": 200}, FREE, "one after another", "target"),
         ({"finishing": 30}, FREE, "one after another", "target"),
         ({"size": 4_000}, FREE, "bandwidth", ""),

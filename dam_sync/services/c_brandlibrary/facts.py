@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Unsupported
-from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
+from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "c_brandlibrary"
@@ -136,6 +136,7 @@ LIMITS = Limits(
     undated=("sections", "collections", "deletions"),  # wire C 2.2: only a listing of everything shows them
     lists_whole=True,
     processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are checked meanwhile
+    small_file=SmallFile(uploads=1),  # wire C 4, 6.1: a signed link, and one to upload to
 )
 
 _LINK = "the download link was refused although it was new; the original of a view-only asset is not available"

@@ -100,6 +100,7 @@ def limits_of(context: Context, options: BrandLibraryOptions) -> Limits:
         single_bytes=options.resumable_above,
         lag=timedelta(seconds=options.index_lag),
         dedup_window=timedelta(seconds=options.duplicate_window),
+        small_file=replace(limits.small_file, waited_for=options.readiness == "wait"),
         enumerates_all=options.delta == "sweep",
         undated=() if options.delta == "sweep" else limits.undated,
     )

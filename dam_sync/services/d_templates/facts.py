@@ -8,7 +8,7 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
-from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds
+from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "d_templates"
@@ -112,6 +112,7 @@ LIMITS = Limits(
     lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),
     precision=timedelta(milliseconds=1),
     lag=LAG,
+    small_file=SmallFile(uploads=1),  # wire D 4, 6.2: a signed link, and one to upload to
     member_batch=500,  # wire D 2.6: no batch limit shown, the whole collection is 4,999
     undated=("relations", "names of terms"),  # wire D 2.5: neither touches the record
     members_after_crawl=True,  # wire D 11.1: collections hold files, and a listing tells whose they are

@@ -18,7 +18,7 @@ from dam_sync.model.errors import (
     TooLarge,
     Unsupported,
 )
-from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
+from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 from dam_sync.model.naming import Naming
 from dam_sync.model.service import AssumedWrite, Assumption
 
@@ -137,6 +137,7 @@ LIMITS = Limits(
     lifetimes=Lifetimes(upload=SESSION_LIFE, link=LINK_LIFE, scroll=timedelta(seconds=60)),
     precision=TICK,
     lag=LAG,
+    small_file=SmallFile(downloads=2),  # wire E 4: the link redirects to storage
     member_batch=100,  # wire E 5.4: maximum not shown, batches of 100
     filename=FILENAME,
     undated=("names of terms",),  # wire E 2.5: not known to move the date

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
-from dam_sync.model.limits import Limits, OrphanRetention, Pace
+from dam_sync.model.limits import Limits, OrphanRetention, Pace, SmallFile
 
 NAME = "folder"
 FILENAME_BYTES = 200  # of a name on disk; common file systems take 255
@@ -15,6 +15,7 @@ LIMITS = Limits(
     pace=Pace(at_once=8, storage_at_once=4),
     precision=timedelta(milliseconds=1),
     lag=timedelta(0),
+    small_file=SmallFile(downloads=0),
     enumerates_all=True,
 )
 _NAMED = "the record of every asset contains the name"

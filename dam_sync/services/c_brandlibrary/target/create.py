@@ -50,6 +50,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         earlier = await _Earlier.of(journal, content)
         with self._values.shared.seat() as paying:
             made = AssetId(await making.make())
+            self._made_at.put(made, self._api.clock.monotonic())
             if earlier.begun:
                 await self._adapt(made, draft, approved=earlier.approved)
             await self._refuse_visible(made, draft, journal, held_back=not earlier.approved)
@@ -57,7 +58,6 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             if earlier.other_file and content is not None:
                 await self._send_again(made, content, journal)
             await self._finish(made, draft, content, journal)
-        self._made_at.put(made, self._api.clock.monotonic())
         return made
 
     def audience(self, draft: Draft) -> Audience:

@@ -52,7 +52,8 @@ class FieldValueWriter:
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
-        self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER)
+        patience = max(facts.SHARED_SECONDS, self.api.options.first_look)  # others may wait for their files meanwhile
+        self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER, patience)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
         """Create the key of our marker if the library has none (wire C 6.9)."""
