@@ -8,13 +8,14 @@ from functools import partial
 
 import structlog
 
+from dam_sync.engine.accounts import FIXED
 from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.rename_steps import Path, next_step
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, Placement, with_new_top
+from dam_sync.model.asset import Asset, Loss, Placement, with_new_top
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
 from dam_sync.model.errors import DamSyncError
@@ -68,6 +69,17 @@ class ContainerRenames:
                 run=run,
             )
         )
+
+    def stuck(self, placements: Iterable[Placement]) -> tuple[Loss, ...]:
+        """Containers that keep another name than the source has, with every asset in them, because the target neither
+        renames them nor moves assets. placements: of a draft, with the target's ids."""
+        able, found = self.context.target.capabilities, dict[str, Loss]()
+        for place in placements:
+            name = self.containers.path_of(place.kind, place.id)
+            fixed = able.membership(place.kind) is MembershipWrite.AT_CREATION
+            if fixed and name and name != self.containers.accepted(place.path):
+                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", FIXED, Placement(place.kind, name).text)
+        return tuple(found.values())
 
     def _origins(self, asset: Asset, placements: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
         """Of the placements of a draft those that stand for exactly one container of the source, with that."""

@@ -212,9 +212,10 @@ class Worker:
         created = await self._terms(drafted.new_terms)
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         await self.renamed_containers.keep(asset, draft.placements)
+        stuck = self.renamed_containers.stuck(draft.placements)
         related = self.context.crosswalk.related(asset)
         taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
-        losses = (*drafted.losses, *left_versions(asset, self.context), *taken)
+        losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *stuck)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _terms(self, new: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:

@@ -84,6 +84,16 @@ def test_a_target_looks_as_if_the_new_names_had_been_there_from_the_start(
         assert labels(late) == [(name, label) for name, label in labels(early) if label != OLD]
 
 
+def test_assets_whose_section_keeps_the_old_name_of_their_folder_are_named(tmp_path: Path) -> None:
+    with Simulation(tmp_path, ("b_documents", "c_brandlibrary")).moving() as move:
+        move.live()
+        rename(move)
+        held = [row["id"] for row in move.source.assets if [CONTAINERS[1]] == row["placements"][0]["path"][:1]]
+        report = move.universe.do(run_job(move.job, move.universe.options(full=True)))
+        assert held
+        assert [loss["assets"] for loss in report.losses if loss["path"] == "placements.section"] == [len(held)]
+
+
 def bare(value: Any) -> Any:
     """Terms by their labels alone."""
     if isinstance(value, dict):
