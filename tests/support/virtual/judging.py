@@ -145,10 +145,12 @@ class Judge:
 
     def _note_both(self, target: Mapping[str, Row]) -> None:
         """Parts that the source changed although people had changed them at the target. A term with another name is the
-        same one."""
+        same one; that of a service without ids has another name long before a draft says so."""
+        names = self._renamed_terms(0)
         for asset, key, draft in self._ask("SELECT source, target, draft FROM link"):
-            wanted, last = json.loads(draft), self.drafts.get(asset, {})
-            now = flat_draft({**wanted, "fields": {key: _by_id(value) for key, value in wanted["fields"].items()}})
+            wanted, last = json.loads(draft), by_new_names(self.drafts.get(asset, {}), names)
+            named = {**wanted, "fields": {key: _by_id(value) for key, value in wanted["fields"].items()}}
+            now = by_new_names(flat_draft(named), names)
             changed = {path for path in {*now, *last} if now.get(path) != last.get(path)} if last else set()
             self.both[asset] |= changed & self.touched[key]
             there, shown = flat(target[key]) if key in target else {}, flat_draft(wanted)
@@ -216,9 +218,13 @@ class Judge:
 
     def _renamed_terms(self, after: int) -> dict[str, str]:
         """New names by old ones, of terms that the job renamed since that row of the ledger."""
-        rows = self._ask("SELECT changes FROM ledger WHERE seq > ? AND operation LIKE 'rename_term:%'", after)
+        asked = "SELECT changes FROM ledger WHERE seq > ? AND operation LIKE 'rename_term:%' ORDER BY seq"
+        rows = self._ask(asked, after)
         renamed = [json.loads(changes).get("term") for (changes,) in rows]
-        return {each[0]["label"]: each[1]["label"] for each in renamed if each}
+        found: dict[str, str] = {}
+        for old, new in ((each[0]["label"], each[1]["label"]) for each in renamed if each):
+            found = {**{first: new if last == old else last for first, last in found.items()}, old: new}
+        return {old: new for old, new in found.items() if old != new}
 
     def last_writes(self) -> list[tuple[Any, ...]]:
         """The end of the ledger."""
