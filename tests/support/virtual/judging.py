@@ -60,6 +60,15 @@ def flat_draft(draft: Row) -> Flat:
     }
 
 
+def sets_of_draft(draft: Row) -> Flat:
+    """Members of sets that a run wants at the target: who puts back what somebody took away adds nothing to it."""
+    return {
+        "tags": frozenset(draft["tags"]),
+        "groups": frozenset(draft["rights"].get("groups") or ()),
+        "placements": frozenset(_place(each) for each in draft["placements"]),
+    }
+
+
 def _place(row: Row) -> str:
     return f"{row['kind']} {' / '.join(row['path'])} #{row.get('id', '')}"
 
@@ -101,11 +110,13 @@ def part_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What there was when a run began. links: source ids by target id."""
+    """What there was when a run began. links: source ids by target id; wrote: what the job had written of sets, by
+    source asset."""
 
     source: Mapping[str, Row]
     target: Mapping[str, Row]
     links: Mapping[str, str]
+    wrote: Mapping[str, Flat]
     ledger: int
 
 
@@ -141,7 +152,9 @@ class Judge:
                 self.ever[key] |= self.touched[key]
         for key in self.left.keys() - target.keys():
             self.touched[key].add("status")  # people deleted it for good
-        return Before(source, target, links, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
+        drafts = self._ask("SELECT source, draft FROM link")
+        wrote = {asset: sets_of_draft(json.loads(draft)) for asset, draft in drafts}
+        return Before(source, target, links, wrote, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
 
     def _note_both(self, target: Mapping[str, Row]) -> None:
         """Parts that the source changed although people had changed them at the target. A term with another name is the
@@ -159,7 +172,7 @@ class Judge:
 
     def after(self, before: Before, cap: str, *, lifted: bool) -> None:
         """To be called when a run is through."""
-        self.links = before.links
+        self.links = {**dict(self._ask("SELECT target, source FROM link")), **before.links}
         target = {row["id"]: row for row in self.target.assets}
         if {row["id"]: row for row in self.source.assets} != before.source:
             self.wrong.append("the source was written to")
@@ -183,7 +196,8 @@ class Judge:
     def _look(self, key: str, states: tuple[Flat, Flat, Flat], before: Before, told: Mapping[str, set[str]]) -> None:
         """Nothing that people changed at the target is written over without a word."""
         last, found, now = states
-        asset = before.links.get(key, key)
+        asset = before.links.get(key) or self.links.get(key, key)
+        ours = before.wrote.get(asset, {})
         edited = {path for path in {*found, *last} if found.get(path) != last.get(path)}
         edited -= {"status"} if {TRASH} in (last["status"], found["status"]) else set()
         if now["status"] == {TRASH} != found["status"] and edited:
@@ -195,7 +209,8 @@ class Judge:
                 self.both[asset].discard(path)
         for path in sorted(edited):
             was, theirs, then = (each.get(path, frozenset()) for each in (last, found, now))
-            lost = added(path, then, added(path, was, theirs)) if path in SETS else theirs != then
+            mine = was | ours.get(path, frozenset())
+            lost = added(path, then, added(path, mine, theirs)) if path in SETS else theirs != then
             if lost and theirs != then and path not in told.get(asset, ()):
                 self.wrong.append(
                     f"{asset} -> {key} {path}: {sorted(was)}, changed at the target to {sorted(theirs)}, "
