@@ -109,7 +109,7 @@ class FieldMatching:
     def _candidates(self) -> Iterator[tuple[FieldPair, Field]]:
         for target in self.targets:
             for source in self.sources:
-                if (SHAPES[source.kind], SHAPES[target.kind]) not in STEPS:
+                if (SHAPES[source.kind], SHAPES[target.kind]) not in STEPS or source.accounts is not target.accounts:
                     continue
                 alike = similarity(source, target)
                 if alike.score:

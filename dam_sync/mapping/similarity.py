@@ -15,19 +15,23 @@ from dam_sync.model.schema import Field
 THRESHOLD = 0.78  # `titre` is similar to `title`, `weight` is not similar to `height`
 SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME, SAME_MEANING = 1.0, 0.97, 0.96, 0.94, 0.92, 0.8
 
-MEANINGS = (
+MEANINGS = (  # names that Dublin Core, IPTC, Spectrum, CDWA and VRA Core have for the same, and common variants
     ("title", "headline", "name", "heading", "object name"),
-    ("description", "caption", "abstract", "summary", "cutline"),
-    ("keywords", "keyword", "tags", "tag", "subject", "subjects"),
-    ("creator", "author", "photographer", "artist"),
-    ("rights", "copyright", "copyright notice", "usage terms"),
-    ("credit", "credit line", "courtesy"),
-    ("shot date", "shoot date", "date taken", "capture date"),
+    ("description", "caption", "abstract", "summary", "cutline", "brief description", "physical description"),
+    ("keywords", "keyword", "tags", "tag", "subject", "subjects", "subject keywords", "subject terms"),
+    ("creator", "author", "photographer", "artist", "maker", "agent", "artist maker", "production person"),
+    ("rights", "copyright", "copyright notice", "usage terms", "copyright statement", "rights statement"),
+    ("credit", "credit line", "courtesy", "courtesy line", "acknowledgement"),
+    ("shot date", "shoot date", "shooting date", "date taken", "capture date", "date photographed"),
     ("site", "place", "location"),
-    ("inventory", "inventory number", "accession number", "object number"),
+    ("inventory", "inventory number", "accession number", "object number", "repository number", "accession"),
     ("note", "notes", "comment", "comments", "remarks"),
+    ("medium", "material", "materials", "technique", "techniques", "materials and techniques", "medium and support"),
+    ("dimensions", "dimension", "measurements", "measurement"),
+    ("date made", "object date", "date of work", "production date", "date of production"),
 )
 _MEANING: Mapping[str, int] = {name.replace(" ", ""): index for index, names in enumerate(MEANINGS) for name in names}
+_SHORT = {"no": "number", "nr": "number", "num": "number"}  # at the end of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +101,24 @@ def ratio(left: str, right: str) -> float:
 
 
 def _near(left: str, right: str) -> Similarity:
-    meaning = _MEANING.get(compact(left))
-    if meaning is not None and meaning == _MEANING.get(compact(right)):
+    if _meanings(left) & _meanings(right):
         return Similarity(SAME_MEANING, f"{one_line(left)} and {one_line(right)} often mean the same")
     found = ratio(left, right)
     if found < THRESHOLD:
         return Similarity()
     return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelled like {one_line(right)}")
+
+
+@lru_cache(maxsize=20_000)
+def _meanings(name: str) -> frozenset[int]:
+    """What a name may mean; of `Artist / Maker`, either."""
+    found = (_MEANING.get(_spelled_out(one)) for one in (name, *name.split("/")))
+    return frozenset(one for one in found if one is not None)
+
+
+def _spelled_out(name: str) -> str:
+    *first, last = words_of(name) or ("",)
+    return "".join((*first, _SHORT.get(last, last) if first else last))
 
 
 def one_line(text: str, most: int = 60) -> str:

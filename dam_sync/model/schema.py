@@ -38,7 +38,7 @@ class Field:
     types: names of the asset types (forms, metadata types) that have it, empty = all. coordinates: a place needs both
     coordinates, an address alone is refused. cells: names of the cells of its rows, empty if any is accepted. `derived`
     fields follow from the bytes (width, duration) and need no field rule. `system` fields are maintained by the service
-    and cannot be written.
+    and cannot be written. `accounts`: holds names of the service's users, who may have nothing to do with the picture.
     """
 
     key: str
@@ -56,6 +56,7 @@ class Field:
     cells: frozenset[str] = frozenset()
     system: bool = False
     derived: bool = False
+    accounts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,9 @@ def test_a_field_is_known_by_key_prefix_label_and_spelling() -> None:
         (Field("x", TEXT, "Année d’été"), Field("y", TEXT, "annee d'ete!"), 0.94, True),
         (Field("x", TEXT, "Shot date"), Field("shotDate", TEXT), 0.92, True),
         (Field("photographer", TEXT), Field("author", TEXT), 0.8, False),
+        (Field("maker", TEXT), Field("x", TEXT, "Artist / Designer"), 0.8, False),
+        (Field("x", TEXT, "Object No."), Field("accessionNumber", TEXT), 0.8, False),
+        (Field("no", TEXT), Field("number", TEXT), 0.0, False),
         (Field("field1", TEXT), Field("field2", TEXT), 0.0, False),
         (Field("width", TEXT), Field("height", TEXT), 0.0, False),
         (Field("::", TEXT), Field("--", TEXT), 0.0, False),
@@ -123,6 +126,16 @@ def test_a_field_is_known_by_key_prefix_label_and_spelling() -> None:
 def test_how_alike_names_are(left: Field, right: Field, score: float, exact: bool) -> None:
     found = similarity(left, right)
     assert (found.score, found.exact) == (score, exact)
+
+
+def test_a_field_for_names_of_users_is_paired_with_no_other() -> None:
+    users, key = Field("dc:creator", TEXT, accounts=True), Field("srckey", TEXT)
+    made, target = Field("creator", TEXT), Field("lib:artist", TEXT, required=True)
+    lines = by_target(suggest(schema(made), schema(users, target, key), marker="srckey"))
+    assert lines["lib:artist"].sources[0] == "fields.creator"
+    assert "dc:creator" not in lines
+    assert by_target(suggest(schema(users), schema(users, key), marker="srckey"))["dc:creator"].score == 1.0
+    assert any("no line reads dc:creator" in note for note in suggest(schema(users), schema(made)).notes)
 
 
 def test_letters_that_are_nearly_the_same_give_a_weak_line() -> None:

@@ -39,6 +39,7 @@ OWN_PREFIXES = frozenset(  # what the service keeps for itself, or what is read 
 )
 DERIVED_PREFIXES = frozenset({"picture", "imd", "iptc", "vid", "aud", "exif"})  # wire B 6.3: filled from the bytes
 SYSTEM = frozenset({"dc:modified", "dc:contributors", "dc:lastContributor"})  # wire B 1.5, 6.3
+ACCOUNTS = frozenset({"dc:creator"})  # wire B 3: user names of this server
 LONG = frozenset({"dc:description", "note:note", "dc:rights"})
 USER, GROUP = "user:", "group:"
 POINT = frozenset({"latitude", "longitude", "address"})  # a complex property of these is a place (assumption 20)
@@ -206,6 +207,7 @@ def _field(info: DocumentsField) -> Field:
         cells=frozenset(info.parts) if info.kind is FieldKind.ROWS else frozenset(),
         system=info.key in SYSTEM,
         derived=derived,
+        accounts=info.key in ACCOUNTS,
     )
 
 
