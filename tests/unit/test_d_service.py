@@ -9,13 +9,22 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Patch, Relation
-from dam_sync.model.errors import Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.errors import (
+    Conflict,
+    DamSyncError,
+    Denied,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Transient,
+    Unsupported,
+)
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
 from tests.support import scripted_d as d
-from tests.support.connected import body, entries
+from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.scripted_d import Opened, draft, refusing_versions, scripted
 
@@ -173,6 +182,23 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
         assert (found[family] is None) == bool(apart or window != EVERYTHING)
     with pytest.raises(error):
         await service.fetch(family)
+
+
+@pytest.mark.parametrize("told", [(404, {"message": "Not Found"}), (200, [])])
+async def test_an_older_version_is_never_taken_for_the_whole_asset(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, told: tuple[int, Any]
+) -> None:
+    script, (status, reply) = opened.script, told
+    family = AssetId(script.records[script.add(b"one")]["fileId"])
+    script.add(b"two", family)
+    alone = AssetId(script.records[script.add(b"one")]["fileId"])
+    monkeypatch.setattr(script, "_versions", lambda one: d.said(reply, status))
+    service = opened.connect(relations="off")
+    with pytest.raises(Transient):
+        await service.fetch(family)
+    with pytest.raises(Transient):
+        await service.replace(family, Bytes("new.jpg", b"three"), MemoryJournal())
+    assert len((await service.fetch(alone)).versions) == 1
 
 
 async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> None:

@@ -32,7 +32,7 @@ class MetadataEntry:
 @dataclass(frozen=True, slots=True)
 class Record:
     """One version of an asset; timestamps in ms. order: position among the versions of its group; place: position in a
-    listing."""
+    listing; superseded: the service says that another version is current."""
 
     object: str
     file: str
@@ -52,6 +52,7 @@ class Record:
     size: int | None
     federated: bool
     creator: str
+    superseded: bool = False
 
     @property
     def place(self) -> tuple[int, str]:
@@ -151,6 +152,7 @@ def record_of(row: Json) -> Record:
         size=_size(told.get("fileSizeInBytes")),
         federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
         creator=member_text(row, "createdBy"),
+        superseded=row.get("currentVersion") in ("N", False),
     )
 
 

@@ -35,6 +35,7 @@ from dam_sync.services.d_templates.codec.wire import (
 )
 from dam_sync.services.d_templates.source.fetch import TemplatesFetch
 from dam_sync.services.d_templates.source.open import TemplatesOpen
+from dam_sync.services.d_templates.source.versions import VersionsUnknown
 from dam_sync.services.d_templates.tenant import scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
@@ -269,7 +270,7 @@ class _ListingState:
         error, and the listing continues."""
         try:
             return await self.crawler.version_groups.load(key)
-        except (Denied, Rejected) as error:
+        except (Denied, Rejected, VersionsUnknown) as error:
             if self._scan == BIN and isinstance(error, Denied):
                 raise
             if not isinstance(error, NotFound):

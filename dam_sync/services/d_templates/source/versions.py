@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from dam_sync.aio.just_read import JustRead
 from dam_sync.aio.lru import LruCache
 from dam_sync.model.asset import AssetId
-from dam_sync.model.errors import NotFound
+from dam_sync.model.errors import NotFound, Transient
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, record_of, records_of
+
+
+class VersionsUnknown(Transient):
+    """The current version of an asset cannot be told for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class VersionGroups:
     whole: bool = False  # `files` has every file of the library
 
     async def load(self, asset: str) -> VersionGroup:
-        """All versions, read from the database and not from the search index; one call. Raises NotFound."""
+        """All versions, read from the database and not from the search index; one call. Raises NotFound, and
+        VersionsUnknown rather than taking an older version for the whole asset."""
         try:
             request = self.api.request(facts.VERSIONS, asset, asset=asset, accept=frozenset({400, 404}))
             reply = await self.api.send(request)
@@ -48,6 +53,8 @@ class VersionGroups:
             records = []
         if not records:
             records = [await self.record(asset, asset=asset)]
+            if records[0].superseded:
+                raise VersionsUnknown("the service lists no versions of an asset that has newer ones", asset=asset)
         family = VersionGroup.of(records)
         self.remember(family)
         return family
