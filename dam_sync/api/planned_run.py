@@ -173,8 +173,12 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
     """What is not as it was when the plan was made: the services, the mapping, the policy, the schemas."""
     if header.job != opened.job.name:
         yield f"it is a plan of the job {header.job}"
+    accounts = {"source": opened.source_account, "target": opened.target_account}
     for role, side in _sides(opened).items():
-        changed = [name for name, value in side.items() if header.sides[role][name] != value]
+        planned = header.sides[role]
+        if planned["tenant"] == accounts[role].unnamed:
+            side["tenant"] = planned["tenant"]
+        changed = [name for name, value in side.items() if planned[name] != value]
         yield from (f"the {name} of the {role} changed" for name in changed)
     if header.mapping != context.crosswalk.digest:
         yield "the mapping changed"

@@ -70,7 +70,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What `probe()` proved. tenant: a stable name of the instance. total: assets this credential sees, if counted.
+    """What `probe()` proved. tenant: a stable name of the instance; unnamed: what a plan knew it by, before a run gave
+    it that name. total: assets this credential sees, if counted.
 
     notes: missing permissions and capabilities, as sentences for the operator. allowance: if the job names one.
     """
@@ -82,6 +83,7 @@ class Account:
     clock_skew: timedelta = timedelta(0)
     notes: tuple[str, ...] = ()
     allowance: MonthlyAllowance | None = None
+    unnamed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,6 +370,19 @@ async def test_a_folder_by_url(tmp_path: Path) -> None:
     assert (path / "archive.json").exists()
 
 
+@pytest.mark.parametrize("there", [False, True])
+async def test_a_folder_that_gets_its_name_from_a_run_is_the_one_that_was_planned_with(
+    tmp_path: Path, there: bool
+) -> None:
+    path = tmp_path / "archive"
+    if there:
+        path.mkdir()
+    planned = await connect(path, read_only=True).probe()
+    for service in (connect(path), connect(path, read_only=True), connect(path)):
+        account = await service.probe()
+        assert account.tenant != planned.tenant == account.unnamed
+
+
 async def test_a_folder_without_a_catalogue_is_its_files(tmp_path: Path) -> None:
     root = tmp_path / "disk"
     (root / "Press" / "2024").mkdir(parents=True)

@@ -68,7 +68,7 @@ class FolderService(Service):
                 wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
                 raise ConfigError(f"{root} {wrong}", hint="correct `path` or `base_url`")
             if tenant.read_only:
-                return Account(tenant.identity() if root.exists() else "new folder", notes=("the first run makes it",))
+                return Account(tenant.unnamed, notes=("the first run makes it",))
             with explained(str(root)):
                 root.mkdir()
         if not tenant.read_only:
@@ -77,7 +77,7 @@ class FolderService(Service):
         notes = [] if tenant.is_ours else [UNNAMED]
         if tenant.tree is not None:
             notes.append(TREE.format(tenant.tree.left_out))
-        return Account(tenant.identity(), total=total, notes=tuple(notes))
+        return Account(tenant.identity(), total=total, notes=tuple(notes), unnamed=tenant.unnamed)
 
     def _unpack(self, archive: Path) -> Path:
         if not self._tenant.read_only:

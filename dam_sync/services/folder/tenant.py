@@ -87,7 +87,12 @@ class Tenant:
 
     def identity(self) -> str:
         """A name that stays when the folder is moved. Of a folder that dam-sync did not make, its path."""
-        return str(self._about().get("id") or f"folder-{digest_of(self.known_as)[:16]}")
+        return str(self._about().get("id") or self.unnamed)
+
+    @property
+    def unnamed(self) -> str:
+        """The name of a folder that dam-sync did not make, or did not make yet: of its path."""
+        return f"folder-{digest_of(self.known_as)[:16]}"
 
     @property
     def is_ours(self) -> bool:
