@@ -18,9 +18,10 @@ from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, diges
 from dam_sync.engine.part_removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.repair import Repair, Repairer
+from dam_sync.engine.resumed_creates import ResumedCreate
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
-from dam_sync.engine.three_way import Files, kept_values, may_overwrite
+from dam_sync.engine.three_way import Files, kept_values, may_overwrite, overlay
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, MembershipWrite
@@ -174,12 +175,45 @@ class TargetWriter:
 
     async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
         asset, drafted = item.asset, item.drafted
-        target, draft = self.context.target, drafted.draft
-        attachments = fresh_attachments(asset, None, target.capabilities)
+        wanted = drafted.draft
+        attachments = fresh_attachments(asset, None, self.context.target.capabilities)
         relations = fresh_relations(asset, None, self.context.target_schema)
-        digest = await self.context.agree(item.work, digest_of_create(draft, action.versions, attachments, relations))
+        digest = await self.context.agree(item.work, digest_of_create(wanted, action.versions, attachments, relations))
         journal = self.context.store.journal(item.work, self.context.run.id)
-        number = await record_intent(journal, draft, meant)
+        begun = self._link(asset, wanted, AssetId(""), action.versions)
+        resumed = await self._resumed(item, begun, meant, journal)
+        if resumed.open:
+            return resumed.parked(begun)
+        number = await record_intent(journal, wanted, meant)
+        draft = overlay(wanted, resumed.values)
+        made = await self._made(asset, draft, action, journal)
+        try:
+            if not resumed.patch.empty:  # the source changed between a crash and this run
+                await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
+            await self._add_versions(made, action.versions[1:], asset.file, draft, journal)
+            sent = await self._attach(made, attachments, journal)
+        except NotFound:
+            await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
+            raise
+        link = self._link(asset, wanted, made, action.versions)
+        link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
+        link = replace(link, kept=dict(resumed.values))
+        bulk = DeferredWrites(draft.placements, relations=relations)
+        outcome = self._completed("created", item, link, bulk, resumed.losses)
+        return replace(outcome, digest=digest)
+
+    async def _resumed(self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: Journal) -> Settlement:
+        """What an earlier attempt left to do, beyond the create itself; nothing for a new asset."""
+        draft = item.drafted.draft
+        if not meant:
+            return Settlement(Patch())
+        inner = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
+        attempt = Attempt(journal, item.work.begun)
+        return await ResumedCreate(self.context, meant, attempt, inner).settlement(item.asset, draft, begun)
+
+    async def _made(self, asset: Asset, draft: Draft, action: Create, journal: Journal) -> AssetId:
+        """The asset at the target, created once, with its first version."""
+        target = self.context.target
 
         async def create() -> Json:
             first = action.versions[0] if action.versions else None
@@ -192,20 +226,7 @@ class TargetWriter:
                 return made
 
         with self._recording("", changes_of_draft(draft, self.context.policy.ledger)):
-            made = AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
-        changed = merge_patches(meant, draft)
-        try:
-            if not changed.empty:  # the source changed between a crash and this run
-                await self._apply(made, changed, meant[-1] if meant else {}, number, journal)
-            await self._add_versions(made, action.versions[1:], asset.file, draft, journal)
-            sent = await self._attach(made, attachments, journal)
-        except NotFound:
-            await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
-            raise
-        link = self._link(asset, draft, made, action.versions)
-        link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
-        outcome = self._completed("created", item, link, DeferredWrites(draft.placements, relations=relations))
-        return replace(outcome, digest=digest)
+            return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
 
     async def _update(
         self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None

@@ -239,7 +239,7 @@ def date_differs(want: datetime | None, have: datetime | None, precision: timede
 def date_is_extra(path: str, want: datetime | None, actual: Asset) -> bool:
     """Whether there is an unexpected release or expiry date."""
     have = actual.rights.release_at if path == "release" else actual.rights.expires_at
-    return want is None and have is not None and not _is_arrival(path, have, actual)
+    return want is None and have is not None and not (path == "release" and is_arrival(have, actual))
 
 
 def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterator[Difference]:
@@ -248,10 +248,10 @@ def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterato
             yield Difference(path, "", instant_text(have), extra=True, pattern=ADDED)
 
 
-def _is_arrival(path: str, moment: datetime, actual: Asset) -> bool:
-    """Whether the service itself released the asset on upload."""
+def is_arrival(moment: datetime, actual: Asset) -> bool:
+    """Whether the service itself set this date when the asset was uploaded, such as that of its release."""
     arrivals = [came for came in (actual.imported_at, actual.created_at) if came is not None]
-    return path == "release" and any(abs(moment - came) < ARRIVAL for came in arrivals)
+    return any(abs(moment - came) < ARRIVAL for came in arrivals)
 
 
 def _dates(draft: Draft, actual: Asset) -> tuple[tuple[str, datetime | None, datetime | None], ...]:

@@ -23,11 +23,15 @@ from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
 from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.services.c_brandlibrary.target.resend import Resend
+from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
 from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
 from dam_sync.transfer.upload_session import source_of
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
+ANOTHER = "another file"  # the journal entry of a create whose file is replaced, because the source has another
+ADAPTED = "adapted"  # the journal entry of what an asset that exists was made to say
+UNKNOWN: Mapping[str, Json] = {"dates": {}, "status": None}  # of a state of an older release
 GONE = frozenset({403, 404})
 READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *wire.DATES))))
 
@@ -52,7 +56,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             made = AssetId(await making.make())
             self._made_at.put(made, self._api.clock.monotonic())
             if earlier.begun:
-                await self._adapt(made, draft, approved=earlier.approved)
+                await self._adapt(made, draft, journal, earlier)
             await self._refuse_visible(made, draft, journal, held_back=not earlier.approved)
             await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
             if earlier.other_file and content is not None:
@@ -78,19 +82,27 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
                 "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
             )
 
-    async def _adapt(self, made: AssetId, draft: Draft, *, approved: bool) -> None:
-        """Status and dates of an asset that exists. approved: whether it had its approval, which is then not given
-        later."""
-        hidden = draft.closed or (not approved and self._hides_at_first(draft))
-        status = draft.status or (wire.PUBLISHED if approved and self._approves(draft) else "")
-        dates = {**dict.fromkeys(wire.DATES), **wire.availability(draft.rights)}
-        await self._api.edit(made, {**dates, **wire.approval(wire.PENDING if hidden else status)}, repeatable=True)
+    async def _adapt(self, made: AssetId, draft: Draft, journal: Journal, earlier: _Earlier) -> None:
+        """Status and dates of an asset that exists, where the draft has others than an earlier one. One that had its
+        approval does not get it later."""
+        now = _audience_of(draft)
+        hidden = draft.closed or (not earlier.approved and self._hides_at_first(draft))
+        attributes = {name: text for name, text in now["dates"].items() if earlier.said["dates"].get(name, "") != text}
+        if hidden or earlier.said["status"] != now["status"]:
+            status = draft.status or (wire.PUBLISHED if earlier.approved and self._approves(draft) else "")
+            attributes |= wire.approval(wire.PENDING if hidden else status)
+        if attributes:
+            await self._api.edit(made, attributes, repeatable=True)
+        if earlier.said != now:
+            await journal.discard(ADAPTED)
+            await journal.run(ADAPTED, lambda: _given(now), idempotent=True)
 
     async def _send_again(self, made: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the file, once the one before is processed (wire C 6.5)."""
         row = await self._ready(made)
         files = wire.attachments_of(row)
         if files:
+            await journal.run(ANOTHER, _true, idempotent=True)
             await self._uploads.discard(journal)
             url = await self._uploads.send(content, journal)
             body = {"data": {"attributes": {"url": url, "filename": content.name}}}
@@ -151,6 +163,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: CoalescedCall
     ) -> Json:
         """Check what the service may have dropped. Raises Rejected, IntegrityError."""
+        sent = 1 if await journal.get(ANOTHER) is None else 2
         waits = content is not None and self._api.options.readiness == "wait"
         if waits:
             await self._api.clock.sleep(self._api.options.first_look)
@@ -169,9 +182,18 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             if row["attributes"].get("approved") is not False and wire.audience_of(draft) != wire.EVERYBODY:
                 await self._hide(made, journal)
             raise
-        if content is not None:
+        if content is not None and not await self._has_newer(row, content, sent):
             refuse_other_file(row, content, self._api.options.readiness == "wait")
         return True
+
+    async def _has_newer(self, row: Json, content: Content, sent: int) -> bool:
+        """Whether the file has another size because somebody added a version to the `sent` ones: that stays."""
+        files = wire.attachments_of(row)
+        size = files[0]["attributes"].get("size") if files else None
+        if size is None or size == content.size:
+            return False
+        asked = (("fields", VERSION_FIELDS),)
+        return wire.count_of(await self._api.one(facts.ATTACHMENT, (files[0]["id"],), asked, asset=row["id"])) > sent
 
     async def _ready(self, made: AssetId) -> Json:
         """The asset once its file was processed, or as it is if that takes too long."""
@@ -207,19 +229,21 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
 @dataclass(frozen=True, slots=True)
 class _Earlier:
     """What earlier attempts of a create did. begun: they may have created the asset; approved: they gave it the
-    approval; other_file: with another file than this attempt has."""
+    approval; other_file: with another file than this attempt has; said: its status and dates."""
 
     begun: bool
     approved: bool
     other_file: bool
+    said: Mapping[str, Json]
 
     @classmethod
     async def of(cls, journal: Journal, content: Content | None) -> _Earlier:
         """Read before anything is done."""
         sent = await journal.get("file")
         other = isinstance(sent, dict) and content is not None and sent.get("source") != source_of(content)
-        begun = await journal.get("intent") is not None
-        return cls(begun, await journal.get("clean") is not None, begun and other)
+        intent = await journal.get("intent")
+        said = await journal.get(ADAPTED) or (intent["said"] if isinstance(intent, dict) else UNKNOWN)
+        return cls(intent is not None, await journal.get("clean") is not None, intent is not None and other, said)
 
 
 @dataclass(slots=True)
@@ -240,7 +264,8 @@ class _Making:
             await self.creator._uploads.send(
                 self.content, self.journal
             )  # before the intent, because it creates no asset
-        begun = await self.journal.run("intent", self._now, idempotent=True)
+        intent = await self.journal.run("intent", self._intent, idempotent=True)
+        begun = intent["at"] if isinstance(intent, dict) else intent  # a state of an older release has the time alone
 
         async def found() -> Json:
             if self.draft.marker is None:
@@ -250,8 +275,8 @@ class _Making:
         known = found if self.draft.marker is not None else None
         return await self.journal.run("create", self._post, reconcile=known)
 
-    async def _now(self) -> Json:
-        return instant_text(self.creator._api.clock.now())
+    async def _intent(self) -> Json:
+        return {"at": instant_text(self.creator._api.clock.now()), "said": _audience_of(self.draft)}
 
     async def _post(self) -> Json:
         """Never repeated blindly."""
@@ -280,6 +305,16 @@ class _Making:
             url = await self.creator._uploads.send(content, self.journal)
         await self.journal.discard("used")
         return str(await self.journal.run("used", lambda: _given(url), idempotent=True))
+
+
+def _audience_of(draft: Draft) -> Json:
+    """What a draft says of who sees the asset, and when."""
+    dates = {**dict.fromkeys(wire.DATES), **wire.availability(draft.rights)}
+    return {"dates": dates, "status": [draft.status, draft.closed]}
+
+
+async def _true() -> Json:
+    return True
 
 
 async def _given(value: Json) -> Json:

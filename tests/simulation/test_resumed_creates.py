@@ -1,0 +1,87 @@
+"""What people change of an asset whose create a killed run left incomplete is a conflict, and not written over."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.api.conflicts import ConflictRequest, job_conflicts
+from dam_sync.model.asset import AssetId, Patch
+from tests.support.pairs import EVERYTHING
+from tests.support.profiles import profile_of
+from tests.support.virtual.edits import BY_HAND
+from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.moves import LAGS, Move, Simulation
+
+PARTS = {
+    "b_documents": 0.65,
+    "c_brandlibrary": 0.65,
+    "e_profiles": 0.6,
+}  # of the calls of a move until its process ends
+TARGETS = list(PARTS) if EVERYTHING else ["c_brandlibrary"]
+EXPIRES = datetime(2044, 4, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_people_changed_of_a_partial_create_is_a_conflict(tmp_path: Path, target: str) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", target))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * PARTS[target])]))
+        partial = unlinked(move)
+        assert partial, "nothing is partial yet"
+        move.universe.do(edited(move, partial))
+        before = by_hand(move, partial)
+        move.live_to_the_end()
+        found = conflicts(move)
+        assert {row["value"] for row in found} == {title(move)}
+        assert by_hand(move, partial) == before
+        conflicts(move, take="source")
+        move.live_to_the_end()
+        assert (conflicts(move), unlinked(move)) == ([], [])
+        assert len([each for each in by_hand(move, partial) if each[0] == BY_HAND]) == len(partial) - len(found)
+
+
+async def edited(move: Move, partial: Sequence[str]) -> None:
+    """Title and expiry of each."""
+    service = move._connected("target", read_only=False)
+    try:
+        await service.probe()
+        await service.schema()
+        for identity in partial:
+            asset = await service.fetch(AssetId(identity))
+            rights = replace(asset.rights, expires_at=EXPIRES)
+            await service.update(asset.id, Patch(fields={title(move).removeprefix("fields."): BY_HAND}, rights=rights))
+    finally:
+        await service.close()
+    await move.universe.clock.sleep(LAGS)
+
+
+def title(move: Move) -> str:
+    return f"fields.{profile_of(move.target.kind).prefix}title"
+
+
+def by_hand(move: Move, partial: Sequence[str]) -> list[tuple[Any, Any]]:
+    key = title(move).removeprefix("fields.")
+    return [(row["fields"].get(key), row["rights"]) for row in move.target.assets if row["id"] in partial]
+
+
+def conflicts(move: Move, take: str = "") -> list[dict[str, Any]]:
+    asked = ConflictRequest(take) if take else None
+    done = job_conflicts(move.job, asked, move.universe.clock, move.universe.storage)
+    return list(move.universe.do(done)["conflicts"])
+
+
+def unlinked(move: Move) -> list[str]:
+    """Living assets of the target that no link leads to."""
+    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
+        links = {target for (target,) in connection.execute("SELECT target FROM link")}
+    return [row["id"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]
