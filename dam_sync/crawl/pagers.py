@@ -62,9 +62,33 @@ class Pager(Protocol):
         """Where to continue; None at the end."""
         ...
 
+    def identity(self, row: Json) -> Json:
+        """What equals that of a row only if both are the same row."""
+        ...
+
+
+class WholeRows:
+    """Pagers that know no key."""
+
+    __slots__ = ()
+
+    def identity(self, row: Json) -> Json:
+        """See `Pager.identity`."""
+        return row
+
+
+class RowsById:
+    """Pagers of rows whose `id` is unique."""
+
+    __slots__ = ()
+
+    def identity(self, row: Json) -> Json:
+        """Its id; the row itself if it has none."""
+        return row["id"] if isinstance(row, dict) and "id" in row else row
+
 
 @dataclass(frozen=True, slots=True)
-class PageNumber:
+class PageNumber(WholeRows):
     """`page` (from `start`) and `size`. `Page.next` False: this was the last one; True: there is more; None: unsaid.
 
     Without a total or `Page.next` it reads until a page is empty, because a short page proves nothing.
@@ -97,7 +121,7 @@ class PageNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
+class Offset(WholeRows):
     """`offset` (from 0) and `size`; continues after the rows actually received. `Page.next` as for `PageNumber`."""
 
     size: int
@@ -158,6 +182,10 @@ class Keyset:
             raise ContractBroken("a listed row has no key to continue from")
         return key
 
+    def identity(self, row: Json) -> Json:
+        """Its key, which is unique."""
+        return self.key_of(row)
+
     def _check(self, keys: Sequence[Json]) -> None:
         numbers = all(isinstance(key, int | float) for key in keys)
         if numbers and any(later <= earlier for earlier, later in pairwise(keys)):
@@ -165,7 +193,7 @@ class Keyset:
 
 
 @dataclass(frozen=True, slots=True)
-class Scroll:
+class Scroll(WholeRows):
     """A cursor kept at the server: `scroll` (None opens it) and `size`; ends with an empty page.
 
     `Page.next` is the scroll id of the response; without one the last one is used again. Cursors count pages, because a
@@ -192,7 +220,7 @@ class Scroll:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanCursor:
+class ScanCursor(WholeRows):
     """An opaque `cursor` in each response (`Page.next`), None at the start; ends when a response has none.
 
     Empty pages in between are allowed.
@@ -217,7 +245,7 @@ class ScanCursor:
 
 
 @dataclass(frozen=True, slots=True)
-class NextLink:
+class NextLink(WholeRows):
     """A `link` in each response (`Page.next`) points to the next page, None at the start; ends without one.
 
     Links are stored in the state, so use a path or a URL that is not signed.

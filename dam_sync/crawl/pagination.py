@@ -71,7 +71,8 @@ class _Count:
         return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL), start.get(_OWED, 0)) if start else cls(pager)
 
     def take(self, page: Page, size: int | None) -> None:
-        rows = frozenset(marshal.dumps(row, _MARSHAL) for row in page.rows)
+        identity = self.pager.identity
+        rows = frozenset(marshal.dumps(identity(row), _MARSHAL) for row in page.rows)
         before, self.seen, self.last = self.seen, self.seen + len(rows - self.last), rows
         if page.total is None:
             return

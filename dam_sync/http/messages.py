@@ -86,6 +86,12 @@ class Response:
                 hint=_HTML_HINT if self.is_html else "",
             ) from None
 
+    def looked_at(self) -> Json:
+        """The body as JSON, which the next call of `json` returns without parsing it again. Raises ContractBroken."""
+        data = self.json()
+        self.parsed.append(data)
+        return data
+
     def object(self) -> dict[str, Json]:
         """The body as a JSON object. Raises ContractBroken if it is not one."""
         data = self.json()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 
+import msgspec
+
 from dam_sync.http.bounds import MOST_VALUES
 from dam_sync.model.mistyped import REPLACEMENT
 from dam_sync.model.values import Json
 
+_STRICT: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
 _RAW = re.compile(rb"\xed[\xa0-\xbf]")  # a surrogate encoded as UTF-8, which is invalid
@@ -22,6 +25,15 @@ def parsed(body: bytes) -> Json:
     """The body as JSON; lone surrogates are replaced by U+FFFD, so that the text can be encoded. Raises InvalidJson."""
     if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
         raise InvalidJson(f"more than {MOST_VALUES} values")
+    try:
+        return _STRICT.decode(body)  # three times as fast; what it refuses may still be JSON with lone surrogates
+    except RecursionError:
+        raise InvalidJson("a value nested too deeply") from None
+    except (msgspec.DecodeError, ValueError):
+        return _leniently(body)
+
+
+def _leniently(body: bytes) -> Json:
     try:
         data = json.loads(body)
         return mended(data) if _ESCAPED.search(body) or _RAW.search(body) else data

@@ -132,7 +132,7 @@ class DocumentsApi:
 @interprets_response
 def _refuse_nothing_done(reply: Response) -> None:
     """Raises an error for a response of a proxy, which does not prove that the operation ran."""
-    said = reply.json()
+    said = reply.looked_at()
     if not isinstance(said, dict) or said.get("entity-type") not in ("document", "documents"):
         raise ContractBroken(
             "returned JSON without the documents, so the outcome is unknown",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
@@ -72,8 +73,13 @@ def document_of(row: Json) -> Json:
 @interprets_response
 def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
     """Changes with every change of the document, and with its path (wire B 2.6)."""
-    place = digest_of([list(folder), is_trashed(row), str(row.get("state"))])[:8]
+    place = _digest_of_place(folder, is_trashed(row), str(row.get("state")))
     return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
+
+
+@lru_cache(maxsize=4096)  # most documents share their folder
+def _digest_of_place(folder: tuple[str, ...], trashed: bool, state: str) -> str:
+    return digest_of([list(folder), trashed, state])[:8]
 
 
 @interprets_response

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from dam_sync.crawl.pagers import Page, Params
+from dam_sync.crawl.pagers import Page, Params, RowsById
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import NotFound, Transient, TruncatedListing
@@ -25,7 +25,7 @@ BAD_REQUEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(RowsById):
     """Numbered pages; if the total fell, it steps back as many pages as may have moved (wire C 2.2)."""
 
     size: int

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from dam_sync.crawl.pagers import Page, Params
+from dam_sync.crawl.pagers import Page, Params, RowsById
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
@@ -34,7 +34,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class ByUpload:
+class ByUpload(RowsById):
     """A pager: `after` is the timestamp up to which all is listed, `ids` are those listed that were uploaded at it.
 
     Its pages hold only rows that were not listed before, and count only those.
