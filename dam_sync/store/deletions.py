@@ -14,7 +14,18 @@ from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.links import link_of, write_link
 from dam_sync.store.rows import Deletion, Sighting, TrashedLink
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import DELETION, LINK, LISTED_DELETED, PLACEMENT, RELATION, TRASHED, WORK, instant, stamp
+from dam_sync.store.tables import (
+    DELETION,
+    LINK,
+    LISTED_DELETED,
+    PLACEMENT,
+    RELATION,
+    SEEN,
+    TRASHED,
+    WORK,
+    instant,
+    stamp,
+)
 
 _GONE: Select[Any] = select(DELETION, LINK.c.target).join(LINK, LINK.c.source == DELETION.c.source)
 _PUT = upsert(DELETION)
@@ -35,14 +46,16 @@ class DeletionRepository(Repository):
     async def sightings(self, after: str, at_most: int, run: int | None) -> list[Sighting]:
         """A page of linked assets that may be deleted, in the order of source ids: known as such, listed in the trash,
         or, given a `run`, not listed by it."""
-        in_trash = LINK.c.source.in_(select(WORK.c.asset).where(text(LISTED_DELETED)))
+        in_trash = SEEN.c.source.in_(select(WORK.c.asset).where(text(LISTED_DELETED)))
         known = [DELETION.c[name].label(f"known_{name}") for name in ("reason", "since", "listings", "run", "scope")]
-        missed = LINK.c.seen_run < run if run is not None else false()
+        missed = SEEN.c.run < run if run is not None else false()
         chosen = (
-            select(LINK.c.source, LINK.c.target, LINK.c.seen_run, in_trash.label("in_trash"), *known)
-            .join(DELETION, DELETION.c.source == LINK.c.source, isouter=True)
-            .where(LINK.c.source > after, or_(in_trash, missed, DELETION.c.source.is_not(None)))
-            .order_by(LINK.c.source)
+            select(SEEN.c.source, LINK.c.target, SEEN.c.run, in_trash.label("in_trash"), *known)
+            .select_from(SEEN)
+            .join(DELETION, DELETION.c.source == SEEN.c.source, isouter=True)
+            .join(LINK, LINK.c.source == SEEN.c.source)
+            .where(SEEN.c.source > after, or_(in_trash, missed, DELETION.c.source.is_not(None)))
+            .order_by(SEEN.c.source)
             .limit(at_most)
         )
         return await self._read(lambda c: [_sighting(row) for row in c.execute(chosen)])
@@ -178,7 +191,7 @@ def _sighting(row: Row[Any]) -> Sighting:
             row.known_run,
             row.known_scope,
         )
-    return Sighting(row.source, row.target, row.seen_run, bool(row.in_trash), known)
+    return Sighting(row.source, row.target, row.run, bool(row.in_trash), known)
 
 
 def _values(row: Deletion) -> dict[str, Any]:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, text
+from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, text, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Revision
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, WORK, instant, stamp
+from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, SEEN, WORK, instant, stamp
 
 _BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_statement("ids"))))
 _REVISIONS = PreparedStatement(
@@ -35,7 +35,8 @@ def _put(*columns: str) -> PreparedStatement:
     return PreparedStatement(added.on_conflict_do_update(index_elements=["source"], set_=changed), columns)
 
 
-_PUT, _PUT_SEEN = _put(*_COLUMNS), _put(*_COLUMNS, "seen_run")
+_PUT = _put(*_COLUMNS)
+_LISTED_BY = PreparedStatement(update(SEEN).where(SEEN.c.source == bindparam("of")).values(run=bindparam("now")))
 
 
 class LinkRepository(Repository):
@@ -89,12 +90,12 @@ class LinkRepository(Repository):
         """How many linked source assets no run listed since `since_run`, or were listed as deleted, and the first of
         them. They are gone only if `since_run` listed everything; 0 counts only the deleted ones."""
         deleted = select(WORK.c.asset).where(text(LISTED_DELETED))
-        gone = or_(LINK.c.seen_run < since_run, LINK.c.source.in_(deleted))
-        first = select(LINK.c.source).where(gone).order_by(LINK.c.source).limit(examples)
+        gone = or_(SEEN.c.run < since_run, SEEN.c.source.in_(deleted))
+        first = select(SEEN.c.source).where(gone).order_by(SEEN.c.source).limit(examples)
 
         def job(c: Connection) -> tuple[int, list[str]]:
-            number = int(c.execute(select(func.count()).select_from(LINK).where(gone)).scalar_one())
-            return number, [row.source for row in c.execute(first)]
+            number = int(c.execute(select(func.count()).select_from(SEEN).where(gone)).scalar_one())
+            return number, [row.source for row in c.execute(first)] if number else []
 
         return await self._read(job)
 
@@ -133,16 +134,15 @@ class FilenameRepository(Repository):
         return await self._write(lambda c: _RESERVE.run(c, folded=key, owner="") == 1)
 
 
-def write_link(c: Connection, link: LinkRow, seen_run: int | None = None) -> None:
-    """Insert or replace; `seen_run` does not change unless given."""
+def write_link(c: Connection, link: LinkRow, listed_by: int | None = None) -> None:
+    """Insert or replace; the run that listed it last does not change unless given."""
     values = {name: getattr(link, name) for name in _COLUMNS}
     values |= {name: to_text(values[name]) for name in _TEXTS}
     values |= {name: to_text(dict(values[name])) for name in _MAPPINGS}
     values["made_at"] = stamp(link.made_at) if link.made_at else ""
-    if seen_run is None:
-        _PUT.run(c, **values)
-    else:
-        _PUT_SEEN.run(c, **values, seen_run=seen_run)
+    _PUT.run(c, **values)
+    if listed_by is not None:
+        _LISTED_BY.run(c, of=link.source, now=listed_by)
 
 
 def drop_link(c: Connection, source: str) -> None:

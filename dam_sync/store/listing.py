@@ -14,7 +14,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import LINK, RUN, SHARD, WORK, stamp
+from dam_sync.store.tables import LINK, RUN, SEEN, SHARD, WORK, stamp
 
 _ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")
 _CLEARED = {
@@ -28,13 +28,13 @@ _CLEARED = {
     "hint": "",
 }
 _LISTED = listed_statement("ids")
-_LINKED = PreparedStatement(select(LINK.c.source, LINK.c.seen_run).where(LINK.c.source.in_(_LISTED)))
+_LINKED = PreparedStatement(select(SEEN).where(SEEN.c.source.in_(_LISTED)))
 _KNOWN = PreparedStatement(
     select(WORK.c.asset, WORK.c.listed_run, WORK.c.revision, WORK.c.deleted, WORK.c.state).where(
         WORK.c.asset.in_(_LISTED)
     )
 )
-_SEEN = PreparedStatement(update(LINK).where(LINK.c.source.in_(_LISTED)).values(seen_run=bindparam("run")))
+_SEEN = PreparedStatement(update(SEEN).where(SEEN.c.source.in_(_LISTED)).values(run=bindparam("now")))
 
 
 class Shards(Repository):
@@ -67,7 +67,7 @@ class Shards(Repository):
         def job(c: Connection) -> None:
             c.execute(delete(SHARD).where(SHARD.c.run == run))
             c.execute(update(WORK).where(WORK.c.listed_run == run).values(listed_run=0))
-            c.execute(update(LINK).where(LINK.c.seen_run == run).values(seen_run=0))
+            c.execute(update(SEEN).where(SEEN.c.run == run).values(run=0))
             c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=False, listed=0, unchanged=0))
 
         await self._write(job)
@@ -157,7 +157,7 @@ class _Listing:
 
     def add(self, entries: Sequence[Entry], texts: Mapping[AssetId, str]) -> None:
         ids = to_text([entry.id for entry in entries])
-        linked: dict[str, int] = {row.source: row.seen_run for row in _LINKED.all(self._c, ids=ids)}
+        linked: dict[str, int] = dict(_LINKED.all(self._c, ids=ids))
         known = {row.asset: row for row in _KNOWN.all(self._c, ids=ids)}
         rows: list[dict[str, Any]] = []
         again: list[dict[str, Any]] = []
@@ -179,8 +179,7 @@ class _Listing:
         self._write(rows, again, [source for source, run in linked.items() if run != self._run])
 
     def add_again(self, ids: Sequence[str], *, unlisted: bool, deleted: bool) -> None:
-        seen = select(LINK.c.source, LINK.c.seen_run).where(LINK.c.source.in_(ids))
-        linked: dict[str, int] = {row.source: row.seen_run for row in self._c.execute(seen)}
+        linked: dict[str, int] = dict(_LINKED.all(self._c, ids=to_text(list(ids))))
         columns = (WORK.c.asset, WORK.c.listed_run, WORK.c.deleted, WORK.c.cause, WORK.c.state)
         known = {row.asset: row for row in self._c.execute(select(*columns).where(WORK.c.asset.in_(ids)))}
         rows: list[dict[str, Any]] = []
@@ -225,7 +224,7 @@ class _Listing:
                 changed, [{"of": row["asset"], **{f"new_{name}": row[name] for name in kept}} for row in again]
             )
         if seen:
-            _SEEN.run(self._c, ids=to_text(seen), run=self._run)
+            _SEEN.run(self._c, ids=to_text(seen), now=self._run)
 
 
 def _may_return(row: Any, *, linked: bool, deleted: bool) -> bool:

@@ -160,6 +160,14 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         " former TEXT NOT NULL DEFAULT '[]', mapping TEXT NOT NULL DEFAULT '', run INTEGER NOT NULL DEFAULT 0,"
         " PRIMARY KEY (part, scope, source)) WITHOUT ROWID",
     ),
+    15: (
+        "CREATE TABLE seen (source TEXT NOT NULL PRIMARY KEY, run INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
+        "INSERT INTO seen (source, run) SELECT source, seen_run FROM link ORDER BY source",
+        "ALTER TABLE link DROP COLUMN seen_run",
+        "CREATE TRIGGER link_added AFTER INSERT ON link BEGIN"
+        " INSERT INTO seen (source) VALUES (NEW.source) ON CONFLICT DO NOTHING; END",
+        "CREATE TRIGGER link_dropped AFTER DELETE ON link BEGIN DELETE FROM seen WHERE source = OLD.source; END",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

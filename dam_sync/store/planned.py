@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.store.base import Repository, from_text
-from dam_sync.store.tables import LINK, PLANNED, WORK
+from dam_sync.store.sqlite import raw_of
+from dam_sync.store.tables import LINK, PLANNED, SEEN, WORK
 
 PAGE = 500
 EXAMPLES = 5
@@ -19,12 +20,14 @@ ASSET, AGAIN, SHARED = "asset", "again", "shared"
 WHOLE = 1 << 128
 
 LISTED = (
-    "SELECT asset, revision FROM work WHERE listed_run = :run UNION ALL SELECT source, source_revision FROM link"
-    " WHERE seen_run = :run AND NOT EXISTS (SELECT 1 FROM work WHERE work.asset = link.source AND listed_run = :run)"
+    "SELECT asset, revision FROM work WHERE listed_run = :run UNION ALL"
+    " SELECT source, source_revision FROM seen JOIN link USING (source) WHERE seen.run = :run"
+    " AND NOT EXISTS (SELECT 1 FROM work WHERE work.asset = source AND :run IN (listed_run, work.run))"
 )
 _WORKS = select(WORK).where(WORK.c.asset > bindparam("after")).order_by(WORK.c.asset).limit(PAGE)
 _LINKS = (
-    select(LINK.c.source, LINK.c.target, LINK.c.filename, LINK.c.source_revision, LINK.c.seen_run)
+    select(LINK.c.source, LINK.c.target, LINK.c.filename, LINK.c.source_revision, SEEN.c.run.label("seen_run"))
+    .join(SEEN, SEEN.c.source == LINK.c.source)
     .where(LINK.c.source > bindparam("after"))
     .order_by(LINK.c.source)
     .limit(PAGE)
@@ -112,22 +115,20 @@ class PlannedRepository(Repository):
             for row in rows:
                 yield row
 
-    async def listing(self, run: int) -> AsyncIterator[tuple[str, str]]:
-        """Every asset that the listing of a run returned, with its revision, in the order of their ids."""
-        async for row in self.covered(run):
-            if row.listed:
-                yield row.asset, row.revision
-
     async def listing_digest(self, run: int) -> str:
-        """A digest of ids and revisions, whatever their order."""
-        total = 0
-        async for asset, revision in self.listing(run):
-            total += int.from_bytes(hashlib.sha256(f"{asset}\0{revision}".encode()).digest()[:16], "big")
-        return f"{total % WHOLE:032x}"
+        """A digest of the ids and revisions that the listing of a run returned, whatever their order."""
+        return await self._read(lambda c: _digest(raw_of(c).execute(LISTED, {"run": run})))
 
     async def listing_changes(self, run: int) -> list[ListingChange]:
         """How the listing of a run differs from the plan, with examples."""
         return [change for change in await self._read(partial(_changes, run=run)) if change.assets]
+
+
+def _digest(rows: Iterable[tuple[str, str]]) -> str:
+    total = 0
+    for asset, revision in rows:
+        total += int.from_bytes(hashlib.sha256(f"{asset}\0{revision}".encode()).digest()[:16], "big")
+    return f"{total % WHOLE:032x}"
 
 
 def _covered(c: Connection, *, run: int, after: str) -> tuple[list[CoveredAsset], str | None]:

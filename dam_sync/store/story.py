@@ -24,6 +24,7 @@ from dam_sync.store.tables import (
     PLACEMENT,
     RELATION,
     REMOVAL,
+    SEEN,
     TRASHED,
     WORK,
     instant,
@@ -122,7 +123,7 @@ def _story(c: Connection, source: str) -> StoredStory:
     return StoredStory(
         source=source,
         link=link_of(linked) if linked else None,
-        seen_run=linked.seen_run if linked else 0,
+        seen_run=c.execute(select(SEEN.c.run).where(SEEN.c.source == source)).scalar() or 0,
         last=_last(worked) if worked else None,
         ledger=tuple(ledger_row(row) for row in c.execute(_writes(source, target))),
         trashed=(trashed.run, trashed.at) if trashed else None,

@@ -114,8 +114,8 @@ class TallyTable(SQLModel, table=True):
 
 
 class LinkTable(SQLModel, table=True):
-    """Source asset to target asset. seen_run: the last run that listed the source asset. made_at: when the target asset
-    was created, as long as its service may still remove it."""
+    """Source asset to target asset. made_at: when the target asset was created, as long as its service may still remove
+    it."""
 
     __tablename__: ClassVar[str] = "link"
     __table_args__ = (
@@ -133,13 +133,21 @@ class LinkTable(SQLModel, table=True):
     size: int | None = None
     versions: str
     draft: str
-    seen_run: int = 0
     attachments: str = "[]"
     relations: str = "[]"
     made_at: str = ""
     proofs: str = "{}"
     kept: str = "{}"
     attached: str = "{}"
+
+
+class SeenTable(SQLModel, table=True):
+    """The last run that listed each linked source asset; triggers on `link` add and remove rows. Apart from the links,
+    because a listing changes it for every asset, and a link is long."""
+
+    __tablename__: ClassVar[str] = "seen"
+    source: str = Field(primary_key=True)
+    run: int = 0
 
 
 class ConflictTable(SQLModel, table=True):
@@ -383,6 +391,7 @@ SHARD = table_of(ShardTable)
 WORK = table_of(WorkTable)
 TALLY = table_of(TallyTable)
 LINK = table_of(LinkTable)
+SEEN = table_of(SeenTable)
 REMOVAL = table_of(RemovalTable)
 DELETION = table_of(DeletionTable)
 TRASHED = table_of(TrashedTable)
