@@ -8,14 +8,14 @@ in the rows that the real run wrote; digests that the product makes of an asset 
 
 from __future__ import annotations
 
+import gc
 import json
+import marshal
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -26,25 +26,22 @@ from dam_sync.api.jobs import run_job
 from dam_sync.api.sandbox import Emulated, write_job
 from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
 from dam_sync.engine.operations import digest_of_create
-from dam_sync.engine.part_removals import version_key
 from dam_sync.model.asset import Asset, AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import asset_from_json, asset_to_json, draft_from_json, fingerprint, placements_from_json
+from dam_sync.model.values import Json
 from dam_sync.store.store import SqlStore
-from dam_sync.store.tables import stamp
 from dam_sync.transfer.budget import MemoryBudget
 from tests.support.bulk import Bulk
-from tests.support.counted import MARK, Side, library_of, mapping_of, schema_of
+from tests.support.counted import Side, library_of, mapping_of, schema_of
 from tests.support.exposure import ACCEPTED
 from tests.support.virtual.moves import LAGS, options_of
+from tests.support.virtual.planted_patterns import Pairs, Pattern, Row, any_of, digests_of, leaves_of, pairs_of
 from tests.support.virtual.universe import PORT, Tenant, Universe
 
-Row = dict[str, Any]
-Pairs = Mapping[str, str]
 CLASSES = 20
-JOINT = "\n\x1f\n"  # between texts that are changed at once
 VERSIONED = 10  # every tenth asset has an older version
-OWNERS = {"work": "asset", "link": "source", "name": "owner", "member": "asset", "ledger": "asset"}
+OWNERS = {"work": "asset", "link": "source", "seen": "source", "name": "owner", "member": "asset", "ledger": "asset"}
 """Tables with rows of assets, and the column that says whose a row is."""
 ONCE = frozenset({"container", "place"})  # operations that are not of one asset
 NUMBER = re.compile(r"of number (\d+)")
@@ -52,7 +49,6 @@ NOT_DUMPED: Mapping[str, Callable[[Any, str], str]] = {
     "e_profiles": lambda state, asset: str(state.tenant.assets[asset].external_id)
 }
 """What else is made up for an asset and shown to the product."""
-MADE_UP = frozenset({"catalogue_id", "record"})
 
 SIDES = (
     Side("a_hypermedia", "folder", options={"locales": "en"}),
@@ -106,48 +102,6 @@ class Moved:
 
 
 @dataclass
-class Pattern:
-    """One of the first assets: its truth at both services, its asset as the product reads it, its rows by table."""
-
-    source: Row
-    target: Row
-    asset: Row
-    rows: dict[str, list[Row]]
-    leaves: tuple[list[str], list[str]] = field(init=False)
-    tokens: re.Pattern[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.leaves = leaves_of(self.source), leaves_of(self.target)
-        spelled = {text for each in chain(*self.leaves) for text in _spellings(each)}
-        spelled |= set(_digests(self.asset, self.asset))
-        self.tokens = _any_of(sorted(filter(None, spelled), key=len, reverse=True))
-
-    def renumbered(self, text: str, pairs: Pairs) -> str:
-        """The text with what differs."""
-        return self.tokens.sub(lambda found: pairs.get(found[0], found[0]), text)
-
-    def rows_with(self, both: Pairs, there: Pairs) -> Iterator[tuple[str, Row]]:
-        """Its rows for another asset, by table. Ids of the two services may be the same texts: one column has those of
-        the target."""
-        rows = [(table, row) for table, found in self.rows.items() for row in found]
-        texts = [[value for key, value in row.items() if isinstance(value, str) and key != "target"] for _, row in rows]
-        renumbered = iter(self.renumbered(JOINT.join(chain(*texts)), both).split(JOINT))
-        pairs = {**both, **there}
-        for table, row in rows:
-            yield (
-                table,
-                {
-                    key: value
-                    if not isinstance(value, str)
-                    else self.renumbered(value, pairs)
-                    if key == "target"
-                    else next(renumbered)
-                    for key, value in row.items()
-                },
-            )
-
-
-@dataclass
 class Model:
     """What a real run left. fixed: rows that are not of one asset."""
 
@@ -155,9 +109,28 @@ class Model:
     patterns: list[Pattern]
     fixed: dict[str, list[Row]]
 
-    def pattern_of(self, row: Mapping[str, Any]) -> Pattern:
+    def pattern_of(self, number: int) -> Pattern:
         """The one that an asset repeats."""
-        return self.patterns[(number_of(row) - 1) % len(self.patterns)]
+        return self.patterns[(number - 1) % len(self.patterns)]
+
+
+class Differences:
+    """The assets of the source, each as its number and the texts in which it differs from its pattern. They are kept in
+    a file, because to ask an emulator for the truth about an asset takes it longer than to load the asset."""
+
+    def __init__(self, model: Model, source: Tenant, path: Path) -> None:
+        self._path, self.size = path, 0
+        with path.open("wb") as file:
+            for row in truths(source):
+                number = number_of(row)
+                marshal.dump((number, pairs_of(model.pattern_of(number).leaves[0], row)), file)
+                self.size += 1
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """In the order of the source."""
+        with self._path.open("rb") as file:
+            for _ in range(self.size):
+                yield marshal.load(file)
 
 
 @contextmanager
@@ -175,17 +148,30 @@ def really_moved(folder: Path, kinds: Kinds, size: int, **policy: Any) -> Iterat
 
 
 @contextmanager
+def uncollected() -> Iterator[None]:
+    """Without looks for garbage: they would look at all assets again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@contextmanager
 def planted(folder: Path, model: Model, size: int, **policy: Any) -> Iterator[Moved]:
     """As a run would have left it; `size` is a multiple of `CLASSES`."""
     kinds, bulk = model.kinds, model.kinds.bulk(size)
     assert size % CLASSES == 0
-    with Universe(1, port=kinds.port) as universe:
+    folder.mkdir(parents=True, exist_ok=True)
+    with Universe(1, port=kinds.port) as universe, uncollected():
         source = universe.tenant(kinds.source.kind, _lazily(kinds.source, bulk), **_options(kinds.source))
-        catalogue = _catalogue(model, kinds.target, source)
-        target = universe.tenant(kinds.target.kind, catalogue, **_options(kinds.target))
+        differences = Differences(model, source, folder / "differences")
+        target = universe.tenant(
+            kinds.target.kind, _catalogue(model, kinds.target, differences), **_options(kinds.target)
+        )
         made = Moved(universe, source, target, _write(folder, kinds, source, target, policy), size)
         universe.do(_empty_state(made))
-        _plant(model, made)
+        _plant(model, made, differences)
         made.settle()
         yield made
 
@@ -270,10 +256,10 @@ def _lazily(side: Side, bulk: Bulk) -> Catalogue:
     return catalogue
 
 
-def _catalogue(model: Model, side: Side, source: Tenant) -> Catalogue:
+def _catalogue(model: Model, side: Side, differences: Differences) -> Catalogue:
     """The target as a run would have left it."""
     catalogue = catalogue_of([*schema_of(), *_containers(model, side)])
-    catalogue.assets = _Assets(lambda: (_record(model, side, row) for row in truths(source)))
+    catalogue.assets = _Assets(lambda: (_record(model, side, number, here) for number, here in differences))
     return catalogue
 
 
@@ -282,9 +268,8 @@ def _containers(model: Model, side: Side) -> Iterator[Row]:
     return ({"record": "container", "kind": side.container, "path": list(path)} for path in seen)
 
 
-def _record(model: Model, side: Side, row: Mapping[str, Any]) -> Row:
-    number, pattern = number_of(row), model.pattern_of(row)
-    record: Row = json.loads(pattern.renumbered(json.dumps(pattern.target), pairs_of(pattern.leaves[0], row)))
+def _record(model: Model, side: Side, number: int, here: Pairs) -> Row:
+    record: Row = json.loads(model.pattern_of(number).of_target.filled(here))
     record["fields"] = {key.removeprefix(side.prefix): value for key, value in record["fields"].items()}
     for place, version in enumerate(record["versions"]):
         version["generate"] = {"size": version["size"], "seed": 10 * number + place}
@@ -298,11 +283,11 @@ async def _empty_state(made: Moved) -> None:
     await (await SqlStore.open(made.state, made.universe.clock)).close()
 
 
-def _plant(model: Model, made: Moved) -> None:
+def _plant(model: Model, made: Moved, differences: Differences) -> None:
     with closing(sqlite3.connect(made.state)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA journal_mode = MEMORY")
-        for table, rows in _grouped(chain(_rows(model, made), _fixed(model, made))):
+        for table, rows in _grouped(chain(_rows(model, made, differences), _fixed(model, made))):
             names = ", ".join(rows[0])
             marks = ", ".join(f":{name}" for name in rows[0])
             connection.executemany(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", rows)
@@ -323,48 +308,35 @@ def _grouped(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]
     yield from waiting.items()
 
 
-def _rows(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
+def _rows(model: Model, made: Moved, differences: Differences) -> Iterator[tuple[str, Row]]:
     """Those of assets."""
-    for source, target in zip(truths(made.source), truths(made.target), strict=True):
-        number = number_of(source)
+    for (number, here), target in zip(differences, truths(made.target), strict=True):
         assert number == number_of(target)
-        pattern = model.pattern_of(source)
-        here, there = (pairs_of(*each) for each in zip(pattern.leaves, (source, target), strict=True))
-        asset = json.loads(pattern.renumbered(json.dumps(pattern.asset), here))
-        both = {**there, **here, **_digests(pattern.asset, asset)}
+        pattern = model.pattern_of(number)
+        there = pairs_of(pattern.leaves[1], target)
+        asset = asset_from_json(json.loads(pattern.of_asset.filled(here)))
+        both = {**there, **here, **dict(zip(pattern.digests, digests_of(asset), strict=True))}
         rows = list(pattern.rows_with(both, there))
-        links = [row for table, row in rows if table == "link"]
-        created = _digest_of_create(links[0], asset_from_json(asset)) if links else ""
+        link = next((row for table, row in rows if table == "link"), None)
+        draft = json.loads(link["draft"]) if link else None
         for table, row in rows:
-            yield table, _placed(table, row, number, created)
+            match table:
+                case "work":
+                    row["seq"] = number
+                    row["digest"] = _digest_of_create(link, draft, asset) if link and row["digest"] else ""
+                case "link":
+                    row["draft_fingerprint"] = digest_of(draft)
+                case "ledger":
+                    del row["seq"]
+            yield table, row
 
 
-def _digest_of_create(link: Row, asset: Asset) -> str:
+def _digest_of_create(link: Row, draft: Json, asset: Asset) -> str:
     """What the run recorded of the creation of an asset that it linked so."""
     attachments = asset.attachments if json.loads(link["attachments"]) else ()
     relations = asset.relations if json.loads(link["relations"]) else ()
     versions = asset.versions[-len(json.loads(link["versions"])) :]
-    return digest_of_create(draft_from_json(json.loads(link["draft"])), versions, attachments, relations)
-
-
-def _placed(table: str, row: Row, number: int, created: str) -> Row:
-    """With the keys and the digests that are not of the pattern."""
-    if table == "work":
-        row["seq"] = number
-        row["digest"] = created if row["digest"] else ""
-    elif table == "ledger":
-        del row["seq"]
-    elif table == "link":
-        row["draft_fingerprint"] = digest_of(json.loads(row["draft"]))
-    return row
-
-
-def _digests(old: Row, new: Row) -> dict[str, str]:
-    """What the product makes of an asset, once of the first and once of this one."""
-    before, after = asset_from_json(old), asset_from_json(new)
-    marks = fingerprint(before), fingerprint(after)
-    keys = ((version_key(one), version_key(other)) for one, other in zip(before.versions, after.versions, strict=True))
-    return dict([marks, (marks[0][:16], marks[1][:16]), *keys])
+    return digest_of_create(draft_from_json(draft), versions, attachments, relations)
 
 
 def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
@@ -378,7 +350,7 @@ def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
         for pattern, row in zip(model.patterns, rows, strict=True):
             old: Row = getattr(pattern, role)
             pairs |= pairs_of(leaves_of({"of": old["placements"]}), {"of": row["placements"]})
-    tokens = _any_of(list(pairs)) if pairs else None
+    tokens = any_of(list(pairs)) if pairs else None
     for table, fixed in model.fixed.items():
         for row in fixed:  # the first rows of a library are those of its patterns
             if table == "tally" and row["label"] == "created":
@@ -427,51 +399,3 @@ async def _fetched(moved: Moved, rows: Sequence[Row]) -> list[Row]:
     finally:
         await service.close()
     return found
-
-
-# -- one asset instead of another --------------------------------------------------------------------------------------
-
-
-def pairs_of(old: Sequence[str], new: Mapping[str, Any]) -> dict[str, str]:
-    """Texts in which two truths of one shape differ, in every spelling. old: the leaves of the first."""
-    found: dict[str, str] = {}
-    for before, after in zip(old, leaves_of(new), strict=True):
-        if before != after:
-            found |= zip(_spellings(before), _spellings(after), strict=True)
-    return found
-
-
-def leaves_of(value: Mapping[str, Any]) -> list[str]:
-    """Every text of a truth that may differ from asset to asset, in one order."""
-    found: list[str] = []
-    _gather(value, found)
-    return found
-
-
-def _gather(value: Any, found: list[str]) -> None:
-    kind = type(value)
-    if kind is str:
-        found.append(value)
-    elif kind is dict:
-        for key in sorted(value):
-            if key not in MADE_UP and not key.endswith(MARK):  # the marker holds another id
-                _gather(value[key], found)
-    elif kind is list or kind is tuple:
-        for each in value:
-            _gather(each, found)
-
-
-@lru_cache(maxsize=4096)
-def _spellings(text: str) -> tuple[str, ...]:
-    """A text, and how else the product writes it: dates, the beginning of a digest."""
-    if len(text) == 32 and text.isalnum():
-        return text, text[:8]
-    if not re.match(r"\d{4}-\d\d-\d\dT", text):
-        return (text,)
-    when = datetime.fromisoformat(text)
-    milliseconds = str(round(when.timestamp() * 1000))
-    return text, stamp(when), when.isoformat(timespec="milliseconds").replace("+00:00", "Z"), str(when), milliseconds
-
-
-def _any_of(texts: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<![0-9A-Za-z])(?:{'|'.join(map(re.escape, texts))})(?![0-9A-Za-z])")
