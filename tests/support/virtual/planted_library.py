@@ -271,7 +271,8 @@ def _containers(model: Model, side: Side) -> Iterator[Row]:
 def _record(model: Model, side: Side, number: int, here: Pairs) -> Row:
     record: Row = json.loads(model.pattern_of(number).of_target.filled(here))
     record["fields"] = {key.removeprefix(side.prefix): value for key, value in record["fields"].items()}
-    for place, version in enumerate(record["versions"]):
+    kept = model.kinds.bulk(0).kept_versions(number)  # a source that keeps older ones to itself has sent the last
+    for place, version in enumerate(record["versions"], kept - len(record["versions"])):
         version["generate"] = {"size": version["size"], "seed": 10 * number + place}
     return {**record, "record": "asset", "id": str(number)}
 
@@ -341,32 +342,34 @@ def _digest_of_create(link: Row, draft: Json, asset: Asset) -> str:
 
 def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
     """Those of the job, of runs and of containers. The rows of assets have counted themselves."""
-    first = {
-        role: _first_rows(tenant, len(model.patterns))
-        for role, tenant in (("source", made.source), ("target", made.target))
-    }
-    pairs: dict[str, str] = {}
-    for role, rows in first.items():
-        for pattern, row in zip(model.patterns, rows, strict=True):
-            old: Row = getattr(pattern, role)
-            pairs |= pairs_of(leaves_of({"of": old["placements"]}), {"of": row["placements"]})
-    tokens = any_of(list(pairs)) if pairs else None
+    here, there = (
+        _pairs_of_containers(model, role, tenant) for role, tenant in (("source", made.source), ("target", made.target))
+    )
+    tokens = any_of([*here, *there]) if here or there else None
     for table, fixed in model.fixed.items():
-        for row in fixed:  # the first rows of a library are those of its patterns
+        for row in fixed:
             if table == "tally" and row["label"] == "created":
                 continue
-            yield (
-                table,
-                {
-                    key: tokens.sub(lambda found: pairs[found[0]], text) if tokens and isinstance(text, str) else text
-                    for key, text in _scaled(table, row, made.size / len(model.patterns)).items()
-                    if (table, key) != ("ledger", "seq")
-                },
-            )
+            scaled = _scaled(table, row, made.size / len(model.patterns)).items()
+            known = {key: value for key, value in scaled if (table, key) != ("ledger", "seq")}
+            yield table, {key: _with_ids(value, tokens, here, there, key) for key, value in known.items()}
 
 
-def _first_rows(tenant: Tenant, many: int) -> list[Row]:
-    return list(islice(truths(tenant), many))
+def _with_ids(value: Any, tokens: re.Pattern[str] | None, here: Pairs, there: Pairs, column: str) -> Any:
+    """The value of a column with the ids of containers. Those of the two services may be the same texts."""
+    if tokens is None or not isinstance(value, str):
+        return value
+    pairs = {"target": {**here, **there}, "source": here}.get(column, {**there, **here})
+    return tokens.sub(lambda found: pairs.get(found[0], found[0]), value)
+
+
+def _pairs_of_containers(model: Model, role: str, tenant: Tenant) -> Pairs:
+    """The first assets of a library are those of its patterns."""
+    pairs: dict[str, str] = {}
+    for row in islice(truths(tenant), len(model.patterns)):
+        old: Row = getattr(model.pattern_of(number_of(row)), role)
+        pairs |= pairs_of(leaves_of({"of": old["placements"]}), {"of": row["placements"]})
+    return pairs
 
 
 def _scaled(table: str, row: Row, times: float) -> Row:
