@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from dam_sync.http.error_rules import DEFAULTS
-from dam_sync.model.asset import Patch
-from dam_sync.model.errors import Denied, NotFound, Rejected, TruncatedListing
+from dam_sync.model.asset import Draft, Marker, Patch, Rights
+from dam_sync.model.errors import Denied, NotFound, Rejected, Transient, TruncatedListing
 from dam_sync.model.values import Term
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
-from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Start, starting
+from tests.conformance.catalogue import MARKER, SCHEMA, asset
+from tests.conformance.tenant import Start, content, starting
 from tests.support.connected import entries
+from tests.support.journal import MemoryJournal
 
 
 @pytest.fixture
@@ -49,6 +51,26 @@ async def test_a_value_that_an_editor_added_meanwhile_stays_in_the_list(start: S
     await service.ensure_term(vocabulary, Term("Ours"))
     labels = {term.label async for term in editor.terms(vocabulary)}
     assert {"Of an editor", "Ours"} <= labels
+
+
+async def test_what_an_editor_changed_of_a_partial_create_stays(start: Start) -> None:
+    tenant = start()
+    journal, wanted = MemoryJournal(), Draft(Marker(MARKER, "half"), "half.jpg", fields={MARKER: "half"})
+    later = Rights(expires_at=datetime(2060, 1, 1, tzinfo=UTC))
+    tenant.fail({"match": "POST */custom_field_values", "do": "status:503", "times": 1})
+    async with content(tenant, "half.jpg", seed="ours") as (given, _):
+        with pytest.raises(Transient):
+            await tenant.connect().create(wanted, given, journal)
+        (row,) = [row for row in tenant.truth().values() if row["filename"] == "half.jpg"]
+        editor = tenant.connect()
+        await editor.update(row["id"], Patch(rights=later))
+        async with content(tenant, "half.jpg", size=77, seed="theirs") as (other, _):
+            await editor.replace(row["id"], other, MemoryJournal())
+        service = tenant.connect()
+        assert await service.create(wanted, given, journal) == row["id"]
+    asset = await service.fetch(row["id"])
+    assert asset.file is not None
+    assert (asset.rights.expires_at, asset.file.size) == (later.expires_at, 77)
 
 
 async def test_a_label_that_goes_while_members_are_listed_is_passed_over(start: Start) -> None:

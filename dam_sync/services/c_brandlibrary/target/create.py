@@ -83,11 +83,12 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             )
 
     async def _adapt(self, made: AssetId, draft: Draft, journal: Journal, earlier: _Earlier) -> None:
-        """Status and dates of an asset that exists, where the draft has others than an earlier one. One that had its
-        approval does not get it later."""
+        """Dates of an asset that exists, but for those that neither this draft nor an earlier one has, and its status
+        if an earlier one has another. One that had its approval does not get it later."""
         now = _audience_of(draft)
         hidden = draft.closed or (not earlier.approved and self._hides_at_first(draft))
-        attributes = {name: text for name, text in now["dates"].items() if earlier.said["dates"].get(name, "") != text}
+        said = earlier.said["dates"]
+        attributes = {name: text for name, text in now["dates"].items() if text or said.get(name, "") is not None}
         if hidden or earlier.said["status"] != now["status"]:
             status = draft.status or (wire.PUBLISHED if earlier.approved and self._approves(draft) else "")
             attributes |= wire.approval(wire.PENDING if hidden else status)
