@@ -60,7 +60,7 @@ class Defaults:
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
     """Everything in a draft that the asset does not have; empty if they agree. A closed asset has another
     status and other rights than its draft says."""
-    actual = _named(actual, schema)
+    actual = with_names(actual, schema)
     return [
         *_text_difference("filename", draft.filename, actual.filename if draft.filename else ""),
         *(() if draft.closed else _status_difference(draft.status, actual)),
@@ -74,7 +74,7 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
 def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: Defaults) -> list[Difference]:
     """What the asset has in addition to the draft, in the parts that the mapping writes. A place that already differs
     is not repeated here."""
-    more = Extras.of(draft, _named(actual, schema), scope, defaults)
+    more = Extras.of(draft, with_names(actual, schema), scope, defaults)
     return [
         *_field_extras(draft.fields, actual.fields, schema, scope.fields),
         *_set_extras("tags", draft.tags, more.tags),
@@ -277,7 +277,7 @@ def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
         yield Difference(path, _cut([want]), _cut([have]), pattern=pattern_of([want], [have]))
 
 
-def _named(actual: Asset, schema: Schema) -> Asset:
+def with_names(actual: Asset, schema: Schema) -> Asset:
     """With containers renamed as the target requires, so that one renamed by people counts as the same."""
     if schema.naming is None:
         return actual

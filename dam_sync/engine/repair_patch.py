@@ -19,6 +19,7 @@ from dam_sync.engine.compare import (
     field_differs,
     field_is_extra,
     status_differs,
+    with_names,
 )
 from dam_sync.engine.decide import patch_between
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
@@ -44,13 +45,13 @@ class RepairPatch:
 
     def patch(self) -> Patch:
         """Everything that an update can restore, and nothing that is already right."""
-        draft, actual, wanted = self.draft, self.actual, patch_between(self.last, self.draft)
-        extras = Extras.of(draft, actual, self.scope, self.defaults)
+        draft, actual = self.draft, with_names(self.actual, self.schema)
+        wanted, extras = patch_between(self.last, draft), Extras.of(draft, actual, self.scope, self.defaults)
         found = Patch(
             fields=dict(self._fields()),
             filename=draft.filename if draft.filename not in ("", actual.filename) else None,
             placements_add=draft.placements - actual.placements,
-            placements_remove=self._misplaced(extras, wanted),
+            placements_remove=self._misplaced(actual.placements, extras, wanted),
             tags_add=draft.tags - actual.tags,
             tags_remove=actual.tags & (wanted.tags_remove if self.keep else wanted.tags_remove | extras.tags),
             closed=wanted.closed,
@@ -94,15 +95,13 @@ class RepairPatch:
             return (*value, *more_rows)
         return value
 
-    def _misplaced(self, extras: Extras, wanted: Patch) -> frozenset[Placement]:
+    def _misplaced(self, now: frozenset[Placement], extras: Extras, wanted: Patch) -> frozenset[Placement]:
         """Containers to leave: those we put it into before, those of a kind limited to one, and all
         that others put it into where nobody may."""
         kinds = {place.kind for place in self.draft.placements}
         single = {kind for kind, most in self.schema.container_most.items() if most == 1 and kind in kinds}
         moved = {place for place in extras.placements if place.kind in single or not self.keep}
-        return frozenset(moved) | frozenset(
-            place for place in self.actual.placements if place in wanted.placements_remove
-        )
+        return frozenset(moved) | frozenset(place for place in now if place in wanted.placements_remove)
 
     def _status(self) -> str | None:
         return self.draft.status if status_differs(self.draft.status, self.actual) else None

@@ -15,6 +15,7 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.exposure import is_wider
 from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Localized, Row, Term, Value
 
@@ -204,3 +205,10 @@ def test_status_and_rights_of_a_closed_asset_are_left_alone() -> None:
 )
 def test_who_would_see_more(now: Audience, then: Audience, wider: bool) -> None:
     assert is_wider(now, then, NOW, timedelta(seconds=1)) == wider
+
+
+def test_a_container_whose_name_the_target_would_not_accept_today_is_the_same() -> None:
+    schema = replace(SCHEMA, naming=Naming(frozenset("/"), 80))
+    wanted, there = Placement("folder", ("Sea ／ Shore",), "3"), Placement("folder", ("Sea / Shore",), "3")
+    draft = replace(DRAFT, placements=frozenset({wanted}))
+    assert patch(replace(ACTUAL, placements=frozenset({there})), draft=draft, schema=schema).empty
