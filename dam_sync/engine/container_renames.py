@@ -41,8 +41,10 @@ class ContainerRenames:
     async def placed(self, asset: Asset, placements: frozenset[Placement]) -> frozenset[Placement]:
         """The placements of a draft, after containers that were renamed at the source were renamed at the target. One
         that others renamed at the target is found by the path that the mapping gives it."""
-        now = {place: await self._followed(place, origin) for place, origin in self._origins(asset, placements)}
-        return frozenset(now.get(place, place) for place in placements)
+        now: dict[Placement, set[Placement]] = {}
+        for place, origin in self._origins(asset, placements):
+            now.setdefault(place, set()).add(await self._followed(place, origin))
+        return frozenset(each for place in placements for each in now.get(place, {place}))
 
     async def keep(self, asset: Asset, placements: frozenset[Placement]) -> None:
         """Remember which containers of the target stand for those of an asset. placements: with the target's ids."""
@@ -82,13 +84,13 @@ class ContainerRenames:
         return tuple(found.values())
 
     def _origins(self, asset: Asset, placements: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
-        """Of the placements of a draft those that stand for exactly one container of the source, with that."""
+        """Of the placements of a draft those that stand for containers of the source, with each of these."""
         made: dict[Placement, list[Placement]] = {}
         for origin in asset.placements:
             place = self._made_of(origin) if origin.id else None
             if place is not None:
                 made.setdefault(place, []).append(origin)
-        return ((place, made[place][0]) for place in placements if len(made.get(place, ())) == 1)
+        return ((place, origin) for place in placements for origin in made.get(place, ()))
 
     def _made_of(self, origin: Placement) -> Placement | None:
         """What the mapping makes of a container alone; None if that is not exactly one."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from dam_sync.model.asset import with_new_top
+from dam_sync.model.asset import Asset, Placement, with_new_top
 from dam_sync.model.schema import Schema
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, Scalar, Term, Value
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
@@ -124,6 +124,35 @@ class Counterparts:
             for key, value in draft["fields"].items()
         }
         return {**draft, "placements": places, "fields": fields}
+
+    def as_known(self, actual: Asset, schema: Schema) -> Asset:
+        """An asset of the target with its terms and containers by the names that drafts have for them, so that one that
+        others renamed there is the same."""
+        if not self.rows:
+            return actual
+        fields = {
+            key: self._known_value(schema.fields[key].vocabulary, value)
+            for key, value in actual.fields.items()
+            if key in schema.fields and schema.fields[key].vocabulary
+        }
+        return replace(
+            actual,
+            placements=frozenset(map(self._known_place, actual.placements)),
+            fields={**actual.fields, **fields},
+        )
+
+    def _known_place(self, place: Placement) -> Placement:
+        row = self._by_target(CONTAINER, place.kind, place.id) if place.id else None
+        return place if row is None else replace(place, path=row.wanted)
+
+    def _known_value(self, vocabulary: str, value: Value) -> Value:
+        if isinstance(value, tuple):
+            return tuple(self._known_term(vocabulary, each) for each in value)
+        return self._known_term(vocabulary, value)
+
+    def _known_term(self, vocabulary: str, value: Scalar) -> Scalar:
+        row = self._by_target(TERM, vocabulary, value.id) if isinstance(value, Term) and value.id else None
+        return value if row is None or not isinstance(value, Term) else replace(value, label=row.name[-1])
 
     def _place(self, place: Mapping[str, Json]) -> Mapping[str, Json]:
         row = self._by_target(CONTAINER, place["kind"], str(place.get("id", "")))

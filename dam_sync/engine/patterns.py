@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from html import unescape
 
 MISSING, ADDED, OTHER = "missing", "added", "other value"
+RENAMED = "renamed at the target"
 OTHER_BYTES, OTHER_ORDER = "other bytes", "other order of versions"
 _SPACES = re.compile(r"\s+")
 _TAGS = re.compile(r"<[^>]*>")

@@ -112,7 +112,7 @@ class Repairer:
             key = AssetId(f"{TARGET}{link.target}")
             members = await self.context.store.members_of([key])
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
-        return actual
+        return self.context.counterparts.as_known(actual, self.context.target_schema)
 
     def _patch(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset) -> Patch:
         context = self.context

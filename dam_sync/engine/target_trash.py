@@ -117,12 +117,13 @@ class TargetTrash:
 
 def changed_parts(context: RunContext, link: LinkRow, actual: Asset) -> list[str]:
     """Where an asset of the target is not as we last wrote it, as far as the target returns it."""
-    draft, target = draft_from_json(link.draft), context.target
+    known, schema, target = context.counterparts, context.target_schema, context.target
+    draft, actual = draft_from_json(known.present(link.draft, schema)), known.as_known(actual, schema)
     draft = draft if actual.file is not None else replace(draft, filename="")
     if not target.capabilities.writes(Feature.FILENAME):
         actual = replace(actual, filename=draft.filename)
     draft, actual = _readable(context, draft, actual)
-    schema, scope = context.target_schema, scope_of(context.crosswalk)
+    scope = scope_of(context.crosswalk)
     found: list[Difference] = differences(draft, actual, schema, target.limits)
     found += extras(draft, actual, schema, scope, defaults_of(context, draft))
     return sorted({difference.path for difference in found} | set(_changed_files(link, actual)))

@@ -26,6 +26,7 @@ from dam_sync.engine.part_removals import ATTACHMENTS, RELATIONS, VERSIONS, vers
 from dam_sync.engine.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
+from dam_sync.engine.renamed import Renamed
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.sampling import is_sampled
 from dam_sync.engine.source_terms import SourceTerms
@@ -282,7 +283,7 @@ class Verifier:
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context
-        draft, found = await self._draft(asset, link)
+        draft, found = await self._draft(asset, actual, link)
         found += differences(draft, actual, context.target_schema, context.target.limits)
         found += seen_though_closed(context, draft, actual)
         if context.policy.extras != "ignore":
@@ -313,12 +314,14 @@ class Verifier:
         for pair, wrong, _ in compared:
             judged.found += [replace(one, pattern=OTHER_ORDER) for one in wrong] if pair in moved else wrong
 
-    async def _draft(self, asset: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
-        """What the target should have, and the fields for which that is unknown because their values park the asset."""
+    async def _draft(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
+        """What the target should have, by the names that it has; these, where others gave them, and the fields of
+        which it is unknown because their values park the asset."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
-        draft, suffix = drafted.draft, with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
+        draft, renamed = Renamed(self.context, asset, actual, self.terms).of(drafted)
+        suffix = with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [
             Difference(
                 rejection.path,
@@ -331,7 +334,8 @@ class Verifier:
         if asset.file is None:  # without a file a name means nothing, and some services invent one
             draft = replace(draft, filename="")
         draft = replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft
-        return overlay(draft, kept_values(link, draft, asset.file)), unfit
+        kept = kept_values(link, draft, asset.file)
+        return overlay(draft, kept), [*unfit, *(one for one in renamed if one.path not in kept)]
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""

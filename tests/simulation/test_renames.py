@@ -185,6 +185,8 @@ def test_a_name_that_others_gave_at_the_target_stays(tmp_path: Path, kind: str) 
         report = made.run(full=True)
         assert (report.operations, noted(report)) == ({}, "")
         assert ended(made) == {f"/{THEIRS}"} | ({MEER} if has_ids(made) else set())
+        found = made.verify()["differences"]
+        assert {difference["pattern"] for _, _, difference in found} == {"renamed at the target"}
 
 
 @each_able

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from dam_sync.engine.counterparts import Counterparts
+from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.values import Term
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 from dam_sync.store.store import SqlStore
 
@@ -91,3 +93,20 @@ async def test_a_term_that_got_another_id_with_its_name_is_the_same(store: SqlSt
     await known.keep(replace(SEA, source="9", target="Sea", name=("Sea",)))  # a new one by the old name
     told = known.present(draft(main={"id": "Sea", "label": "Sea"}), SCHEMA)
     assert told["fields"]["main"] == {"id": "Sea", "label": "Sea"}
+
+
+async def test_what_others_renamed_at_the_target_has_the_names_of_drafts(store: SqlStore) -> None:
+    """So that it is neither a conflict, nor a change of the assets that have it."""
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(SEA)
+    await known.keep(PRESS)
+    own, sky = Placement("category", ("Own",), "c9"), Term("Sky", "t9")
+    actual = Asset(
+        AssetId("1"),
+        Revision("r"),
+        placements=frozenset({Placement("category", ("Presse",), "c1"), own}),
+        fields={"subject": (Term("Meer", "t1"), sky), "main": Term("Meer", "t1"), "other": Term("Meer", "t1")},
+    )
+    told = known.as_known(actual, SCHEMA)
+    assert told.placements == {Placement("category", ("Press",)), own}
+    assert told.fields == {**actual.fields, "subject": (Term("Sea", "t1"), sky), "main": Term("Sea", "t1")}

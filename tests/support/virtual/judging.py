@@ -20,23 +20,24 @@ from tests.support.virtual.universe import Tenant
 
 Row: TypeAlias = Mapping[str, Any]
 Flat: TypeAlias = Mapping[str, frozenset[str]]
+Names: TypeAlias = Mapping[tuple[str, str], str]
 SETS = frozenset({"tags", "groups", "placements", "relations", "attachments", "versions"})
 RIGHTS = frozenset({"release", "expiry", "groups"})
 CAUSES = frozenset({"conflict", "changed at the target", "gone", "in the trash of the target"})
 """What people did that a run does not undo by itself."""
-DRIFT = "changed at the target"
+DRIFT, RENAMED = "changed at the target", "renamed at the target"
 
 
-def flat(row: Row, prefix: str = "") -> Flat:
-    """An asset by paths as reports name them, fields without that prefix; each value as texts. One in the trash has the
-    files that it will have again."""
+def flat(row: Row, *, ids: bool = True) -> Flat:
+    """An asset by paths as reports name them, values as texts. ids: terms and containers by theirs, so that one with
+    another name is the same. One in the trash has the files that it will have again."""
     rights, gone = row["rights"], row["status"] == TRASH
     versions = [each for each in row["versions"] if gone or each.get("status") != TRASH]
     return {
-        **{f"fields.{key.removeprefix(prefix)}": texts(value) for key, value in row["fields"].items() if texts(value)},
+        **_fields(row, ids=ids),
         "tags": frozenset(row["tags"]),
         "groups": frozenset(rights.get("groups") or ()),
-        "placements": frozenset(_place(each) for each in row["placements"]),
+        "placements": frozenset(map(_place, row["placements"])),
         "relations": frozenset(f"{each['kind']} {each['target']}" for each in row["relations"]),
         "attachments": frozenset(each["digests"].get("sha256", "") for each in row["attachments"]),
         "file": frozenset({versions[-1]["digests"]["sha256"]} if versions else ()),
@@ -48,11 +49,11 @@ def flat(row: Row, prefix: str = "") -> Flat:
     }
 
 
-def flat_draft(draft: Row) -> Flat:
+def flat_draft(draft: Row, *, ids: bool = True) -> Flat:
     """What a run wants at the target, in the same form, without memberships, which are by id."""
     rights = draft["rights"]
     return {
-        **{f"fields.{key}": texts(value) for key, value in draft["fields"].items() if texts(value)},
+        **_fields(draft, ids=ids),
         "filename": frozenset({draft["filename"]}),
         "status": frozenset({draft["status"]}),
         "release": texts(rights.get("release_at")),
@@ -65,28 +66,37 @@ def sets_of_draft(draft: Row) -> Flat:
     return {
         "tags": frozenset(draft["tags"]),
         "groups": frozenset(draft["rights"].get("groups") or ()),
-        "placements": frozenset(_place(each) for each in draft["placements"]),
+        "placements": frozenset(map(_place, draft["placements"])),
     }
 
 
 def _place(row: Row) -> str:
-    return f"{row['kind']} {' / '.join(row['path'])} #{row.get('id', '')}"
+    return f"{row['kind']} {row.get('id') or row['path']}"
 
 
-def added(path: str, was: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
-    """What people added to a set; a container with another name is the same one."""
-    if path != "placements":
-        return theirs - was
-    known = {each.rpartition("#")[2] for each in was}
-    return frozenset(each for each in theirs if each.rpartition("#")[2] not in known)
+def _fields(row: Row, *, ids: bool) -> Flat:
+    fields = {f"fields.{key}": texts(_by_id(value) if ids else value) for key, value in row["fields"].items()}
+    return {path: values for path, values in fields.items() if values}
 
 
 def _by_id(value: Any) -> Any:
-    """A value of a draft with the ids of its terms instead of their names."""
+    """A value with the ids of its terms instead of their names."""
     if isinstance(value, list):
         return [_by_id(each) for each in value]
     named = isinstance(value, Mapping) and "label" in value and value.get("id")
     return str(value["id"]) if named else value
+
+
+def names_of(rows: Mapping[str, Row]) -> Names:
+    """The names of terms and containers that have ids, by the field or kind and the id, as far as assets have them."""
+    found: dict[tuple[str, str], str] = {}
+    for row in rows.values():
+        found |= {(each["kind"], str(each["id"])): each["path"][-1] for each in row["placements"] if each.get("id")}
+        for key, value in row["fields"].items():
+            terms = value if isinstance(value, list) else [value]
+            held = (each for each in terms if isinstance(each, Mapping) and "label" in each and each.get("id"))
+            found |= {(key, str(each["id"])): each["label"] for each in held}
+    return found
 
 
 def by_new_names(asset: Flat, names: Mapping[str, str]) -> Flat:
@@ -122,7 +132,8 @@ class Before:
 
 @dataclass
 class Judge:
-    """Looks on. left: the target as the last run left it; drafts: what it wanted there, by source asset. touched: parts
+    """Looks on. left: the target as the last run left it, names: of its terms and containers; given: names that people
+    gave them there, after the former one; drafts: what it wanted there, by source asset. touched: parts
     of target assets that people changed and no run wrote since; ever: the same without that. both: those of them that
     the source changed afterwards, by source asset. named: what the state said of source assets, as paths and rules.
     wrong: what must not be; seen: what else was found."""
@@ -131,12 +142,15 @@ class Judge:
     target: Tenant
     state: Path
     marker: str
-    drift: str = "tell"  # the policy
+    drift: str = "tell"  # the policies
+    conflicts: str = "park"
     links: Mapping[str, str] = field(default_factory=dict)
     drafts: dict[str, Flat] = field(default_factory=dict)
     ever: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     both: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     left: dict[str, Flat] = field(default_factory=dict)
+    names: Names = field(default_factory=dict)
+    given: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     touched: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     named: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     wrong: list[str] = field(default_factory=list)
@@ -152,6 +166,11 @@ class Judge:
                 self.ever[key] |= self.touched[key]
         for key in self.left.keys() - target.keys():
             self.touched[key].add("status")  # people deleted it for good
+        names = names_of(target)
+        for named in names.keys() & self.names.keys():
+            if names[named] != self.names[named]:
+                former, _ = self.given.get(named, (self.names[named], ""))
+                self.given[named] = (former, names[named])
         drafts = self._ask("SELECT source, draft FROM link")
         wrote = {asset: sets_of_draft(json.loads(draft)) for asset, draft in drafts}
         return Before(source, target, links, wrote, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
@@ -162,12 +181,12 @@ class Judge:
         names = self._renamed_terms(0)
         for asset, key, draft in self._ask("SELECT source, target, draft FROM link"):
             wanted, last = json.loads(draft), by_new_names(self.drafts.get(asset, {}), names)
-            named = {**wanted, "fields": {key: _by_id(value) for key, value in wanted["fields"].items()}}
-            now = by_new_names(flat_draft(named), names)
+            now = by_new_names(flat_draft(wanted), names)
             changed = {path for path in {*now, *last} if now.get(path) != last.get(path)} if last else set()
             self.both[asset] |= changed & self.touched[key]
-            there, shown = flat(target[key]) if key in target else {}, flat_draft(wanted)
-            self.both[asset] -= {path for path in self.both[asset] if there.get(path) == shown.get(path)}
+            for ids in (True, False):
+                there, shown = flat(target[key], ids=ids) if key in target else {}, flat_draft(wanted, ids=ids)
+                self.both[asset] -= {path for path in self.both[asset] if there.get(path) == shown.get(path)}
             self.drafts[asset] = now
 
     def after(self, before: Before, cap: str, *, lifted: bool) -> None:
@@ -188,6 +207,7 @@ class Judge:
             if key in self.left and key in before.target:
                 then = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
                 self._look(key, (*then, flat(row)), before, told)
+        self._look_at_names(names_of(before.target), names_of(target), before.ledger)
         self.left = {key: flat(row) for key, row in target.items()}
         self.wrong += [f"twice at the target: {key}" for key in self._duplicates(target)]
         for asset, losses in self._ask("SELECT asset, losses FROM work"):
@@ -210,7 +230,7 @@ class Judge:
         for path in sorted(edited):
             was, theirs, then = (each.get(path, frozenset()) for each in (last, found, now))
             mine = was | ours.get(path, frozenset())
-            lost = added(path, then, added(path, mine, theirs)) if path in SETS else theirs != then
+            lost = (theirs - mine) - then if path in SETS else theirs != then
             if lost and theirs != then and path not in told.get(asset, ()):
                 self.wrong.append(
                     f"{asset} -> {key} {path}: {sorted(was)}, changed at the target to {sorted(theirs)}, "
@@ -240,6 +260,25 @@ class Judge:
         for old, new in ((each[0]["label"], each[1]["label"]) for each in renamed if each):
             found = {**{first: new if last == old else last for first, last in found.items()}, old: new}
         return {old: new for old, new in found.items() if old != new}
+
+    def _look_at_names(self, found: Names, now: Names, after: int) -> None:
+        """A name that people gave at the target stays, unless the policy has that of the source; nothing else is made
+        with the former name."""
+        for key in found.keys() & now.keys() & self.given.keys():
+            if now[key] != found[key]:
+                if self.conflicts != "source" and self.drift != "repair":
+                    self.wrong.append(f"{key} was renamed at the target to {found[key]}, and became {now[key]}")
+                del self.given[key]
+        former = {name: key for key, (name, _) in self.given.items() if key in now}
+        made = (
+            "SELECT operation FROM ledger WHERE seq > ? AND (operation GLOB 'container:*' OR operation GLOB 'term:*')"
+        )
+        for (operation,) in self._ask(made, after):
+            first, kind, path = operation.split(":", 2)
+            key = former.get(path.rpartition("/")[2])
+            if key is not None and (first == "term" or key[0] == kind):
+                self.wrong.append(f"{operation} was made beside {key}, which people renamed to {self.given[key][1]}")
+        self.names = now
 
     def last_writes(self) -> list[tuple[Any, ...]]:
         """The end of the ledger."""
@@ -288,11 +327,17 @@ class Judge:
     def _reason(self, source: str, target: str, found: Row, causes: Mapping[str, set[str]], gone: set[str]) -> str:
         """Why both sides may differ there; empty for no reason."""
         path = part_of(found["path"])
+        if found["pattern"] == RENAMED and self._is_renamed(found["found"]):
+            return RENAMED
         if causes.get(source):
             return f"parked: {', '.join(sorted(causes[source]))}"
         if source in gone:
             return "in its grace period"
         return self._extra(target, path) if found["extra"] else self._lack(source, target, path, found["expected"])
+
+    def _is_renamed(self, name: str) -> bool:
+        """Whether people gave something at the target this name."""
+        return name.rpartition("/")[2] in {given for _, given in self.given.values()}
 
     def _extra(self, target: str, path: str) -> str:
         """Why the target may have more."""
@@ -300,6 +345,8 @@ class Judge:
             return "added"
         if path == "release" and self.target.kind == "e_profiles":
             return "wire E 6.5: without a release date nobody sees it, so the job releases it now"
+        if path == "groups" and "placements" in self.ever[target] and self.target.kind == "b_documents":
+            return "wire B 5.3: permissions come from the folder, too, and people moved it to another one"
         return ", ".join(sorted(self._rules(self.links.get(target, ""), path) - {DRIFT}))
 
     def _lack(self, source: str, target: str, path: str, expected: str) -> str:

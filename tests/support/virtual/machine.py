@@ -155,7 +155,7 @@ class Machine:
             await service.probe()
             await service.schema()
             crowd = Crowd(service, getattr(self, role), self.rng, self.numbers)
-            weights = acts_of(service, renames=role == "source")
+            weights = acts_of(service)
             for _ in range(number):
                 name = self.rng.choices(list(weights), list(weights.values()))[0]
                 await self._act(crowd, role, name)
@@ -345,7 +345,7 @@ def machine(folder: Path, plan: Plan, chosen: random.Random | None = None) -> It
         if kinds:
             with mapping.open("a", encoding="utf-8") as out:
                 out.write(f"relations: {{kinds: {json.dumps(kinds)}}}\n")
-        judge = Judge(source, target, job_of(job).state_path, marker, policy["drift"])
+        judge = Judge(source, target, job_of(job).state_path, marker, policy["drift"], policy["conflicts"])
         made = Machine(plan, universe, source, target, job, rng, policy, judge)
         made.write_policy()
         made.run(troubled=False)

@@ -387,11 +387,9 @@ ACTS: Mapping[str, tuple[int, Act, str]] = {
 IN_RECORDS = {"drop": DROP_VERSION, "detach": DETACH, "unrelate": UNRELATE}
 
 
-def acts_of(service: Service, *, renames: bool) -> dict[str, int]:
-    """The edits that people of this service can make, and how often they do. renames: those of terms and containers,
-    too."""
-    able = {name: weight for name, (weight, _, needs) in ACTS.items() if _able(service, needs)}
-    return able if renames else {name: weight for name, weight in able.items() if ACTS[name][2] != "rename"}
+def acts_of(service: Service) -> dict[str, int]:
+    """The edits that people of this service can make, and how often they do."""
+    return {name: weight for name, (weight, _, needs) in ACTS.items() if _able(service, needs)}
 
 
 def _able(service: Service, needs: str) -> bool:
