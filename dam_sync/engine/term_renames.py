@@ -73,7 +73,8 @@ class TermRenames:
             name = row.name if not target.path and row.name[-1:] == name else name
             former, run = row.former, run or row.run
         elif row is not None and not index.partial and index.by_id(row.target) is None:
-            former, run = (*row.former, row.target), run or row.run
+            ours = run or row.name == name or await self._is_renamed(vocabulary, row, name)
+            former, run = (*row.former, row.target) if ours else (), run or row.run
         if row is not None and row.name != name and (target.id == row.target or former):
             await self._complete(vocabulary, row, name)
         elif row is not None and row.target != target.id and row.mapping == digest:
@@ -82,6 +83,12 @@ class TermRenames:
         await self.known.keep(
             Counterpart(TERM, met.rule.name, met.source, path, place, target.id, path, name, former, digest, run)
         )
+
+    async def _is_renamed(self, vocabulary: str, row: Counterpart, name: Path) -> bool:
+        """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
+        removed what stood for the term, and their change of the assets is not ours."""
+        entry, store = journal_names.renamed_term(vocabulary, "/".join(row.name), name[-1]), self.context.store
+        return await store.run_journal(TERMS).is_begun(entry) or await store.has_written(self.context.run.id, entry)
 
     def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
         """What stood for a term of the source is left for another that had its new name."""

@@ -189,6 +189,15 @@ async def test_one_that_is_gone_from_the_target_is_made_again(life: Life) -> Non
     assert why(life) == []
 
 
+async def test_one_without_an_id_that_others_renamed_is_not_what_is_made_instead(life: Life) -> None:
+    """The assets that have it were changed by others: their drafts still say the former name."""
+    life.target.rows = {"Sea": Term("Sea", "Sea", ("Sea",))}
+    await life.meets(SEA)
+    life.target.rows = {"Meer": Term("Meer", "Meer", ("Meer",))}
+    assert await life.meets(OCEAN) == ["new Ocean Ocean"]
+    assert [row.former for row in await life.store.counterparts()] == [()]
+
+
 async def test_the_old_one_is_named_where_the_new_name_is_taken(life: Life) -> None:
     await life.meets(SEA)
     life.target.rows["t2"] = Term("Ocean", "t2", ("Ocean",))
