@@ -209,6 +209,7 @@ class TargetContainers:
     index: Known | None = None
     allowed: Allowed | None = None
     paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
+    called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
@@ -227,7 +228,7 @@ class TargetContainers:
         index: Known = {(kind, path): made for (kind, made), path in self.paths.items()}
         if self.naming is not None:
             index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
-        return index
+        return self.called | index
 
     def found(self, kind: str, path: Sequence[str]) -> str:
         """The id of what has this path at the target; empty if nothing has."""
@@ -244,8 +245,8 @@ class TargetContainers:
 
     def call(self, kind: str, path: Sequence[str], identity: str) -> None:
         """Find a container by this path, too, unless another one has it."""
-        if self.index is not None:
-            self.index.setdefault((kind, tuple(path)), identity)
+        if self.index is not None and (kind, tuple(path)) not in self.index:
+            self.index[kind, tuple(path)] = self.called[kind, tuple(path)] = identity
 
     async def above(self, kind: str, path: Sequence[str]) -> str:
         """The id of the container above this path, created if it is missing; empty at the top."""
@@ -275,6 +276,11 @@ class TargetContainers:
         for key, known in self.paths.items():
             if key[0] == kind:
                 self.paths[key] = with_new_top(known, old.path, path)
+        self.called = {
+            (part, with_new_top(each, old.path, path) if part == kind else each): made
+            for (part, each), made in self.called.items()
+            if (part, made) != (kind, identity)
+        }
         self.index = self._indexed()
         await self.journal.discard(name, f"container:{kind}:*")
 

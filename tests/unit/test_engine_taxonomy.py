@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from dam_sync.engine.taxonomy import TargetTerms
+from dam_sync.engine.taxonomy import TargetContainers, TargetTerms
+from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import Transient
 from dam_sync.model.values import Term
@@ -66,3 +67,25 @@ async def test_terms_that_are_recorded_are_not_asked_for_again() -> None:
         await terms_of(target, journal).ensure(FLAT)
     await terms_of(target, journal).ensure(FLAT)
     assert [labels for _, labels in target.calls] == [(">Sea",), (">Wood", ">City"), (">Wood", ">City")]
+
+
+class Shelves:
+    """Has two containers, and gives them other names."""
+
+    capabilities = Capabilities(frozenset({Operation.CONTAINERS}))
+
+    async def containers(self) -> AsyncIterator[Placement]:
+        for name, identity in (("Theirs", "c1"), ("Press", "c2")):
+            yield Placement("folder", (name,), identity)
+
+    async def rename_container(self, container: Placement, path: tuple[str, ...], parent: str | None) -> Placement:
+        return Placement("folder", path, container.id)
+
+
+async def test_what_others_renamed_is_still_found_when_something_else_gets_another_name() -> None:
+    containers = TargetContainers(Shelves(), MemoryJournal())  # type: ignore[arg-type]
+    await containers.known()
+    containers.call("folder", ("Ours",), "c1")
+    await containers.rename("folder", "c2", ("Press",), ("News",))
+    ours = await containers.resolve([Placement("folder", ("Ours",))])
+    assert [place.id for place in ours] == ["c1"]
