@@ -25,6 +25,7 @@ from tests.support.folders import FolderTenant, Side, side_of
 from tests.support.parts import limited, small_parts
 from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.tenants import Pair, Tenant, emulated
+from tests.support.undoing import undone_afterwards
 
 Row = Mapping[str, Any]
 QUICK = {"lag": 0.2}
@@ -50,7 +51,8 @@ def any_pair(
         into = side_of(target, second, profile_of(target).parted)
         pair = joined(folder, side_of(source, first, asked_of(source)), into, (first, second), marker, **more)
         pair.connectors = limited({target: small_parts(target)})
-        yield pair
+        with undone_afterwards(pair, small.options):
+            yield pair
 
 
 def asked_of(source: str) -> dict[str, str]:

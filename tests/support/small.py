@@ -29,6 +29,7 @@ from dam_sync.model.service import Connector
 from dam_sync.store.base import Storage
 from tests.support.parts import limited
 from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
+from tests.support.undoing import undone_afterwards
 
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
 SOURCE, TARGET = "a_hypermedia", "e_profiles"
@@ -269,6 +270,9 @@ def digests(assets: Sequence[Mapping[str, Any]]) -> Counter[tuple[str, ...]]:
     return Counter(tuple(sorted(file["digests"]["sha256"] for file in asset["versions"])) for asset in assets)
 
 
+_options = options  # `small` has a parameter of this name
+
+
 @contextmanager
 def small(
     folder: Path,
@@ -292,4 +296,6 @@ def small(
     rows = [*schema_records(), *source, *(photos() if assets is None else assets)]
     options = {"source_options": {"lag": 0.0}, "target_options": {"lag": 0.0}, **options}
     with pair(folder, rows, [*target_records(), *target], path, **options) as joined:
-        yield Small(joined, connectors=limited(limits) if limits else None)
+        job = Small(joined, connectors=limited(limits) if limits else None)
+        with undone_afterwards(joined, _options):
+            yield job

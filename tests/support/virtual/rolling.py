@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dam_sync.api.rollback import RollbackRequest, preview_rollback, rollback_job
 from dam_sync.report.rollback import RollbackReport
+from tests.support.undoing import ALL, differing, held
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import LAGS
 from tests.support.virtual.removing import Removing
 from tests.support.virtual.scene import Scene
-from tests.support.virtual.universe import FUSE, Tenant
+from tests.support.virtual.universe import FUSE
 
-ALL = "100%"
-WRITTEN_WHEN = ("changed_at", "imported_at", "revision", "updated_at")  # moments of writing, which no rollback returns
+__all__ = ["ALL", "Rolling", "differing", "held", "preview", "roll_back", "stays"]
 
 
 @dataclass
@@ -63,20 +63,3 @@ def stays(job: Removing | Scene) -> set[str]:
     """Ids at the target of assets of which something stayed in the last rollback."""
     with (job.job.parent / "stays.csv").open(encoding="utf-8", newline="") as rows:
         return {row["target"] for row in csv.DictReader(rows)} - {""}
-
-
-def held(side: Tenant) -> dict[str, Mapping[str, Any]]:
-    """What is at a service outside of its trash, by id, without the moments of writing."""
-    rows = [row for row in side.assets if row["status"] != "trash"]
-    return {row["id"]: {key: value for key, value in row.items() if key not in WRITTEN_WHEN} for row in rows}
-
-
-def differing(
-    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], but: Collection[str] = ()
-) -> Iterator[str]:
-    """Where two such views differ, in other assets than `but`."""
-    for asset in sorted((before.keys() | after.keys()) - {*but}):
-        here, there = before.get(asset, {}), after.get(asset, {})
-        for key in sorted(here.keys() | there.keys()):
-            if here.get(key) != there.get(key):
-                yield f"{asset} {key}: {there.get(key)!r} instead of {here.get(key)!r}"
