@@ -51,10 +51,15 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the target gives an asset by itself where a draft says nothing, which nobody added."""
+    """What the target gives an asset by itself where a draft says nothing, which nobody added. released: a release date
+    between the arrival of the asset and this moment is such a default; None where only that of the arrival is."""
 
     groups: frozenset[str] = frozenset()
     placements: frozenset[Placement] = frozenset()
+    released: datetime | None = None
+
+
+NO_DEFAULTS = Defaults()
 
 
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
@@ -80,7 +85,7 @@ def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: 
         *_set_extras("tags", draft.tags, more.tags),
         *_set_extras("placements", _places(draft.placements), _places(more.placements)),
         *_set_extras("groups", draft.rights.groups, more.groups),
-        *(() if draft.closed else _date_extras(draft, actual, scope.dates)),
+        *(() if draft.closed else _date_extras(draft, actual, scope.dates, defaults)),
     ]
 
 
@@ -236,22 +241,25 @@ def date_differs(want: datetime | None, have: datetime | None, precision: timede
     return want is not None and (have is None or abs(want - have) >= max(precision, timedelta(seconds=1)))
 
 
-def date_is_extra(path: str, want: datetime | None, actual: Asset) -> bool:
+def date_is_extra(path: str, want: datetime | None, actual: Asset, defaults: Defaults = NO_DEFAULTS) -> bool:
     """Whether there is an unexpected release or expiry date."""
     have = actual.rights.release_at if path == "release" else actual.rights.expires_at
-    return want is None and have is not None and not (path == "release" and is_arrival(have, actual))
+    if want is not None or have is None:
+        return False
+    return path != "release" or not is_arrival(have, actual, defaults.released)
 
 
-def _date_extras(draft: Draft, actual: Asset, written: Iterable[str]) -> Iterator[Difference]:
+def _date_extras(draft: Draft, actual: Asset, written: Iterable[str], defaults: Defaults) -> Iterator[Difference]:
     for path, want, have in _dates(draft, actual):
-        if have is not None and path in written and date_is_extra(path, want, actual):
+        if have is not None and path in written and date_is_extra(path, want, actual, defaults):
             yield Difference(path, "", instant_text(have), extra=True, pattern=ADDED)
 
 
-def is_arrival(moment: datetime, actual: Asset) -> bool:
-    """Whether the service itself set this date when the asset was uploaded, such as that of its release."""
+def is_arrival(moment: datetime, actual: Asset, until: datetime | None = None) -> bool:
+    """Whether the service itself set this date when the asset was uploaded, such as that of its release. until: or
+    later."""
     arrivals = [came for came in (actual.imported_at, actual.created_at) if came is not None]
-    return any(abs(moment - came) < ARRIVAL for came in arrivals)
+    return any(abs(moment - came) < ARRIVAL or (until and came <= moment <= until) for came in arrivals)
 
 
 def _dates(draft: Draft, actual: Asset) -> tuple[tuple[str, datetime | None, datetime | None], ...]:
@@ -308,4 +316,5 @@ def scope_of(crosswalk: Crosswalk) -> Scope:
 def defaults_of(context: RunContext, draft: Draft) -> Defaults:
     """What the target gives an asset of this draft by default."""
     groups = context.target.audience(draft).groups or frozenset()
-    return Defaults(groups, context.target_schema.container_default)
+    schema = context.target_schema
+    return Defaults(groups, schema.container_default, context.clock.now() if schema.always_released else None)

@@ -130,7 +130,7 @@ class RepairPatch:
 
     def _clears(self, name: str, attribute: str, before: Rights) -> bool:
         """Whether a date that the draft lacks has to be removed."""
-        extra = date_is_extra(name, getattr(self.draft.rights, attribute), self.actual)
+        extra = date_is_extra(name, getattr(self.draft.rights, attribute), self.actual, self.defaults)
         return extra and (getattr(before, attribute) is not None or (name in self.scope.dates and not self.keep))
 
 

@@ -200,6 +200,15 @@ def test_what_the_target_gives_by_itself_was_not_added() -> None:
     assert added(elsewhere, given, EVERY, defaults)[:2] == [("placements", "category:/Inbox"), ("groups", "public")]
 
 
+def test_a_release_date_without_which_nobody_sees_the_asset_was_not_added() -> None:
+    came = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+    now, week = came + timedelta(days=9), timedelta(days=7)
+    for release, more in ((came + week, []), (came - week, ["release"]), (now + week, ["release"])):
+        given = asset(fields={"title": "Sea"}, rights=Rights(release_at=release), created_at=came)
+        assert [path for path, _ in added(draft(), given, EVERY, Defaults(released=now))] == more
+        assert [path for path, _ in added(draft(), given, EVERY)] == ["release"]
+
+
 def test_a_place_that_differs_is_not_told_twice() -> None:
     swapped = asset(fields={"subject": (Term("Sky"),)})
     wanted = draft(fields={"subject": (Term("Sea"),)})
