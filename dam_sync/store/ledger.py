@@ -7,13 +7,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from dam_sync.model.journal_names import writes
-from dam_sync.store.base import Repository, from_text, to_text
+from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.migrations import KEPT_ROWS
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import LEDGER, RUN
+from dam_sync.store.tables import LEDGER, META, RUN
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
+NOTED = ("window", "listed", "plan", "spent")  # notes of each run, by its number
+RUNS_AT_ONCE = 100
 _ADD = PreparedStatement(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
 
 
@@ -44,11 +46,15 @@ class Ledger(Repository):
         return await self._read(lambda c: c.execute(chosen).scalar() is not None)
 
     async def gc(self, before: str) -> int:
-        """Remove the rows of finished runs that were written before a time (`stamp`); returns how many. Links, and
-        therefore later runs, are not affected."""
+        """Remove the rows of finished runs that were written before a time (`stamp`), and what was noted of runs that
+        finished before it; returns how many rows. Links, and therefore later runs, are not affected."""
 
         def job(c: Connection) -> int:
             finished = select(RUN.c.id).where(RUN.c.state == "done")
+            past = c.execute(finished.where(RUN.c.ended_at < before)).scalars().all()
+            for some in pieces(past, RUNS_AT_ONCE):
+                keys = [f"{name}:{run}" for name in NOTED for run in some]
+                c.execute(delete(META).where(META.c.key.in_(keys)))
             for name, _ in KEPT_ROWS:
                 c.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
             old = (LEDGER.c.at < before, (LEDGER.c.run == 0) | LEDGER.c.run.in_(finished))

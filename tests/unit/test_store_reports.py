@@ -119,6 +119,19 @@ async def test_old_rows_of_corrections_are_removed_from_the_ledger(store: SqlSto
     assert await store.correction_count() == (1, 1), "the correction itself stays"
 
 
+async def test_what_was_noted_of_old_runs_goes_with_their_rows(store: SqlStore, clock: SetClock) -> None:
+    notes = ("window", "listed", "plan", "spent")
+    for _ in range(2):
+        run = await store.begin("museum", "run")
+        for name in notes:
+            await store.set_meta(f"{name}:{run.id}", {"of": run.id})
+        await store.finish(run.id, None, listed=False)
+        clock.skip(60)
+    await store.gc(stamp(clock.now() - timedelta(seconds=90)))
+    assert [await store.get_meta(f"{name}:{run.id - 1}") for name in notes] == [None] * 4
+    assert [await store.get_meta(f"{name}:{run.id}") for name in notes] == [{"of": run.id}] * 4
+
+
 async def test_an_asset_is_found_by_each_of_its_names(store: SqlStore) -> None:
     await parked(store, "7")
     await parked(store, "8", FAILED)
