@@ -273,7 +273,7 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
     if abs(account.clock_skew) > MOST_SKEW:
         hint = "set the clock of this computer; deltas and token lifetimes depend on it"
         yield CheckResult(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
-    yield from (CheckResult(f"{role} rights", note) for note in account.notes)
+    yield from (CheckResult(f"{role} rights", note) for note in account.notes_as(role))
 
 
 def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:

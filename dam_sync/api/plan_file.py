@@ -36,8 +36,9 @@ NOT_A_PLAN = "name a file that `plan JOB -o FILE` wrote; a plan that was edited 
 
 @dataclass(frozen=True, slots=True)
 class PlanHeader:
-    """What a plan was made of. options: full, repair, only, limit and sample; sides: kind, tenant and user of each;
-    schemas: the parts that the mapping uses; state: where the state stood; listing: digest of ids and revisions."""
+    """What a plan was made of. options: full, repair, only, limit and sample; sides: kind, tenant, user and options of
+    each; schemas: the parts that the mapping uses; state: where the state stood; listing: digest of ids and
+    revisions."""
 
     job: str
     made: str

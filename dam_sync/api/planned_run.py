@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -166,20 +166,26 @@ async def _load(plan: GivenPlan, store: SqlStore) -> None:
 def _sides(opened: ConnectedJob) -> dict[str, Json]:
     job, accounts = opened.job, (opened.source_account, opened.target_account)
     sides = zip(("source", "target"), (job.source, job.target), accounts, strict=True)
-    return {role: {"kind": side.kind, "tenant": found.tenant, "user": found.user} for role, side, found in sides}
+    return {
+        role: {"kind": side.kind, "tenant": found.tenant, "user": found.user, "options": dict(side.options)}
+        for role, side, found in sides
+    }
 
 
 def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> Iterator[str]:
-    """What is not as it was when the plan was made: the services, the mapping, the policy, the schemas."""
+    """What is not as it was when the plan was made: the services, their options, the mapping, the policy, the
+    schemas."""
     if header.job != opened.job.name:
         yield f"it is a plan of the job {header.job}"
     accounts = {"source": opened.source_account, "target": opened.target_account}
     for role, side in _sides(opened).items():
-        planned = header.sides[role]
-        if planned["tenant"] == accounts[role].unnamed:
-            side["tenant"] = planned["tenant"]
-        changed = [name for name, value in side.items() if planned[name] != value]
-        yield from (f"the {name} of the {role} changed" for name in changed)
+        then = header.sides[role]
+        if then["tenant"] == accounts[role].unnamed:
+            side["tenant"] = then["tenant"]
+        changed = [name for name, value in side.items() if then.get(name, value) != value]  # old plans have no options
+        for name in changed:
+            which = f" ({', '.join(_different(then[name], side[name]))})" if name == "options" else ""
+            yield f"the {name} of the {role} changed{which}"
     if header.mapping != context.crosswalk.digest:
         yield "the mapping changed"
         return  # the parts of the schemas that it uses are others, too
@@ -190,6 +196,10 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
         told = list(changes_between(header.schemas, now))
         sides = [side for side in ("source", "target") if digest_of(now[side]) != digest_of(header.schemas[side])]
         yield from told or (f"the schema of the {side} changed in fields that the mapping uses" for side in sides)
+
+
+def _different(then: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:
+    return sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 
 
 def _state_changes(planned: dict[str, Json], now: dict[str, Json]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dam_sync.api.atomic_io import atomic_write, scratch_dir
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.emulator_process import emulate_arguments, emulated
 from dam_sync.api.job_file import job_of
-from dam_sync.api.jobs import run_job, verify_job, write_html
+from dam_sync.api.jobs import run_job, verify_job
 from dam_sync.api.rehearsal_source import RehearsedConnector
 from dam_sync.api.sandbox import Emulated
 from dam_sync.api.tenant_layout import CLOSED_LISTS, TenantLayout, compare_layouts, layout_of, records_of
@@ -23,6 +23,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.values import Json
 from dam_sync.report import sentences
+from dam_sync.report.html import render_html
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
@@ -67,8 +68,11 @@ async def rehearse_job(path: Path | JobConfig, options: RunOptions, asked: Rehea
             unlike = compare_layouts(wanted, await _layout(copy, options))
             run = await run_job(copy, own)
             verification = await verify_job(copy, own, None, "100%")
-    run.notes[:0] = sentences.about_rehearsal(unlike, asked.sample, placeholders=asked.placeholders)
-    write_html(run, options.html)
+    told = sentences.about_rehearsal(unlike, asked.sample, placeholders=asked.placeholders)
+    run.notes[:0] = told
+    if options.html is not None:
+        with atomic_write(options.html, "the report") as out:
+            out.write(render_html(run.as_json(), told, verification.verdict))
     return RehearsalReport(run, verification, tuple(unlike))
 
 
@@ -85,8 +89,7 @@ async def _emulated_target(job: JobConfig, folder: Path, catalogue: Path) -> Asy
     """The same job, with a new state, into an emulated tenant that lasts as long as the block."""
     kind = job.target.kind
     async with emulated([*emulate_arguments(kind), "--load", str(catalogue)]) as url:
-        body = Emulated(kind, url).as_job()
-        target = SideConfig.model_validate(body | {"options": {**body.get("options", {}), **job.target.options}})
+        target = SideConfig.model_validate(Emulated(kind, url).as_job() | {"options": dict(job.target.options)})
         alone = {"schedule": None, "webhooks": None, "notify": None, "state": str(folder / "state" / "rehearsal.db")}
         yield job.model_copy(update={"target": target, **alone})
 

@@ -132,8 +132,8 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
         seconds=(now - context.run.started_at).total_seconds(),
         origin=Origin(__version__, _user(), socket.gethostname(), opened.job.mapping),
         notes=[
-            *opened.source_account.notes,
-            *opened.target_account.notes,
+            *opened.source_account.notes_as("source"),
+            *opened.target_account.notes_as("target"),
             *sentences.about_accepted(context.accepted),
         ],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
@@ -37,11 +37,15 @@ _templates = Environment(
 )
 
 
-def render_html(report: Mapping[str, Any]) -> str:
-    """The report as an HTML page, with every value escaped."""
+def render_html(
+    report: Mapping[str, Any], rehearsal: Sequence[str] = (), verification: Mapping[str, Any] | None = None
+) -> str:
+    """The report as an HTML page, with every value escaped. rehearsal: what was in another way than in a run, for a run
+    that was only rehearsed; verification: the verdict on it."""
     template = _templates.get_template("report.html")
     sections = [(name, words, any(report.get(key) for key in keys)) for name, words, keys in SECTIONS]
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
     words |= {"kinds": DIFFERENCES, "explained": explained}
-    title = TITLES[report["kind"]]
+    words |= {"rehearsal": rehearsal, "verification": verification}
+    title = "Rehearsal" if rehearsal else TITLES[report["kind"]]
     return template.render(report=report, title=title, duration=duration, sections=sections, **words)

@@ -29,9 +29,10 @@ OF_RULES = {
     "fixed": "the target cannot change it once the asset exists",
     "flattened": "levels are joined, because the target has fewer of them",
     "days only": "the time of day is lost, because the target stores days",
-    "name taken": "the name is taken at the target, so that the asset gets another one",
+    "name taken": "another asset of the target has the name, so that this one gets another",
     "policy versions: current": "the job moves current files only",
     "several": "the target takes one value",
+    "first": "only the first of several values is carried",
     "truncate": "the text is cut to the length that the mapping gives",
     "lookup": "the table of the mapping has no such value",
     "vocabulary": "the vocabulary of the target has no such term",
@@ -39,10 +40,16 @@ OF_RULES = {
     "unique": "the value was there twice",
     "null": "the mapping leaves the field empty",
 }
+OPTIONAL = frozenset(
+    {"versions", "relations", "status", "release", "release_at", "expiry", "expires_at", "tags", "tags[]"}
+)  # what some services store only where an option of the job names the place for it
+UNLESS_ASKED = "the target has no place for it, or none that an option of the job asks for"
 
 
 def in_words(path: str, rule: str) -> str:
-    """`the release date: the target has no place for it`; an unknown rule is named as it is."""
+    """`the creation date: the target has no place for it`; an unknown rule is named as it is."""
+    if rule == "target cannot hold" and path in OPTIONAL:
+        return f"{_what(path)}: {UNLESS_ASKED}"
     return f"{_what(path)}: {OF_RULES.get(rule, rule)}"
 
 

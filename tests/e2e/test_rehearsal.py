@@ -13,7 +13,7 @@ from tests.support.anypair import any_pair, ran, verified
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import FOLDER, profile_of
-from tests.support.small import photos, small
+from tests.support.small import photo, photos, small
 from tests.support.tenants import Pair
 
 PAIRS = [pair for pair in pairs(3, 4) if pair[1] != FOLDER]
@@ -49,3 +49,18 @@ def test_a_sample_with_generated_files(tmp_path: Path) -> None:
         assert job.pair.target.assets == []
         again = job.pair.json("rehearse", str(job.pair.job), "--sample", "40%", "--placeholders")
         assert again["run"]["counts"] == result["run"]["counts"]
+
+
+def test_the_options_are_those_of_the_job(tmp_path: Path) -> None:
+    grown = photo(1)
+    grown["versions"] = [{"name": "old.jpg", "generate": {"size": 500, "seed": 7}}, *grown["versions"]]
+    with small(tmp_path, [grown, photo(2)], options="version_policy: none, index_lag: 1") as job:
+        page = tmp_path / "rehearsal.html"
+        found = job.pair.json("rehearse", str(job.pair.job), "--html", str(page))
+        plan = job.ran("plan", "--json", "--no-progress", code=0).data
+    assert found["run"]["losses"] == plan["losses"]
+    assert "versions" in {row["path"] for row in found["run"]["losses"]}
+    text = page.read_text(encoding="utf-8")
+    assert "Rehearsal of job" in text
+    assert "othing was written to the target" in text.split("<nav", 1)[0], "before everything else"
+    assert "2 of 2 compared assets are equal" in text

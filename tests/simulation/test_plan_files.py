@@ -120,6 +120,15 @@ def test_another_mapping_is_refused(tmp_path: Path) -> None:
         refused(move, file, "the mapping changed")
 
 
+def test_another_option_of_a_service_is_refused(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        text = move.job.read_text(encoding="utf-8")
+        assert "version_policy: file_only" in text
+        move.job.write_text(text.replace("version_policy: file_only", "version_policy: none"), encoding="utf-8")
+        refused(move, file, "the options of the target changed (version_policy)")
+
+
 def test_another_run_makes_it_stale(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         _, file = planned(move)

@@ -32,3 +32,19 @@ def test_a_report_that_an_earlier_version_kept_is_shown() -> None:
         report.pop(key, None)
     report["losses"] = [{"path": "tags", "rule": "not mapped", "assets": 3}]
     assert "tags" in render_html(report)
+
+
+def test_the_verdict_of_a_run_is_not_that_of_a_plan() -> None:
+    report = large_report(3)
+    for kind, words in (("plan", "Read before you decide"), ("run", "Done, with what is listed here")):
+        page = render_html(
+            report | {"kind": kind, "headline": {"level": "attention", "text": "t", "points": ["p"] * 7}}
+        )
+        assert words in page
+        assert "and 2 more" in page, "of seven points"
+
+
+def test_a_rehearsal_says_first_that_it_was_one() -> None:
+    page = render_html(large_report(3) | {"kind": "run"}, ["this was a rehearsal"])
+    assert "Rehearsal of job" in page
+    assert page.index("This was a rehearsal") < page.index("<nav")

@@ -180,7 +180,7 @@ class Inspection:
         )
 
     def _unseen(self, account: Account, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
-        yield from (Risk(note, None) for note in account.notes)
+        yield from (Risk(note, None) for note in account.notes_as(self.role))
         if reader.refused.number:
             yield _risk("assets that are listed but cannot be read", reader.refused)
         if reader.complete and total is not None and total > reader.listed + reader.trashed:

@@ -172,6 +172,7 @@ class DocumentsPart(HttpService):
             total=total,
             clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=self._notes(release, user),
+            as_source=self._unread(),
         )
 
     async def schema(self) -> Schema:
@@ -239,10 +240,15 @@ class DocumentsPart(HttpService):
              "responses the document is looked for"),
             (root != "/", f"the library is what lies below {root}; the option `root` names another folder"),
             (self.search.forbidden, "queries to the repository are forbidden, so the index is used, which may lag"),
-            (self.api.read_only and not self.api.options.relations, "relations are not read; the option `relations` "
-             "names the kinds, at one call for each asset and kind"),
-            (self.api.read_only and not self.api.options.sections, "sections are not read; the option `sections` "
-             "asks for them, at one more call for each hundred assets"),
+        )  # fmt: skip
+        return tuple(text for holds, text in notes if holds)
+
+    def _unread(self) -> tuple[str, ...]:
+        notes = (
+            (not self.api.options.relations, "relations are not read; the option `relations` names the kinds, at one "
+             "call for each asset and kind"),
+            (not self.api.options.sections, "sections are not read; the option `sections` asks for them, at one more "
+             "call for each hundred assets"),
         )  # fmt: skip
         return tuple(text for holds, text in notes if holds)
 

@@ -166,7 +166,7 @@ class TemplatesPart(HttpService):
             release="v1.5",
             total=total,
             clock_skew=self._skew(reply),
-            notes=await self._notes(total),
+            as_source=await self._notes(total),
         )
 
     @interprets_response

@@ -24,6 +24,15 @@ from dam_sync.services.e_profiles.api.tokens import tenant_of
 from dam_sync.services.e_profiles.codec import fields, security, wire
 from dam_sync.services.e_profiles.codec.fields import TenantSchema
 
+UNREAD_ATTACHMENTS = (
+    "documents attached to assets are not read; `attachments: on` reads them, with one more call per asset"
+)
+PRIVATE = "collections are made as private ones: nobody but the user of the job sees them"
+NO_VERSIONS = (
+    "older file versions are not written, because the option version_policy of the target is not set: `file_only` "
+    "writes them, where the upload profiles add versions"
+)
+
 
 @dataclass(slots=True)
 class ProfilesTenant:
@@ -132,7 +141,9 @@ class ProfilesPart(HttpService):
             release="v2",
             total=hits.total,
             clock_skew=reply.ahead_of(self.api.clock.now()),
-            notes=self._notes(hits, archives),
+            notes=self._notes(hits),
+            as_source=self._notes_as_source(archives),
+            as_target=(PRIVATE,) if self.api.options.versioning else (PRIVATE, NO_VERSIONS),
             allowance=allowance,
         )
 
@@ -165,18 +176,18 @@ class ProfilesPart(HttpService):
             self.remove_capabilities(writes=[Feature.CLOSED])
         return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)
 
-    def _notes(self, hits: wire.ProfilesHits, archives: bool) -> tuple[str, ...]:
+    def _notes_as_source(self, archives: bool) -> tuple[str, ...]:
+        notes = (
+            (archives, "there are archived assets; telling them apart costs one more call for each slice"),
+            (not self.api.options.attachments, UNREAD_ATTACHMENTS),
+        )
+        return tuple(text for holds, text in notes if holds)
+
+    def _notes(self, hits: wire.ProfilesHits) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}
         notes = (
             (bool(hits.rows) and not wire.download_link(sample), "no download link on a sample asset: the user lacks "
              "the right to order originals there"),
             ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
-            (archives, "there are archived assets; telling them apart costs one more call for each slice"),
-            (
-                self.api.read_only and not self.api.options.attachments,
-                "documents attached to assets are not read; `attachments: on` reads them, with one more call per asset",
-            ),
-            (not self.api.read_only, "collections are made as private ones: nobody but the user of the job sees them"),
-            (not self.api.options.versioning, "version_policy is not set, so no file version is ever added"),
         )  # fmt: skip
         return tuple(text for holds, text in notes if holds)

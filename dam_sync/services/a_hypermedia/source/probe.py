@@ -31,8 +31,7 @@ class HypermediaProbe(BasketReader):
                 *notes,
                 "this release is older than 4.31.0 and does not support chunks: files above 50 MB are parked",
             )
-        if self._read_only and not self._options.baskets:
-            notes = (*notes, *await self._basket_notes())
+        unread = await self._basket_notes() if self._read_only and not self._options.baskets else ()
         return Account(
             tenant=self._host,
             user=user,
@@ -40,6 +39,7 @@ class HypermediaProbe(BasketReader):
             total=await self._media_search.count([]),
             clock_skew=entry.skew,
             notes=notes,
+            as_source=unread,
         )
 
     async def schema(self) -> Schema:

@@ -16,6 +16,8 @@ from dam_sync.services.c_brandlibrary.codec import fields
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase, ChosenLibrary
 
+DUPLICATES = "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
+
 
 class BrandLibraryProbe(BrandLibraryBase):
     """Proves the key and describes the library."""
@@ -40,7 +42,8 @@ class BrandLibraryProbe(BrandLibraryBase):
             release="v4",
             total=self._tenant.counted,
             clock_skew=reply.ahead_of(self._api.clock.now()),
-            notes=(*await self._notes(library, user), *self._openness(counted["attributes"])),
+            notes=tuple(await self._notes(library, user)),
+            as_target=(DUPLICATES, *self._openness(counted["attributes"])),
         )
 
     async def schema(self) -> Schema:
@@ -62,16 +65,12 @@ class BrandLibraryProbe(BrandLibraryBase):
             )
         else:
             notes.append("the role of the key's user cannot be seen; only administrators see every asset")
-        if not self._api.read_only:
-            notes.append(
-                "switch off the account's duplicate detection: it deletes identical files ten minutes after upload"
-            )
         return notes
 
     def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
         """What a target makes visible without a login."""
         privacy = member_text(attributes, "privacy")
-        if self._api.read_only or privacy in ("", "private"):
+        if privacy in ("", "private"):
             return []
         whom = "anyone with its URL" if privacy == "public" else "anyone who was given its URL"
         return [f"the library is {privacy}: {whom} sees its published assets without a login"]
