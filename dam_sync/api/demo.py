@@ -58,6 +58,7 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
         show(run.as_json())
         verdict = await verify_job(job, replace(options, html=folder / "report.html"), "digest", "100%")
         show(verdict.as_json())
+    tell("both emulated services have ended: `status`, `report`, `errors` and `explain` of the job still work")
     tell(f"the job file: {job}")
     tell(f"the report: {folder / 'report.html'}")
     code, stop = unfinished(run)

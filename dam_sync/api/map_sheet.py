@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -103,10 +105,16 @@ def _row(name: str, rule: VocabularyRule, index: TermIndex, term: Term, assets: 
     return SheetRow(name, _text(term), term.id, assets, way, _text(match) if match else "", candidates)
 
 
-async def import_sheet(
-    path: Path | JobConfig, options: RunOptions, sheet: Path, sample: str = "2000"
-) -> Mapping[Path, int]:
-    """Add the decisions of a sheet to the pins of the mapping; how many were added or changed, by file. Nothing is
+@dataclass(frozen=True, slots=True)
+class ImportedPins:
+    """changed: pins that were added or changed, by file; unread: what to write into the mapping, for new files."""
+
+    changed: Mapping[Path, int]
+    unread: tuple[str, ...]
+
+
+async def import_sheet(path: Path | JobConfig, options: RunOptions, sheet: Path, sample: str = "2000") -> ImportedPins:
+    """Add the decisions of a sheet to the pins of the mapping, in a new file where the mapping names none. Nothing is
     written if any row is faulty. Raises ConfigError with file and line."""
     job = job_of(path, options.connectors)
     reading = reading_of_job(job)
@@ -117,20 +125,38 @@ async def import_sheet(
     decided: dict[str, dict[str, str]] = {}
     with read_rows(sheet, NEEDED, WRITE_ONE) as rows:
         for line, row in rows:
+            if row["source"] is None:
+                raise ConfigError(f"{sheet}:{line}: the line has fewer cells than the first one", hint=WRITE_ONE)
             name, source, decision = (unguarded(row[column] or "").strip() for column in NEEDED)
             if decision:
                 _refuse(f"{sheet}:{line}", document, crosswalk, indexes, name, decision)
                 decided.setdefault(name, {})[source] = decision
     written: dict[Path, int] = {}
+    files = {name: folder / (document.body.vocabularies[name].pins or _new_pins(name)) for name in decided}
+    new = {name: file for name, file in files.items() if not document.body.vocabularies[name].pins}
+    for name, file in new.items():
+        if file.exists():
+            hint = f"write `{_naming_pins(document, name)}` into its block, or move the file away"
+            raise ConfigError(f"the vocabulary {name} of the mapping does not name {file}, which exists", hint=hint)
     for name, pins in decided.items():
-        file = folder / document.body.vocabularies[name].pins
+        file = files[name]
         before = dict(document.pins.get(name, {}))
         written[file] = sum(before.get(source) != target for source, target in pins.items())
         with atomic_write(file, "the pins") as text:
             writer = csv.writer(text)
             writer.writerow(PIN_COLUMNS)
             writer.writerows({**before, **pins}.items())
-    return written
+    return ImportedPins(written, tuple(f"{name}: {{…, {_naming_pins(document, name)}}}" for name in new))
+
+
+def _new_pins(name: str) -> str:
+    return f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-') or 'vocabulary'}.pins.csv"
+
+
+def _naming_pins(document: MappingDocument, name: str) -> str:
+    """What the block of a vocabulary needs, so that its pins are read."""
+    ways = [json.dumps(way) if isinstance(way, dict) else str(way) for way in document.body.vocabularies[name].match]
+    return f"match: [{', '.join(dict.fromkeys(['pin', *ways]))}], pins: {_new_pins(name)}"
 
 
 def _refuse(
@@ -145,9 +171,6 @@ def _refuse(
     spec = document.body.vocabularies.get(name)
     if spec is None:
         raise ConfigError(f"{place}: the mapping has no vocabulary {name!r}", hint=WRITE_ONE)
-    if not spec.pins:
-        hint = f"add `pins: {name}.pins.csv` and the way pin to it; create that file with the line source,target"
-        raise ConfigError(f"{place}: the vocabulary {name} of the mapping names no file of pins", hint=hint)
     rule = crosswalk.rules[name]
     if TermIndex.find(indexes[rule.target], Term("?", "?"), Matching(("pin",), {"?": decision})) is None:
         hint = "write its id, its label or its path like /Nature/Sea; `map sheet JOB -o FILE` shows candidates"

@@ -9,7 +9,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
-from dam_sync.report.next_step import after_map
+from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def test(output: Output, job: JobFile) -> None:
         if output.as_json:
             output.data({"ok": True, "examples": number})
         else:
-            output.say("1 example holds" if number == 1 else f"{number} examples hold")
+            none = "the mapping has no examples; `dam-sync help mapping` shows them under `tests`"
+            output.say("1 example holds" if number == 1 else f"all {number} examples hold" if number else none)
         output.next(*after_map(str(job), "test"))
         return 0
 
@@ -124,7 +125,7 @@ def diff(
             ]
             if rows:
                 output.table("Values", ("part", "new", "gone", "changed", "for example", "before", "after"), rows)
-        output.next(*after_map(str(job), "diff"))
+        output.next(*after_map_diff(str(job), changed=bool(found.changed)))
         return 3 if found.changed else 0
 
     execute(output, act)
@@ -150,13 +151,21 @@ def sheet(
         if out is not None:
             ways = await write_sheet(job, options, out)
             counts = {way or "not found": number for way, number in ways.items()}
-            lines = [f"{number:,} terms: {way}" for way, number in counts.items()]
+            lines = [f"{number:,} {'term' if number == 1 else 'terms'}: {way}" for way, number in counts.items()]
             output.data(counts) if output.as_json else output.say("\n".join([*lines, f"written: {out}"]))
+            output.next(*after_sheet(str(job), out))
         elif import_ is not None:
-            pins = {str(file): number for file, number in (await import_sheet(job, options, import_)).items()}
-            lines = [f"{number:,} pins added or changed in {file}" for file, number in pins.items()]
-            output.data(pins) if output.as_json else output.say("\n".join(lines or ["the column decision is empty"]))
-        output.next(*after_map(str(job), "sheet" if out is None else "suggest"))
+            found = await import_sheet(job, options, import_)
+            pins = {str(file): number for file, number in found.changed.items()}
+            lines = [
+                f"{number:,} {'pin' if number == 1 else 'pins'} added or changed in {file}"
+                for file, number in pins.items()
+            ]
+            none = "nothing was changed: the column decision is empty in every line"
+            output.data(pins) if output.as_json else output.say("\n".join(lines or [none]))
+            for line in found.unread:
+                output.note(f"the mapping does not read these pins yet: write into its vocabularies {line}")
+            output.next(*after_map(str(job), "pins"))
         return 0
 
     execute(output, act)

@@ -10,7 +10,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, JobFile
-from dam_sync.report.next_step import after_check, after_report
+from dam_sync.report.next_step import after_check, after_plan, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def plan(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).plan(options)
         output.report(report.as_json())
-        output.next(*after_report(report.as_json(), str(job)))
+        output.next(*after_plan(str(job), options.output, sampled=bool(options.sample)))
         return 10 if detailed and report.operations else 0
 
     execute(output, act)

@@ -39,7 +39,7 @@ def redirects(
     async def act(options: RunOptions) -> int:
         report = await job_redirects(job, options, asked)
         _show(output, report)
-        output.next(*after_redirects(str(job), written=bool(report.files), probed=probe))
+        output.next(*after_redirects(str(job), found=report.redirects > 0, written=bool(report.files), probed=probe))
         return 0 if report.works else 3
 
     execute(output, act)

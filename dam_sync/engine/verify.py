@@ -43,6 +43,7 @@ from dam_sync.store.rows import REMOVED, LinkRow
 from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
+LOOKING_AGAIN = "looking again at {:,} assets that differ, for at most {:.0f} s: the index of the target may run behind"
 PAGE = 500
 REMOVED_BY_SERVICE, IN_TRASH = "removed by the service", "in its trash"
 DIGESTING = timedelta(minutes=10)  # within which a service may still work on what a run wrote
@@ -130,6 +131,8 @@ class Verifier:
     async def _look_again(self) -> None:
         """Compare suspects again until they agree, or until the index can no longer be behind."""
         pause = 0.5
+        if self.suspects and self.patience > 0:
+            self.context.progress.begin(LOOKING_AGAIN.format(len(self.suspects), self.patience))
         while self.suspects and self.patience > 0:
             pause = min(pause * 2, self.patience)
             await self.context.clock.sleep(pause)

@@ -13,6 +13,7 @@ from dam_sync.mapping.similarity import Similarity, bare, compact, names_of, sim
 from dam_sync.model.schema import Field, FieldKind
 
 SAME_SHAPE, SURE, UNSURE, FEWER = 0.98, 0.93, 0.88, 0.97
+ONLY_ONE = 0.6  # several values of which the target takes one: the others are lost
 LANGUAGE = 0.93
 FACET = 0.8
 
@@ -145,7 +146,8 @@ def _pair(source: Field, target: Field, alike: Similarity, locale: str = "") -> 
         score *= SAME_SHAPE if same else SURE if sure else UNSURE
         reason += f", {source.kind.value} to {target.kind.value}"
     if source.multiple and not target.multiple:
-        score *= FEWER
-        reason += ", several values into one"
+        joined = SHAPES[target.kind] is ValueType.TEXT
+        score *= FEWER if joined else ONLY_ONE
+        reason += ", several values into one" if joined else ", only the first of several values: the others are lost"
     path = path_of_field(source, locale)
     return FieldPair(path, given, round(score, 2), reason, alike.exact, source.key, source.vocabulary, locale)

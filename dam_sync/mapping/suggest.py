@@ -17,6 +17,7 @@ from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json
 
@@ -208,7 +209,9 @@ class _Suggesting:
         if "tags" not in self.target.capabilities.parts:
             return
         more = [path_of_field(one) for one in self._tag_fields(pairing, TAG_NAMES)]
-        yield SuggestedLine("tags", ("tags[]", *more), ("trim", "unique"), 1.0, "tags stay tags", "tags")
+        yield SuggestedLine(
+            "tags", ("tags[]", *more), ("trim", "unique"), 1.0, self._stays(Feature.TAGS, "tags stay tags"), "tags"
+        )
 
     def _tag_fields(self, pairing: FieldMatching, names: Sequence[str]) -> list[Field]:
         """The source's fields of these names that hold tags and are not paired yet, if the target has tags."""
@@ -224,13 +227,16 @@ class _Suggesting:
         if "status" in self.target.capabilities.parts:
             ours, theirs = self.source.statuses, self.target.statuses
             more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
-            yield SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
+            reason = self._stays(Feature.STATUS, "status stays status")
+            yield SuggestedLine("status", ("status",), (), 1.0, reason, "asset", more)
 
     def _placements(self) -> Iterator[SuggestedLine]:
         for mine, theirs in containers(self.source, self.target):
             if not theirs:
                 if mine in self.source.container_kinds:
                     self.notes.append(f"containers of kind {mine} have no counterpart: each becomes a named loss")
+                continue
+            if mine == LABEL and not self._gives(Feature.LABEL):
                 continue
             path = "labels[]" if mine == LABEL else f"placements.{mine}[].path"
             reason = f"{mine} stays {mine}" if mine == theirs else f"{mine} becomes {theirs}"
@@ -254,9 +260,11 @@ class _Suggesting:
                     "who sees the asset: please check before a run"
                 )
             yield SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
-        for word, path in (("release", "release_at"), ("expiry", "expires_at")):
+        for part, path in ((Feature.RELEASE, "release_at"), (Feature.EXPIRY, "expires_at")):
+            word = part.name.lower()
             if word in holds:
-                yield SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
+                reason = self._stays(part, f"{word} stays {word}")
+                yield SuggestedLine(word, (path,), (), 1.0, reason, "security")
 
     def _needed(self, more: Mapping[str, Json]) -> Mapping[str, Json]:
         """The groups line of a target that requires a group for each asset."""
@@ -295,7 +303,16 @@ class _Suggesting:
         ]
         if unread:
             self.notes.append(f"no line reads {', '.join(map(one_line, unread))}: reported as losses until one does")
-        self.notes.append("machine tags have no line: reported as losses until one reads machine_tags[]")
+        if self._gives(Feature.MACHINE_TAGS):
+            self.notes.append("machine tags have no line: reported as losses until one reads machine_tags[]")
+
+    def _gives(self, part: Feature) -> bool:
+        """Whether the source has this part of an asset, as the job is set up."""
+        return not self.source.capabilities.features or self.source.capabilities.reads(part)
+
+    def _stays(self, part: Feature, words: str) -> str:
+        """The reason of a line for a part of an asset that both services may have."""
+        return words if self._gives(part) else f"{words}; as the job is set up, the source gives none"
 
 
 def _kept_there(known: Field) -> bool:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -22,9 +22,10 @@ from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
-from dam_sync.model.limits import Limits, MeasuredPace, MonthlyAllowance, OrphanRetention, Pace
+from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
 from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
+from dam_sync.model.probed import Account as Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
@@ -66,31 +67,6 @@ class Membership:
 
     placement: Placement
     assets: tuple[AssetId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What `probe()` proved. tenant: a stable name of the instance; unnamed: what a plan knew it by, before a run gave
-    it that name. total: assets this credential sees, if counted.
-
-    notes: missing permissions and capabilities, as sentences for the operator; as_source, as_target: those that concern
-    the service only where a job reads it, or writes to it. allowance: if the job names one.
-    """
-
-    tenant: str
-    user: str = ""
-    release: str = ""
-    total: int | None = None
-    clock_skew: timedelta = timedelta(0)
-    notes: tuple[str, ...] = ()
-    as_source: tuple[str, ...] = ()
-    as_target: tuple[str, ...] = ()
-    allowance: MonthlyAllowance | None = None
-    unnamed: str = ""
-
-    def notes_as(self, role: str) -> tuple[str, ...]:
-        """The notes that concern a source or a target."""
-        return (*self.notes, *(self.as_source if role == "source" else self.as_target))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dam_sync.model.conflict import CONFLICT
@@ -24,10 +25,13 @@ def after_check(job: str, code: int) -> list[str]:
     return [_line("plan" if code == 0 else "check", job)]
 
 
+def after_plan(job: str, file: Path | None, *, sampled: bool) -> list[str]:
+    """Run what was planned. file: where the plan is, to be run as it is; a plan of a sample cannot be."""
+    return [_line("run", job, f"--plan {shlex.quote(str(file))}" if file and not sampled else "")]
+
+
 def after_report(report: Mapping[str, Any], job: str) -> list[str]:
-    """What to do after a plan, run, verification or adoption."""
-    if report["kind"] == "plan":
-        return [_line("run", job)]
+    """What to do after a run, verification or adoption."""
     if report["kind"] == "adopt":
         return [_line("adopt", job, "--csv ambiguous.csv")] if report["counts"]["ambiguous"] else [_line("plan", job)]
     if report["kind"] == "verify":
@@ -43,7 +47,17 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
 
 def after_map(job: str, what: str) -> list[str]:
     """What to do after a command of the group `map`."""
-    return [_line("map check" if what == "suggest" else "map test" if what == "check" else "plan", job)]
+    return [_line("map check" if what in ("suggest", "pins") else "map test" if what == "check" else "plan", job)]
+
+
+def after_sheet(job: str, file: Path) -> list[str]:
+    """Read the sheet back, once somebody has written decisions into it."""
+    return [_line("map sheet", job, f"--import {shlex.quote(str(file))}")]
+
+
+def after_map_diff(job: str, *, changed: bool) -> list[str]:
+    """Assets that are already moved are mapped again by a full run only."""
+    return [_line("plan", job, "--full" if changed else "")]
 
 
 def after_rehearsal(job: str) -> list[str]:
@@ -91,8 +105,10 @@ def after_rollback(job: str, run: int, *, dry_run: bool, complete: bool) -> list
     return [_line("plan", job)] if complete else [_line("status", job), _line("plan", job)]
 
 
-def after_redirects(job: str, *, written: bool, probed: bool) -> list[str]:
-    """Write the rules, then ask the links."""
+def after_redirects(job: str, *, found: bool, written: bool, probed: bool) -> list[str]:
+    """Write the rules, then ask the links, if there are any."""
+    if not found:
+        return [_line("status", job)]
     if not written:
         return [_line("redirects", job, "--csv redirects.csv --nginx redirects.conf")]
     return [_line("status", job)] if probed else [_line("redirects", job, "--probe")]

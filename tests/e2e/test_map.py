@@ -112,6 +112,23 @@ def test_a_librarian_decides_about_terms(tmp_path: Path) -> None:
         assert json.dumps(job.pair.target.assets).count('"Worldwide"') == 2
 
 
+def test_a_decision_needs_no_file_of_pins(tmp_path: Path) -> None:
+    with small(tmp_path, [photo(1, country="France")]) as job:
+        path, sheet = str(job.pair.job), tmp_path / "terms.csv"
+        wrote = job.pair.cli("map", "sheet", path, "-o", str(sheet))
+        assert f"next: dam-sync map sheet {path} --import {sheet}" in wrote.stderr
+        write(sheet, [{**row, "decision": "Worldwide" if row["source"] == "France" else ""} for row in read(sheet)])
+        done = job.pair.cli("map", "sheet", path, "--import", str(sheet))
+        pins = tmp_path / "country.pins.csv"
+        assert f"1 pin added or changed in {pins}" in done.stdout
+        assert read(pins) == [{"source": "France", "target": "Worldwide"}]
+        assert "country: {…, match: [pin, exact, casefold], pins: country.pins.csv}" in done.stderr
+        again = job.pair.cli("map", "sheet", path, "--import", str(sheet), check=2).stderr
+        assert "does not name" in again, "the decisions of a file that nobody reads are not overwritten"
+        sheet.write_text(sheet.read_text(encoding="utf-8") + "Worldwide\n", encoding="utf-8")
+        assert "fewer cells" in job.pair.cli("map", "sheet", path, "--import", str(sheet), check=2).stderr
+
+
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -7,7 +7,7 @@ from pathlib import Path
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, load_mapping
-from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
+from dam_sync.model.capabilities import PARTS, YES, Capabilities, Feature, Operation, Support
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 
 TEXT, TERM, DATE, NUMBER = FieldKind.TEXT, FieldKind.TERM, FieldKind.DATE, FieldKind.NUMBER
@@ -17,9 +17,10 @@ KEPT = (Feature.FILELESS, Feature.SAME_NAMES, Feature.TIME_OF_DAY, Feature.CYCLE
 
 
 def able(*parts: str) -> Capabilities:
-    """What a target can do that can be given these parts of an asset and keeps everything as it is."""
+    """What a service can do that can be given these parts of an asset, keeps everything as it is and returns all."""
     given = (*KEPT, *(Feature[part.upper()] for part in parts))
-    return Capabilities(frozenset(Operation), dict.fromkeys(given, YES))
+    read = dict.fromkeys((*PARTS, Feature.LABEL, Feature.MACHINE_TAGS), Support("yes"))
+    return Capabilities(frozenset(Operation), {**read, **dict.fromkeys(given, YES)})
 
 
 def schema(*fields: Field, **more: object) -> Schema:

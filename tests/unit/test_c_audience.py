@@ -174,5 +174,7 @@ async def test_a_new_collection_is_not_public(start: Start) -> None:
 async def test_a_public_library_is_told_before_anything_is_written(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)], public_libraries=["Acme"])
     account = await tenant.connect().probe()
-    assert any("public" in note for note in account.notes)
-    assert not any("public" in note for note in (await tenant.connect(read_only=True).probe()).notes)
+    assert any("public" in note for note in account.notes_as("target"))
+    assert not any("public" in note for note in account.notes_as("source"))
+    planned = await tenant.connect(read_only=True).probe()
+    assert any("public" in note for note in planned.notes_as("target")), "a plan says it too"

@@ -55,7 +55,7 @@ async def test_probe_counts_assets_and_not_versions(opened: Opened) -> None:
     opened.script.add(family=opened.script.records[first]["fileId"])
     account = await opened.connect().probe()
     assert (account.user, account.total) == ("svc@example.test", 1)
-    assert "1 records" in account.notes[0]
+    assert ": 1 of the listed records" in account.as_source[0]
 
 
 async def test_templates_become_types_and_attributes_fields(opened: Opened) -> None:

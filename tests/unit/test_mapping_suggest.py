@@ -11,6 +11,7 @@ import pytest
 from dam_sync.mapping.similarity import similarity
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset, AssetId, Revision
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Term
 from tests.support.schemas import able, schema
@@ -154,6 +155,26 @@ def test_terms_find_terms_and_make_them_where_the_list_is_open() -> None:
     }
     assert suggest(E, A).vocabularies["country"]["unmatched"] == "park"
     assert by_target(found)["subject"].pipe == ({"vocabulary": "subject"}, "unique")
+
+
+def test_a_line_that_loses_all_values_but_one_needs_a_person() -> None:
+    words = {"keywords": Vocabulary("keywords")}
+    source = schema(Field("keywords", TERM, multiple=True, vocabulary="keywords"), vocabularies=words)
+    target = schema(Field("keywords", TERM, vocabulary="keywords"), vocabularies=words)
+    line = by_target(suggest(source, target))["keywords"]
+    assert line.pipe[-1] == "first"
+    assert line.score < 0.9
+    assert line.reason == "same key, only the first of several values: the others are lost"
+
+
+def test_parts_that_the_source_does_not_give_are_told() -> None:
+    target = schema(Field("title", TEXT), capabilities=E.capabilities)
+    bare = schema(Field("title", TEXT), capabilities=E.capabilities.without(reads=[*Feature]))
+    lines = {line.target: line for line in suggest(bare, target).lines}
+    assert lines["tags"].reason == "tags stay tags; as the job is set up, the source gives none"
+    assert lines["release"].reason.endswith("the source gives none")
+    assert not any("machine tags" in note for note in suggest(bare, target).notes)
+    assert "labels[]" not in {path for line in suggest(bare, E).lines for path in line.sources}
 
 
 def test_two_terms_of_one_label_become_one_text(tmp_path: Path) -> None:

@@ -207,6 +207,7 @@ def test_constants_and_defaults() -> None:
         ({"truncate": {"max": 3, "on_cut": "cut"}}, "fields.x.pipe[0].truncate.on_cut: should be 'park', 'drop' or"),
         ({"fuzzy": 0.9}, "fields.x.pipe[0]: unknown transform fuzzy; "),
         ({"cel": "x"}, "fields.x.pipe[0]: unknown transform cel; "),
+        ("html_to_text", "fields.x.pipe[0]: unknown transform html_to_text; `dam-sync help mapping` lists the"),
     ],
 )
 def test_faults_of_a_step(step: Json, told: str) -> None:

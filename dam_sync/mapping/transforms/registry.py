@@ -48,7 +48,8 @@ def transform_from(step: Json, place: KeyPath, written: SourceMap, diagnostics: 
         return None
     kind = TRANSFORMS.get(name)
     if kind is None:
-        diagnostics.append(written.diagnostic(place, f"unknown transform {name}", nearest(name, TRANSFORMS)))
+        hint = nearest(name, TRANSFORMS) or "`dam-sync help mapping` lists the transforms"
+        diagnostics.append(written.diagnostic(place, f"unknown transform {name}", hint))
         return None
     arguments = _arguments(kind, given)
     try:

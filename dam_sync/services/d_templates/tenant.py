@@ -180,7 +180,7 @@ class TemplatesPart(HttpService):
         if total is None or everything is None:
             return ("the scan reports no total, so listings are counted by a search or a second scan",)
         more = everything - total
-        return (f"{more} records are older versions or in the recycle bin",) if more else ()
+        return (f"older versions or in the recycle bin: {more:,} of the listed records",) if more else ()
 
     async def schema(self) -> Schema:
         """The neutral schema. Raises ConfigError for options that name a missing attribute."""
@@ -190,7 +190,7 @@ class TemplatesPart(HttpService):
         needs = {"groups"} if not security.default else set()
         needs |= {"profile"} if len(forms.templates) != 1 else set()
         lost = [Feature[name.upper()] for name in OPTIONAL if not getattr(self.api.options.named, name)]
-        self.remove_capabilities(writes=lost if security.restricted else [*lost, Feature.CLOSED])
+        self.remove_capabilities(reads=lost, writes=lost if security.restricted else [*lost, Feature.CLOSED])
         return replace(schema, needs=frozenset(needs), capabilities=self.capabilities)
 
     def audience(self, draft: Draft) -> Audience:

@@ -1,0 +1,24 @@
+"""The command that is suggested next does what its reader wants to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dam_sync.report.next_step import after_map_diff, after_plan, after_redirects, after_sheet
+
+
+def test_a_plan_that_was_written_is_the_one_to_run() -> None:
+    assert after_plan("job.yaml", Path("my plan.json"), sampled=False) == ["run job.yaml --plan 'my plan.json'"]
+    assert after_plan("job.yaml", None, sampled=False) == ["run job.yaml"]
+    assert after_plan("job.yaml", Path("part.json"), sampled=True) == ["run job.yaml"], "that of a sample cannot be run"
+
+
+def test_links_are_asked_where_there_are_some() -> None:
+    assert after_redirects("job.yaml", found=False, written=True, probed=False) == ["status job.yaml"]
+    assert after_redirects("job.yaml", found=True, written=True, probed=False) == ["redirects job.yaml --probe"]
+
+
+def test_tools_of_the_mapping_lead_back_to_it() -> None:
+    assert after_sheet("job.yaml", Path("terms.csv")) == ["map sheet job.yaml --import terms.csv"]
+    assert after_map_diff("job.yaml", changed=True) == ["plan job.yaml --full"]
+    assert after_map_diff("job.yaml", changed=False) == ["plan job.yaml"]
