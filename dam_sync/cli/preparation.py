@@ -78,6 +78,7 @@ def rehearse(
         if output.as_json:
             output.data({"run": found.run.as_json(), "verify": found.verification.as_json(), "unlike": found.unlike})
         else:
+            output.say("Rehearsal into an emulated target: nothing was written to the target of the job")
             output.report(found.run.as_json())
             output.report(found.verification.as_json())
         code, stop = unfinished(found.run)

@@ -16,6 +16,7 @@ from dam_sync.engine.inventory.reading import Sampling
 from dam_sync.engine.inventory.rights import RightsTally, holds_rights
 from dam_sync.engine.inventory.tallies import BoundedCounter
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Placement, Revision, Rights
+from dam_sync.model.capabilities import YES, Capabilities, Feature
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Row, Term, Value
@@ -112,6 +113,15 @@ def test_risks(more: dict[str, object], status: str, expected: set[str]) -> None
     found = RightsTally(NOW, frozenset())
     found.add(made(status=status, rights=Rights(**more)))  # type: ignore[arg-type]
     assert {risk.what for risk in found.risks() if risk.assets} == expected
+
+
+def test_what_is_not_read_is_not_counted_as_none() -> None:
+    all_read = RightsTally.of((), NOW, Capabilities(features={Feature.RELEASE: YES, Feature.EXPIRY: YES}))
+    assert all(risk.assets == 0 for risk in all_read.risks())
+    unset = RightsTally.of((), NOW, Capabilities(features={Feature.TEXT: YES}))
+    unknown = {risk.what: risk.assets for risk in unset.risks() if "not known" in risk.what}
+    assert set(unknown.values()) == {None}
+    assert f"{rights.UNRELEASED}: not known, because no release date is read" in unknown
 
 
 @pytest.mark.parametrize(

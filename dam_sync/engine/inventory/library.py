@@ -88,7 +88,7 @@ class LibraryTally:
     @classmethod
     def of(cls, schema: Schema, now: datetime, by: str) -> LibraryTally:
         """Counters for a library with this schema. by: how duplicates are found."""
-        return cls(schema, RightsTally.of(schema.fields.values(), now), DuplicateTally(by))
+        return cls(schema, RightsTally.of(schema.fields.values(), now, schema.capabilities), DuplicateTally(by))
 
     def add(self, asset: Asset) -> None:
         """Count one asset."""

@@ -10,6 +10,7 @@ from dam_sync.engine.inventory.tallies import MOST_SHOWN, scalars_of
 from dam_sync.mapping.results import empty
 from dam_sync.mapping.similarity import bare, words_of
 from dam_sync.model.asset import Asset
+from dam_sync.model.capabilities import Capabilities, Feature
 from dam_sync.model.exposure import VISIBLE
 from dam_sync.model.inventory import Risk
 from dam_sync.model.schema import Field
@@ -37,16 +38,20 @@ class RiskCounter:
 
 @dataclass(slots=True)
 class RightsTally:
-    """Findings of one library, at `now`. fields: those that hold rights, by their names."""
+    """Findings of one library, at `now`. fields: those that hold rights, by their names; unread: parts of assets that
+    the service does not return, so that nothing can be said of them."""
 
     now: datetime
     fields: frozenset[str]
+    unread: frozenset[Feature] = frozenset()
     counters: dict[str, RiskCounter] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, fields: Iterable[Field], now: datetime) -> RightsTally:
-        """Counters for a library with these fields."""
-        return cls(now, frozenset(known.key for known in fields if holds_rights(known)))
+    def of(cls, fields: Iterable[Field], now: datetime, capabilities: Capabilities) -> RightsTally:
+        """Counters for a library with these fields, of a service that can do this."""
+        told = capabilities.features  # the schema of a source may say nothing
+        unread = frozenset(part for part in NEEDED.values() if told and not capabilities.reads(part))
+        return cls(now, frozenset(known.key for known in fields if holds_rights(known)), unread)
 
     def add(self, asset: Asset) -> None:
         """Count the findings of one asset."""
@@ -56,7 +61,12 @@ class RightsTally:
     def risks(self) -> tuple[Risk, ...]:
         """The findings, those that were not found with 0 assets."""
         found = {what: self.counters.get(what, RiskCounter()) for what in self._possible()}
-        return tuple(Risk(what, each.number, tuple(each.examples)) for what, each in found.items())
+        return tuple(
+            Risk(f"{what}: not known, because no {NEEDED[what].value} is read", None)
+            if what in NEEDED and NEEDED[what] in self.unread
+            else Risk(what, each.number, tuple(each.examples))
+            for what, each in found.items()
+        )
 
     def _possible(self) -> tuple[str, ...]:
         return (EXPIRED, EXPIRING, UNRELEASED, HIDDEN, OPEN, *((self._unfilled(),) if self.fields else ()))
@@ -90,6 +100,7 @@ EXPIRING = f"expires within {SOON.days} days"
 UNRELEASED = "not released yet"
 HIDDEN = "not published (draft, archived, pending, …)"
 OPEN = "no restriction: neither release, expiry nor groups"
+NEEDED = {EXPIRED: Feature.EXPIRY, EXPIRING: Feature.EXPIRY, UNRELEASED: Feature.RELEASE}
 
 
 def holds_rights(known: Field) -> bool:
