@@ -52,7 +52,7 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """What the target gives an asset by itself where a draft says nothing, which nobody added. released: a release date
-    between the arrival of the asset and this moment is such a default; None where only that of the arrival is."""
+    between the arrival of the asset and this moment is such a default; None if only that of the arrival is."""
 
     groups: frozenset[str] = frozenset()
     placements: frozenset[Placement] = frozenset()
