@@ -11,7 +11,7 @@ from typing import TypeAlias
 from dam_sync.engine.compare import defaults_of
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict
+from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict, as_not_hidden
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
 from dam_sync.model.conflict import CONFLICT, RIGHTS, ConflictPolicy, ConflictRules, Take
@@ -262,7 +262,7 @@ def three_way_of(
         before=before,
         draft=draft,
         patch=patch,
-        actual=actual,
+        actual=as_not_hidden(before, actual, context.target_schema),
         files=files,
         schema=context.target_schema,
         limits=context.target.limits,

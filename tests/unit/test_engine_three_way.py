@@ -18,6 +18,7 @@ from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.three_way import (
     Files,
     ThreeWay,
+    as_not_hidden,
     kept_values,
     may_overwrite,
     merged_rows,
@@ -213,6 +214,19 @@ def test_rights_are_written_with_what_others_changed_at_the_target() -> None:
     expected = Rights(NOW + timedelta(days=1), NOW + timedelta(days=5), frozenset({"staff", "board"}))
     assert three.settled({}).rights == expected
     assert [one.path for one in three.undone()] == ["expiry"]
+
+
+def test_a_release_date_that_a_killed_attempt_took_away_is_written_again() -> None:
+    """It hid the asset while it changed several of its parts."""
+    schema = replace(SCHEMA, always_released=True)
+    meant = replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset({"staff"})))
+    hidden = replace(asset(BEFORE), rights=replace(BEFORE.rights, release_at=None))
+    before = [draft_to_json(BEFORE), draft_to_json(meant)]
+    shown = as_not_hidden(before, hidden, schema)
+    three = compared(meant, shown, meant)
+    assert (three.conflicts(), three.settled({}).rights) == ([], meant.rights)
+    for others in (as_not_hidden(before, hidden, SCHEMA), as_not_hidden(before[:1], hidden, schema)):
+        assert others == hidden, "somebody else took it away"
 
 
 def test_groups_are_merged_element_by_element_but_never_to_nobody() -> None:
