@@ -98,6 +98,25 @@ async def test_a_release_that_is_no_date_is_a_named_loss_and_stops_nothing(opene
     assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == [("release_at", "is not a date", "2026")]
 
 
+async def test_members_of_many_collections_are_read_by_one_scan(opened: Opened) -> None:
+    """A million assets in small collections would otherwise be scanned once for each page of collections."""
+    script = opened.script
+    files = [script.records[script.add()]["fileId"] for _ in range(130)]
+    later = script.records[script.add(family=files[70])]["fileId"]
+    for number, file in enumerate([*files[:70], later, *files[71:]]):
+        document = [file, "00000000-0000-0000-0000-00000000dead"]
+        script.collections[f"c{number}"] = {
+            "collectionId": f"c{number}",
+            "name": str(number),
+            "collectionDocument": document,
+        }
+    service = opened.connect(relations="off")
+    service.members_a_time = 20
+    found = {member.placement.path[0]: member.assets async for member in service.members()}
+    assert found == {str(number): (file,) for number, file in enumerate(files)}
+    assert service.calls[facts.SCAN] <= 2 + 1  # two pages of everything; the count
+
+
 async def test_owners_of_members_and_the_bin_are_read_by_one_scan(opened: Opened) -> None:
     script = opened.script
     ids = [script.add() for _ in range(250)]

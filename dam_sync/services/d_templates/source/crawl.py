@@ -13,7 +13,7 @@ from typing import Any
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
-from dam_sync.crawl.pagers import Page, Params, RowsById
+from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Entry
@@ -44,7 +44,7 @@ _LEAST = 1  # records a page, when pages are too large for the gateway
 
 
 @dataclass(frozen=True, slots=True)
-class ByCursor(RowsById):
+class ByCursor:
     """The cursor of the scan; ends with an empty page, without a cursor, or when the total is reached (wire D 2.1).
     last: creation time of the last row, from which a scan resumes if its cursor is refused."""
 
@@ -65,6 +65,10 @@ class ByCursor(RowsById):
         if not page.rows or not page.next or (page.total is not None and rows >= page.total):
             return None
         return {"cursor": page.next, "rows": rows, "last": number_of(page.rows[-1].get("createdEpoch"))}
+
+    def identity(self, row: Json) -> Json:
+        """See `Pager.identity`."""
+        return row["objectId"] if isinstance(row, dict) and "objectId" in row else row
 
 
 class TemplatesCrawl(TemplatesFetch, TemplatesOpen):

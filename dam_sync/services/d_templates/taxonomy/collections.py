@@ -30,6 +30,7 @@ from dam_sync.services.d_templates.codec.wire import (
     total_of,
 )
 from dam_sync.services.d_templates.source.crawl import BIN, ByCursor, Scan
+from dam_sync.services.d_templates.taxonomy.owners import FileOwners
 from dam_sync.services.d_templates.taxonomy.terms import chosen_template
 from dam_sync.services.d_templates.tenant import TemplatesPart
 
@@ -40,6 +41,7 @@ class TemplatesCollections(TemplatesPart):
     """Caches collections; the cache is dropped after a failed write."""
 
     collection_most = facts.COLLECTION_MOST
+    members_a_time = facts.MEMBERS_A_TIME
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -57,29 +59,33 @@ class TemplatesCollections(TemplatesPart):
     async def members(self) -> AsyncIterator[Membership]:
         """All memberships, resolved in bounded groups."""
         group: list[tuple[Placement, list[str]]] = []
+        scanned = FileOwners()
         async with aclosing(paginate(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
             async for page, behind in pages:
                 group += [(_placement(row), _files_of(row)) for row in _real(page)]
-                if behind is None or sum(len(files) for _, files in group) >= facts.MEMBERS_A_TIME:
-                    owners = await self._owners({file for _, files in group for file in files})
+                if behind is None or sum(len(files) for _, files in group) >= self.members_a_time:
+                    wanted = {file for _, files in group for file in files}
+                    owners = await self._owners(wanted, scanned, last=behind is None)
                     for placement, files in group:
                         assets = dict.fromkeys(owners[file] for file in files if file in owners)
                         if assets:
                             yield Membership(placement, tuple(assets))
                     group = []
 
-    async def _owners(self, files: set[str]) -> dict[str, AssetId]:
+    async def _owners(self, files: set[str], scanned: FileOwners, *, last: bool) -> dict[str, AssetId]:
         """The assets of member files, which may be files of any version: from a full listing, then from the cache, then
-        by a scan if that is cheaper than a lookup for each. Files missing from a listing may have been added since."""
+        by a scan if that is cheaper than a lookup for each; the scan also serves later groups, unless this is the last.
+        Files missing from a listing may have been added since."""
         listed = self.version_groups.files if self.version_groups.whole else {}
         found = {file: AssetId(listed[file]) for file in files if file in listed}
         known = {file: self.version_groups.owners.get(file) for file in files - found.keys()}
         found |= {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
+        found |= scanned.of(files - found.keys())
         missing = files - found.keys()
-        if len(missing) > facts.LOOKED_UP:
+        if len(missing) > facts.LOOKED_UP and not scanned.whole:
             total = await self.tenant.counted()
             if total is not None and total < len(missing) * self.limits.page:
-                found |= await self._scanned(missing)
+                found |= await self._scanned(missing, None if last else scanned)
                 missing -= found.keys()
         ordered = sorted(missing)
         for start in range(0, len(ordered), self.limits.page):
@@ -88,20 +94,26 @@ class TemplatesCollections(TemplatesPart):
             found |= {file: owner for file, owner in zip(some, owners, strict=True) if owner}
         return found
 
-    async def _scanned(self, wanted: set[str]) -> dict[str, AssetId]:
-        """To the end where the recycle bin has anything, which is then listed by the same scan."""
+    async def _scanned(self, wanted: set[str], everything: FileOwners | None) -> dict[str, AssetId]:
+        """To the end where the recycle bin has anything, which is then listed by the same scan, or where the assets of
+        all files are asked for."""
         found: dict[str, AssetId] = {}
         scan, binned = Scan(self.api, Shard("members", {"scan": BIN})), list[Record]()
         async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page))) as pages:
             async for page, behind in pages:
                 rows = [row for row in page.rows if is_asset(row)]
-                found |= {file: asset for file, asset in map(owner_of, rows) if file in wanted}
+                owned = [owner_of(row) for row in rows]
+                found |= {file: asset for file, asset in owned if file in wanted}
+                if everything is not None:
+                    everything.add(owned)
                 if len(binned) <= facts.BINNED_KEPT:
                     binned += [record_of(row) for row in rows if is_binned(row)]
-                if len(found) == len(wanted) and behind is not None and not binned:
+                if everything is None and len(found) == len(wanted) and behind is not None and not binned:
                     if await self.tenant.binned() == 0:
                         break
                     wanted = {*wanted, ""}  # on to the end
+        if everything is not None:
+            everything.end()
         self.version_groups.binned = binned if len(binned) <= facts.BINNED_KEPT else None
         return found
 
