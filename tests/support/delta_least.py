@@ -204,7 +204,7 @@ def _members_e(size: int) -> int:
     return CATEGORIES * (-(-each // 100) + (each > 100))
 
 
-CATEGORIES = 20  # which share all assets
+CATEGORIES = 40  # which share all assets
 E = Least(
     know=_KNOW_E,
     # 2.3: the window, by upload; 2.6: whether anything is archived; 3.5, 3.6: members move no date

@@ -39,7 +39,7 @@ from tests.support.virtual.moves import LAGS, options_of
 from tests.support.virtual.planted_patterns import Pairs, Pattern, Row, any_of, digests_of, leaves_of, pairs_of
 from tests.support.virtual.universe import PORT, Tenant, Universe
 
-CLASSES = 20
+CLASSES = 40  # so that a collection of service D has room for its share of 100,000 (4,999 files)
 VERSIONED = 10  # every tenth asset has an older version
 OWNERS = {"work": "asset", "link": "source", "seen": "source", "name": "owner", "member": "asset", "ledger": "asset"}
 """Tables with rows of assets, and the column that says whose a row is."""
