@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, field_validator
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
@@ -18,6 +17,7 @@ from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
 from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
+from dam_sync.config.syntax import positioned
 from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
@@ -212,7 +212,7 @@ def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
 
     Raises ConfigError with every diagnostic.
     """
-    written = JOB_FILE.read(path, Syntax("YAML", YAML(typ="rt").load, YAMLError))
+    written = JOB_FILE.read(path, Syntax("YAML", positioned, YAMLError))
     return _job_of(written, path.absolute().parent, kinds)
 
 

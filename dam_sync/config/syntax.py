@@ -1,9 +1,17 @@
-"""What a YAML parser says of a broken file, in words that say what to do."""
+"""YAML with positions, and what its parser says of a broken file, in words that say what to do."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from dam_sync.model.values import Json
+
+UNHASHABLE = "a key that is a list or a block"
 PROBLEMS = (
     (r"found character '\\t'", "a tab in front of the line", "YAML is indented by spaces: replace the tab"),
     (r"found duplicate key", "", "remove one of the two"),
@@ -23,6 +31,7 @@ PROBLEMS = (
     (r"could not find expected ':'", "a key without a colon", "write key: value"),
     (r"surrogates not allowed", "half a character, written as an escape such as \\ud800", "write the whole one"),
     (r"special characters are not allowed", "is not text", "save it as UTF-8 text"),
+    (UNHASHABLE, "a list or a block where a key is expected", "write key: value; text with brackets in quotes"),
     (r"found undefined alias", "", "name text that begins with * in quotes"),
     (r"found character '[@`%]'", "", "write text that begins with such a character in quotes"),
     (r"nested too deeply|too large", "", "write shorter lists; keep tables in CSV files"),
@@ -35,3 +44,25 @@ def explained(problem: str) -> tuple[str, str]:
         if re.search(pattern, problem):
             return message or problem, hint
     return problem, "check the line above: its colon, indent, quotes and brackets"
+
+
+def positioned(text: str) -> Json:
+    """The keys and values of a YAML file, with their positions. Raises YAMLError, RecursionError, and ValueError."""
+    try:
+        return YAML(typ="rt").load(text)
+    except TypeError:  # the parser takes a list or a block as a key, then cannot use it
+        for key in _keys(YAML(typ="rt").compose(text)):
+            if not isinstance(key, ScalarNode):
+                raise MarkedYAMLError(problem=UNHASHABLE, problem_mark=key.start_mark) from None
+        raise
+
+
+def _keys(node: Node | None) -> Iterator[Node]:
+    match node:
+        case MappingNode():
+            for key, value in node.value:
+                yield key
+                yield from _keys(value)
+        case SequenceNode():
+            for item in node.value:
+                yield from _keys(item)

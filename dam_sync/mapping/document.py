@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
+from dam_sync.config.syntax import positioned
 from dam_sync.mapping.includes import Including
 from dam_sync.mapping.spec import IdList, LookupTable, MappingFile
 from dam_sync.mapping.tables import Lookup, TableFault, folded, read_column, read_pairs, read_table
@@ -31,7 +31,7 @@ MAPPING_FILE = FileFormat(
     4_000_000,
     MappingError,
 )
-MAPPING_SYNTAX = Syntax("YAML", lambda text: YAML(typ="rt").load(text), YAMLError)
+MAPPING_SYNTAX = Syntax("YAML", positioned, YAMLError)
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PIN_COLUMNS = ("source", "target")
 SYNONYM_COLUMNS = ("term", "synonym")

@@ -133,6 +133,8 @@ def _row(row: Json) -> str:
     if isinstance(row, dict | date):
         value = value_from_json(_json(row, inside=True))
         return "; ".join(_spelt(value))
+    if row is None or isinstance(row, list):
+        raise ValueError("an item of a list is empty, or a list itself")
     return str(row).lower() if isinstance(row, bool) else _text(row)
 
 

@@ -67,7 +67,10 @@ class Including:
 
     def _refused(self, path: Path, chain: Sequence[Path]) -> tuple[str, str] | None:
         """Why a file is not included, and what to do."""
-        whole = path.resolve()
+        try:
+            whole = path.resolve()
+        except ValueError as error:
+            return f"the path cannot be used: {error}", "correct the path; it is relative to this file"
         if not whole.is_relative_to(self.folder.resolve()):
             return f"{path.name} is not in the folder of the mapping file or below it", "move the shared file there"
         if whole in chain:

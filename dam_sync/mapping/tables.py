@@ -69,9 +69,10 @@ def read_pairs(folder: Path, name: str, left: str, right: str) -> list[tuple[str
 def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.DictReader[str]]:
     """The rows of a table that has these columns. Raises TableFault, also for what reading the rows raises."""
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise TableFault(f"{name} is not in the folder of the mapping file; tables are read from there and below it")
     try:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            outside = f"{name} is not in the folder of the mapping file"
+            raise TableFault(f"{outside}; tables are read from there and below it")
         text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         _check_columns(reader.fieldnames or (), path.name, columns)

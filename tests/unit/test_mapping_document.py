@@ -97,6 +97,8 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     [
         ("version: 1\nfields: {a: [}\n", "mapping.yaml:2:14: YAML: "),
         ("version: 1\nversion: 1\n", "mapping.yaml:2:1: YAML: found duplicate key"),
+        ("version: 1\nfields: {a: {from: id,  [{x: 1}]}}\n", "mapping.yaml:2:25: YAML: a list or a block where a key"),
+        ("version: 1\nfields: {a: {from: id,  [{x: 1}]}, b: c]\n", "mapping.yaml:2:"),
         ("- a\n", "mapping.yaml:1: file: is not a mapping file"),
         ("", "mapping.yaml:1: file: is not a mapping file"),
         ("version: 1\nfields:\n\ttitle: {}\n", "mapping.yaml:3:1: YAML: "),

@@ -67,6 +67,9 @@ def test_examples_that_hold(tmp_path: Path) -> None:
     assert failures(tmp_path, tests) == []
 
 
+ODD = "what is expected is not a value: an item of a list is empty, or a list itself"
+
+
 def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> None:
     tests = """\
   - given: {filename: a.jpg, fields: {inventory: abc, keywords: [{id: 1, label: Sea}]}}
@@ -74,6 +77,8 @@ def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> 
       title: b.jpg
       note: null
       subject: [Sea, Land]
+      country: [null]
+      credit: [[a]]
       heightCm: 3
       nothing: x
       profile: images
@@ -86,12 +91,14 @@ def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> 
         "mapping.yaml:19:7: tests[0].expect.title: expected “b.jpg”, got “a.jpg”",
         "mapping.yaml:20:7: tests[0].expect.note: expected nothing, got “abc”",
         "mapping.yaml:21:7: tests[0].expect.subject: expected “Sea”, “Land”, got “Sea”",
-        "mapping.yaml:22:7: tests[0].expect.heightCm: expected “3”, got nothing",
-        "mapping.yaml:23:7: tests[0].expect.nothing: the target has no such field",
-        "mapping.yaml:24:7: tests[0].expect.profile: expected “images”, got “documents”",
-        "mapping.yaml:26:5: tests[1].expect.parked: the asset would be parked: fields.note: truncate "
+        f"mapping.yaml:22:7: tests[0].expect.country: {ODD}",
+        f"mapping.yaml:23:7: tests[0].expect.credit: {ODD}",
+        "mapping.yaml:24:7: tests[0].expect.heightCm: expected “3”, got nothing",
+        "mapping.yaml:25:7: tests[0].expect.nothing: the target has no such field",
+        "mapping.yaml:26:7: tests[0].expect.profile: expected “images”, got “documents”",
+        "mapping.yaml:28:5: tests[1].expect.parked: the asset would be parked: fields.note: truncate "
         "6 characters, at most 5: “abcdef” (from fields.inventory)",
-        "mapping.yaml:28:14: tests[2].expect.parked: expected “yes”, got nothing",
+        "mapping.yaml:30:14: tests[2].expect.parked: expected “yes”, got nothing",
     ]
 
 

@@ -114,6 +114,7 @@ def test_a_fault_in_what_is_replaced_does_not_count(tmp_path: Path) -> None:
         ({"main": MAIN, "shared": LEAST.replace("version: 1", "version: 2")}, "shared.yaml:1:1: version: should be 1"),
         ({"main": MAIN, "shared": "- a\n"}, "shared.yaml:1: file: is not a mapping file"),
         ({"main": MAIN, "shared": "a: [\n"}, "shared.yaml:2:1: YAML"),
+        ({"main": 'version: 1\ninclude: "a\\0b"\n'}, "main.yaml:2:1: include: the path cannot be used"),
         ({"main": "version: 1\ninclude: {a: b}\n"}, "main.yaml:2:1: include: should be a list"),
         ({"main": "version: 1\ninclude: [7]\n"}, "main.yaml:2:11: include[0]: should be text"),
     ],
