@@ -36,15 +36,26 @@ class ContainerRenames:
     _made: dict[tuple[str, str, Path], Placement | None] = field(default_factory=dict)
     _listed: dict[tuple[str, str], Placement] | None = None
     _alive: set[tuple[str, Path]] = field(default_factory=set)
+    _noted: bool = False
     _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
 
     async def placed(self, asset: Asset, placements: frozenset[Placement]) -> frozenset[Placement]:
         """The placements of a draft, after containers that were renamed at the source were renamed at the target. One
         that others renamed at the target is found by the path that the mapping gives it."""
+        self._note_renamed()
         now: dict[Placement, set[Placement]] = {}
         for place, origin in self._origins(asset, placements):
             now.setdefault(place, set()).add(await self._followed(place, origin))
         return frozenset(each for place in placements for each in now.get(place, {place}))
+
+    def _note_renamed(self) -> None:
+        """What others renamed at the target, so that what is below it is found there."""
+        if self._noted:
+            return
+        self._noted = True
+        for row in self.known.containers():
+            if self.containers.path_of(row.place, row.target) not in ((), row.wanted):
+                self.containers.stand_ins[row.place, row.wanted] = row.target
 
     async def keep(self, asset: Asset, placements: frozenset[Placement]) -> None:
         """Remember which containers of the target stand for those of an asset. placements: with the target's ids."""

@@ -210,6 +210,7 @@ class TargetContainers:
     allowed: Allowed | None = None
     paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
     called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
+    stand_ins: Known = field(default_factory=dict)  # the same, for what is below them only
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
@@ -276,11 +277,14 @@ class TargetContainers:
         for key, known in self.paths.items():
             if key[0] == kind:
                 self.paths[key] = with_new_top(known, old.path, path)
-        self.called = {
-            (part, with_new_top(each, old.path, path) if part == kind else each): made
-            for (part, each), made in self.called.items()
-            if (part, made) != (kind, identity)
-        }
+        self.called, self.stand_ins = (
+            {
+                (part, with_new_top(each, old.path, path) if part == kind else each): made
+                for (part, each), made in names.items()
+                if (part, made) != (kind, identity)
+            }
+            for names in (self.called, self.stand_ins)
+        )
         self.index = self._indexed()
         await self.journal.discard(name, f"container:{kind}:*")
 
@@ -290,7 +294,7 @@ class TargetContainers:
             return
         known = await self.known() if placements else {}
         for each in placements:
-            if (each.kind, each.path) not in known:
+            if (each.kind, self._below_renamed(each.kind, each.path)) not in known:
                 raise Unsupported(f"the target has no {each.kind} {each.text} and does not accept a new one")
 
     async def resolve(self, placements: Iterable[Placement]) -> frozenset[Placement]:
@@ -301,7 +305,17 @@ class TargetContainers:
         known = await self.known()
         return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
 
+    def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The path below a container that others renamed, by the name that it has."""
+        if (kind, path) in (self.index or {}):
+            return path
+        for depth in range(len(path) - 1, 0, -1):
+            if (kind, path[:depth]) in self.stand_ins:
+                return (*self.path_of(kind, self.stand_ins[kind, path[:depth]]), *path[depth:])
+        return path
+
     async def _ensure(self, known: Known, kind: str, path: tuple[str, ...]) -> str:
+        path = self._below_renamed(kind, path)
         if (kind, path) in known:
             return known[kind, path]
         if Operation.ENSURE_CONTAINER not in self.target.capabilities:

@@ -72,11 +72,14 @@ async def test_terms_that_are_recorded_are_not_asked_for_again() -> None:
 class Shelves:
     """Has two containers, and gives them other names."""
 
-    capabilities = Capabilities(frozenset({Operation.CONTAINERS}))
+    capabilities = Capabilities(frozenset({Operation.CONTAINERS, Operation.ENSURE_CONTAINER}))
 
     async def containers(self) -> AsyncIterator[Placement]:
-        for name, identity in (("Theirs", "c1"), ("Press", "c2")):
-            yield Placement("folder", (name,), identity)
+        for path, identity in ((("Theirs",), "c1"), (("Press",), "c2"), (("Theirs", "2024"), "c3")):
+            yield Placement("folder", path, identity)
+
+    async def ensure_container(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
+        return Placement(kind, path, f"new in {parent}")
 
     async def rename_container(self, container: Placement, path: tuple[str, ...], parent: str | None) -> Placement:
         return Placement("folder", path, container.id)
@@ -89,3 +92,11 @@ async def test_what_others_renamed_is_still_found_when_something_else_gets_anoth
     await containers.rename("folder", "c2", ("Press",), ("News",))
     ours = await containers.resolve([Placement("folder", ("Ours",))])
     assert [place.id for place in ours] == ["c1"]
+
+
+async def test_what_is_below_one_that_others_renamed_is_found_and_made_there() -> None:
+    containers = TargetContainers(Shelves(), MemoryJournal())  # type: ignore[arg-type]
+    await containers.known()
+    containers.stand_ins["folder", ("Ours",)] = "c1"
+    made = await containers.resolve([Placement("folder", ("Ours", year)) for year in ("2024", "2025")])
+    assert {place.path: place.id for place in made} == {("Ours", "2024"): "c3", ("Ours", "2025"): "new in c1"}

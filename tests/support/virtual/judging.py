@@ -121,12 +121,13 @@ def part_of(path: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Before:
     """What there was when a run began. links: source ids by target id; wrote: what the job had written of sets, by
-    source asset."""
+    source asset; known: ids of terms and containers of the target that stand for some of the source."""
 
     source: Mapping[str, Row]
     target: Mapping[str, Row]
     links: Mapping[str, str]
     wrote: Mapping[str, Flat]
+    known: frozenset[str]
     ledger: int
 
 
@@ -173,7 +174,8 @@ class Judge:
                 self.given[named] = (former, names[named])
         drafts = self._ask("SELECT source, draft FROM link")
         wrote = {asset: sets_of_draft(json.loads(draft)) for asset, draft in drafts}
-        return Before(source, target, links, wrote, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
+        known = frozenset(key for (key,) in self._ask("SELECT target FROM counterpart"))
+        return Before(source, target, links, wrote, known, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
 
     def _note_both(self, target: Mapping[str, Row]) -> None:
         """Parts that the source changed although people had changed them at the target. A term with another name is the
@@ -207,7 +209,7 @@ class Judge:
             if key in self.left and key in before.target:
                 then = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
                 self._look(key, (*then, flat(row)), before, told)
-        self._look_at_names(names_of(before.target), names_of(target), before.ledger)
+        self._look_at_names(names_of(before.target), names_of(target), before)
         self.left = {key: flat(row) for key, row in target.items()}
         self.wrong += [f"twice at the target: {key}" for key in self._duplicates(target)]
         for asset, losses in self._ask("SELECT asset, losses FROM work"):
@@ -261,19 +263,19 @@ class Judge:
             found = {**{first: new if last == old else last for first, last in found.items()}, old: new}
         return {old: new for old, new in found.items() if old != new}
 
-    def _look_at_names(self, found: Names, now: Names, after: int) -> None:
+    def _look_at_names(self, found: Names, now: Names, before: Before) -> None:
         """A name that people gave at the target stays, unless the policy has that of the source; nothing else is made
-        with the former name."""
+        with the former name, if the job knows what had it."""
         for key in found.keys() & now.keys() & self.given.keys():
             if now[key] != found[key]:
                 if self.conflicts != "source" and self.drift != "repair":
                     self.wrong.append(f"{key} was renamed at the target to {found[key]}, and became {now[key]}")
                 del self.given[key]
-        former = {name: key for key, (name, _) in self.given.items() if key in now}
+        former = {name: key for key, (name, _) in self.given.items() if key in now and key[1] in before.known}
         made = (
             "SELECT operation FROM ledger WHERE seq > ? AND (operation GLOB 'container:*' OR operation GLOB 'term:*')"
         )
-        for (operation,) in self._ask(made, after):
+        for (operation,) in self._ask(made, before.ledger):
             first, kind, path = operation.split(":", 2)
             key = former.get(path.rpartition("/")[2])
             if key is not None and (first == "term" or key[0] == kind):
@@ -336,8 +338,8 @@ class Judge:
         return self._extra(target, path) if found["extra"] else self._lack(source, target, path, found["expected"])
 
     def _is_renamed(self, name: str) -> bool:
-        """Whether people gave something at the target this name."""
-        return name.rpartition("/")[2] in {given for _, given in self.given.values()}
+        """Whether people gave something at the target this name, or what is above it."""
+        return bool({given for _, given in self.given.values()}.intersection(name.split("/")))
 
     def _extra(self, target: str, path: str) -> str:
         """Why the target may have more."""
