@@ -42,6 +42,7 @@ class TargetTerms:
     index: dict[str, TermIndex] | None = None
     allowed: Allowed | None = None
     renamed: dict[str, dict[str, Term]] = field(default_factory=dict)  # of `recalled`, those with another name
+    met_before: Callable[[str, TermIndex], None] | None = None  # called with every vocabulary that was read
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
@@ -84,6 +85,8 @@ class TargetTerms:
         if Operation.TERMS in self.target.capabilities:
             async for term in self.target.terms(vocabulary):
                 known.add(term)
+        if self.met_before is not None:
+            self.met_before(vocabulary, known)
         return known
 
     def met(self) -> dict[str, dict[str, Term]]:

@@ -58,6 +58,15 @@ class TermRenames:
                 found.setdefault((vocabulary, term.path), stands)
         return found
 
+    def call(self, vocabulary: str, index: TermIndex) -> None:
+        """Let the terms of a tree that others renamed at the target be found by the paths of the source, so that what
+        is below them is made there. A repair gives them their names."""
+        rule = None if self.context.repairs else self.context.crosswalk.vocabularies.get(vocabulary)
+        for row in self.known.rows.values() if rule is not None and rule.by_path else ():
+            now = index.by_id(row.target) if (row.part, row.place) == (TERM, vocabulary) else None
+            if now is not None and now.path and tuple(map(normal, now.path)) != row.origin:
+                index.call(now, row.origin)
+
     async def keep(self) -> None:
         """Remember which terms of the target stand for those met since the last call."""
         for vocabulary, index in (self.terms.index or {}).items():

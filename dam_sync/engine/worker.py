@@ -62,6 +62,7 @@ class Worker:
         context, known = self.context, self.context.counterparts
         self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
+        self.terms.met_before = self.renamed_terms.call
         self.renamed_containers = ContainerRenames(context, self.containers, known)
 
     # -- reading: any number at once ------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ class TermIndex:
     _told: set[str] = field(default_factory=set)
     _by_id: dict[str, Term] = field(default_factory=dict)
     _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
+    _by_former: dict[tuple[str, ...], Term] = field(default_factory=dict)
     _folded_paths: dict[tuple[str, ...], list[Term]] = field(default_factory=dict)
     _exact: dict[str, list[Term]] = field(default_factory=dict)
     _folded: dict[str, list[Term]] = field(default_factory=dict)
@@ -101,10 +102,18 @@ class TermIndex:
             self.found[key] = slim(term)
             self.met[key] = replace(met, target=term)
 
+    def call(self, term: Term, path: Sequence[str]) -> None:
+        """Find a term by this path, too, and what is below it: others renamed it at the target."""
+        for each in self._by_path.values():
+            if term.path and each.path[: len(term.path)] == term.path:
+                former = with_new_top(each.path, term.path, tuple(path))
+                self._by_former[tuple(normal(label) for label in former)] = each
+
     def rename(self, term: Term, renamed: Term) -> None:
         """Replace a term of the target by what it is now; terms below it have another path."""
         old, new = (each.path or (each.label,) for each in (term, renamed))
         known = [renamed if each == term else _moved(each, old, new) for each in self._by_path.values()]
+        self._by_former.clear()
         self.found = {key: slim(renamed) if one.id == term.id else one for key, one in self.found.items()}
         for one in (self._by_id, self._by_path, self._folded_paths, self._exact, self._folded, self._synonyms):
             one.clear()
@@ -128,7 +137,8 @@ class TermIndex:
 
     def by_path(self, path: Sequence[str]) -> Term | None:
         """The term at this path from the root down."""
-        return self._by_path.get(tuple(normal(label) for label in path))
+        key = tuple(normal(label) for label in path)
+        return self._by_path.get(key) or self._by_former.get(key)
 
     def by_id(self, identity: str) -> Term | None:
         """The term with the target's own id."""

@@ -85,7 +85,7 @@ class Life:
             store=self.store,
             run=SimpleNamespace(id=self.run),
             policy=SimpleNamespace(conflicts=ConflictRules(self.policy)),
-            crosswalk=SimpleNamespace(languages=languages),
+            crosswalk=SimpleNamespace(languages=languages, vocabularies={TOPICS: self.rule}),
             repairs=False,
         )
         known = await Counterparts.load(self.store, dry=False)
@@ -93,6 +93,7 @@ class Life:
         target = TargetTerms(service, self.store.run_journal(TERMS), (TOPICS,))
         source: Any = self.source
         renames = TermRenames(context, target, SourceTerms(source, {"subject": TOPICS}), known)
+        target.met_before = renames.call
         told = []
         for term in terms:
             made = self.rule.apply(term, (await target.known())[TOPICS], languages, "vocabulary")
@@ -226,3 +227,12 @@ async def test_a_term_that_went_to_another_parent_is_made_there(life: Life) -> N
     life.source.rows = {"1": Term("Nature", "1", ("Nature",))}
     assert await life.meets(Term("Sea", "7", ("Wild", "Sea"))) == ["new Sea Sea"]
     assert (life.target.renamed, why(life)) == ([], [NotRenamed.MOVED])
+
+
+async def test_a_term_is_made_below_the_one_that_others_renamed(life: Life) -> None:
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    await life.meets(Term("Nature", "1", ("Nature",)))
+    life.target.rows = {"t0": Term("Wild", "t0", ("Wild",)), "t1": Term("Sea", "t1", ("Wild", "Sea"), "t0")}
+    sea, lake = (Term(name, f"s{name}", ("Nature", name)) for name in ("Sea", "Lake"))
+    assert await life.meets(sea, lake) == ["t1 Sea", "new Lake Lake"]
+    assert (set(life.target.rows) - {"t0", "t1"}, life.target.rows["new Lake"].parent) == ({"new Lake"}, "t0")
