@@ -64,7 +64,7 @@ class TermRenames:
         rule = None if self.context.repairs else self.context.crosswalk.vocabularies.get(vocabulary)
         for row in self.known.rows.values() if rule is not None and rule.by_path else ():
             now = index.by_id(row.target) if (row.part, row.place) == (TERM, vocabulary) else None
-            if now is not None and now.path and tuple(map(normal, now.path)) != row.origin:
+            if now is not None and len(now.path) == len(row.origin) and not _alike(row.origin, now.path):
                 index.call(now, row.origin)
 
     async def keep(self) -> None:

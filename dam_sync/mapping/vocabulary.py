@@ -70,6 +70,7 @@ class TermIndex:
     _by_id: dict[str, Term] = field(default_factory=dict)
     _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
     _by_former: dict[tuple[str, ...], Term] = field(default_factory=dict)
+    _called: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _folded_paths: dict[tuple[str, ...], list[Term]] = field(default_factory=dict)
     _exact: dict[str, list[Term]] = field(default_factory=dict)
     _folded: dict[str, list[Term]] = field(default_factory=dict)
@@ -104,6 +105,7 @@ class TermIndex:
 
     def call(self, term: Term, path: Sequence[str]) -> None:
         """Find a term by this path, too, and what is below it: others renamed it at the target."""
+        self._called[term.id] = tuple(path)
         for each in self._by_path.values():
             if term.path and each.path[: len(term.path)] == term.path:
                 former = with_new_top(each.path, term.path, tuple(path))
@@ -113,12 +115,22 @@ class TermIndex:
         """Replace a term of the target by what it is now; terms below it have another path."""
         old, new = (each.path or (each.label,) for each in (term, renamed))
         known = [renamed if each == term else _moved(each, old, new) for each in self._by_path.values()]
-        self._by_former.clear()
         self.found = {key: slim(renamed) if one.id == term.id else one for key, one in self.found.items()}
-        for one in (self._by_id, self._by_path, self._folded_paths, self._exact, self._folded, self._synonyms):
+        for one in (
+            self._by_id,
+            self._by_path,
+            self._by_former,
+            self._folded_paths,
+            self._exact,
+            self._folded,
+            self._synonyms,
+        ):
             one.clear()
         for each in known:
             self.add(each)
+        self._called.pop(term.id, None)
+        for identity, path in self._called.items():
+            self.call(self._by_id[identity], path)
 
     def sources(self, path: tuple[str, ...]) -> tuple[MetTerm, ...]:
         """The terms of the source for which the term of this path will be created."""

@@ -232,7 +232,12 @@ async def test_a_term_that_went_to_another_parent_is_made_there(life: Life) -> N
 async def test_a_term_is_made_below_the_one_that_others_renamed(life: Life) -> None:
     life.rule, life.target.rows = TREE, dict(NATURE)
     await life.meets(Term("Nature", "1", ("Nature",)))
-    life.target.rows = {"t0": Term("Wild", "t0", ("Wild",)), "t1": Term("Sea", "t1", ("Wild", "Sea"), "t0")}
+    city = Term("City", "2", ("City",))
+    await life.meets(city)
+    life.target.rows["t0"] = Term("Wild", "t0", ("Wild",))
+    life.target.rows["t1"] = Term("Sea", "t1", ("Wild", "Sea"), "t0")
+    town = replace(city, label="Town", path=("Town",))
     sea, lake = (Term(name, f"s{name}", ("Nature", name)) for name in ("Sea", "Lake"))
-    assert await life.meets(sea, lake) == ["t1 Sea", "new Lake Lake"]
-    assert (set(life.target.rows) - {"t0", "t1"}, life.target.rows["new Lake"].parent) == ({"new Lake"}, "t0")
+    assert await life.meets(town, sea, lake) == ["new City Town", "t1 Sea", "new Lake Lake"]
+    assert (life.target.renamed, life.target.rows["new Lake"].parent) == (["City > Town"], "t0")
+    assert set(life.target.rows) == {"t0", "t1", "new City", "new Lake"}
