@@ -53,7 +53,7 @@ def text_of(value: Value) -> str:
         case Localized(texts):
             return ", ".join(f"{locale}: {text}" for locale, text in texts.items())
         case Term():
-            return path_text(value) or value.label
+            return path_text(value) if len(value.path) > 1 else value.label or path_text(value)
         case GeoPoint(latitude=latitude, longitude=longitude, address=address):
             return ", ".join(str(part) for part in (latitude, longitude, address) if part not in (None, ""))
         case Row(cells):
