@@ -39,7 +39,7 @@ SOURCES = (
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("source", SOURCES, ids=[side.kind[0] for side in SOURCES])
+@pytest.mark.parametrize("source", SOURCES, ids=[side.kind for side in SOURCES])
 def test_an_unchanged_run_takes_little_of_the_processor_and_of_memory(tmp_path: Path, source: Side) -> None:
     kinds = Kinds(source, TARGET, free_ports())
     with planted(tmp_path / "planted", learn(tmp_path / "model", kinds), SIZE) as made, served(made):
