@@ -63,11 +63,13 @@ class ContainerRenames:
             name = self.containers.paths.get((place.kind, place.id))
             if name is not None and (origin.kind, origin.id) not in self._open:
                 row = self.known.of(CONTAINER, origin.kind, origin.id)
-                await self._keep(origin, place, row.run if row is not None and row.target == place.id else 0)
+                same = row if row is not None and row.target == place.id else None
+                await self._keep(origin, place, same.run if same is not None else 0, _last_name(same, name))
 
-    async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
-        """place: what the mapping wants, with the target's id."""
-        name, digest = self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
+    async def _keep(self, origin: Placement, place: Placement, run: int, name: Path = ()) -> None:
+        """place: what the mapping wants, with the target's id; name: the one that a run knows, that of the target for
+        none."""
+        name, digest = name or self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
         await self.known.keep(
             Counterpart(
                 CONTAINER,
@@ -254,7 +256,13 @@ class ContainerRenames:
     async def _stand(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
         """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
         if self.context.policy.conflicts.of(f"{PLACEMENTS}{row.place}") is ConflictPolicy.TARGET:
-            await self._keep(origin, replace(wanted, id=row.target), row.run)
+            await self._keep(origin, replace(wanted, id=row.target), row.run, row.name)
             return
         self._open.add((origin.kind, origin.id))
         self._leave(row, wanted, NotRenamed.BOTH)
+
+
+def _last_name(row: Counterpart | None, now: Path) -> Path:
+    """The path that a run gave, or found first: another name is of others, and stays theirs; another path above is
+    not."""
+    return now if row is None or row.name[-1:] == now[-1:] else row.name

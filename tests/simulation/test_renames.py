@@ -16,6 +16,7 @@ from dam_sync.report.report import Report
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.virtual.crashes import POINTS, SEED, tried
+from tests.support.virtual.edits import REPLACED
 from tests.support.virtual.moves import LAGS, Move, Simulation, State
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
@@ -206,6 +207,20 @@ def test_names_that_both_changed_are_settled_by_policy(tmp_path: Path, kind: str
         assert noted(report) == ""
         assert ended(made) == {f"/{RENAMED}"} | ({OCEAN} if has_ids(made) else set())
         assert missed_nothing(made)
+
+
+@each_able
+def test_a_name_that_others_gave_is_theirs_also_after_runs_that_met_it(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
+        rename_container = RENAMES[kind][0]
+        rename_container(made.target.app.state, OURS, THEIRS)
+        made.edited = {row["id"]: REPLACED for row in made.target.assets}
+        made.change_source(REPLACED.change)
+        made.run(full=True)
+        rename_container(made.source.app.state, OURS, RENAMED)
+        report = made.run(full=True)
+        assert ("rename_container" in report.operations, f"/{THEIRS}" in ended(made)) == (False, True)
+        assert "renamed at the target, too" in noted(report)
 
 
 @each_able
