@@ -101,7 +101,10 @@ class RepairPatch:
         kinds = {place.kind for place in self.draft.placements}
         single = {kind for kind, most in self.schema.container_most.items() if most == 1 and kind in kinds}
         moved = {place for place in extras.placements if place.kind in single or not self.keep}
-        return frozenset(moved) | frozenset(place for place in now if place in wanted.placements_remove)
+        gone = {(place.kind, place.id) for place in wanted.placements_remove if place.id}  # others may have renamed it
+        gone -= {(place.kind, place.id) for place in self.draft.placements}
+        left = (place for place in now if place in wanted.placements_remove or (place.kind, place.id) in gone)
+        return frozenset(moved) | frozenset(left)
 
     def _status(self) -> str | None:
         return self.draft.status if status_differs(self.draft.status, self.actual) else None

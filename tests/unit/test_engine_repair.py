@@ -212,3 +212,13 @@ def test_a_container_whose_name_the_target_would_not_accept_today_is_the_same() 
     wanted, there = Placement("folder", ("Sea ／ Shore",), "3"), Placement("folder", ("Sea / Shore",), "3")
     draft = replace(DRAFT, placements=frozenset({wanted}))
     assert patch(replace(ACTUAL, placements=frozenset({there})), draft=draft, schema=schema).empty
+
+
+def test_a_container_that_the_asset_left_is_left_though_others_renamed_it() -> None:
+    renamed = Placement("folder", ("Theirs",), OURS.id)
+    found = patch(
+        replace(ACTUAL, placements=frozenset({renamed})),
+        draft=replace(DRAFT, placements=frozenset({SPARE})),
+        last=DRAFT,
+    )
+    assert (found.placements_add, found.placements_remove) == ({SPARE}, {renamed})
