@@ -30,7 +30,7 @@ from tests.support.virtual.machine import PAUSES, ROLES, Machine, Plan, machine
 CYCLES = int(os.environ.get("DAM_SYNC_CYCLES", "50" if EVERYTHING else "3"))
 EDITS = int(os.environ.get("DAM_SYNC_EDITS", "200" if EVERYTHING else "30"))  # in each cycle
 PAIR = os.environ.get("DAM_SYNC_PAIR", "")
-ASSETS = 24 if EVERYTHING else 8
+ASSETS = 12 if EVERYTHING else 8
 EXAMPLES = 100 if EVERYTHING else 1
 PAIRS = [(source, target) for source in KINDS for target in KINDS]
 SAMPLE = PAIRS if EVERYTHING else [PAIRS[2], PAIRS[19]]

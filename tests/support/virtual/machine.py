@@ -50,6 +50,7 @@ ROTATION, CAP, GRACE = 3, 0.2, 2  # runs; share of the linked assets; days
 LIVES, TROUBLED = 8, 3  # runs in which one must go through; those of them that have trouble
 PAUSES = (0.0, 60.0, 3_600.0, 86_400.0)  # seconds between cycles
 LIES = frozenset({"garble", "empty", "odd:0", "odd:2"})  # see `scripts.Script.lies`: only a verification tells
+FULL = 2  # times as many assets as at the beginning: then no new ones are made, and more are trashed and purged
 DAY = 86_400.0
 
 
@@ -157,13 +158,14 @@ class Machine:
             crowd = Crowd(service, getattr(self, role), self.rng, self.numbers)
             weights = acts_of(service)
             for _ in range(number):
-                name = self.rng.choices(list(weights), list(weights.values()))[0]
+                crowd.look()
+                drawn = crowd.weighed(weights, FULL * self.plan.assets)
+                name = self.rng.choices(list(drawn), list(drawn.values()))[0]
                 await self._act(crowd, role, name)
         finally:
             await service.close()
 
     async def _act(self, crowd: Crowd, role: str, name: str) -> None:
-        crowd.look()
         identity = self.rng.choice(crowd.living())
         try:
             await ACTS[name][1](crowd, await crowd.service.fetch(AssetId(identity)))

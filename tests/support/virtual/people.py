@@ -74,6 +74,13 @@ class Crowd:
         """Ids of assets in the trash."""
         return [key for key, row in self.rows.items() if row["status"] == TRASH]
 
+    def weighed(self, weights: Mapping[str, int], most: int) -> dict[str, int]:
+        """How often edits are made in the library as it is, so that at most about so many assets live in it, and lie in
+        its trash."""
+        changed = {"create": 0, "trash": weights.get("create", 0)} if len(self.living()) > most else {}
+        emptied = {"purge": weights.get("create", 0)} if len(self.trashed()) > most else {}
+        return {**weights, **{name: one for name, one in (changed | emptied).items() if name in weights}}
+
     def text(self, words: str = "text") -> str:
         """A text that nobody wrote before."""
         return f"{words} {next(self.numbers)}"
