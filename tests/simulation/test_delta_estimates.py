@@ -10,7 +10,7 @@ from dam_sync.api.jobs import plan_job, run_job
 from tests.support.virtual.planted_changes import change
 from tests.support.virtual.planted_library import SIDES, Kinds, learn, planted
 
-SIZE = 100
+SIZE = 120
 BY = 0.05
 
 
