@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dam_sync.engine.guards import missing
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import EXPOSURE
@@ -17,7 +18,7 @@ HINT = "correct the cause, then run the same command again; `--continue-parked` 
 @dataclass(slots=True)
 class ParkingMonitor:
     """Watches the first assets of one process. tripped: the cause that stopped the run; what was parked for it is put
-    back. Assets set aside by the exposure guard or parked by an earlier run do not count."""
+    back. Assets that the exposure guard set aside, that an earlier run parked or that are gone do not count."""
 
     context: RunContext
     parked: int = 0
@@ -30,7 +31,7 @@ class ParkingMonitor:
         the same cause, and none that was listed before them can still get through."""
         if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
             return
-        if outcome.cause.startswith(EXPOSURE):
+        if outcome.cause.startswith(EXPOSURE) or outcome.cause == missing.CAUSE:
             return
         self.cause = self.cause or outcome.cause
         self.over = outcome.action != "parked" or outcome.cause != self.cause

@@ -61,8 +61,15 @@ def flat_draft(draft: Row, *, ids: bool = True) -> Flat:
     }
 
 
+def written_by(draft: Row) -> tuple[Flat, Flat]:
+    """What a run wants at the target, terms by id and by name. Whoever puts back what somebody else took away changes
+    nothing for the job, and adds nothing."""
+    by_id, by_name = ({**flat_draft(draft, ids=ids), **sets_of_draft(draft)} for ids in (True, False))
+    return by_id, by_name
+
+
 def sets_of_draft(draft: Row) -> Flat:
-    """Members of sets that a run wants at the target: who puts back what somebody took away adds nothing to it."""
+    """Members of sets that a run wants at the target."""
     return {
         "tags": frozenset(draft["tags"]),
         "groups": frozenset(draft["rights"].get("groups") or ()),
@@ -120,13 +127,13 @@ def part_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What there was when a run began. links: source ids by target id; wrote: what the job had written of sets, by
+    """What there was when a run began. links: source ids by target id; wrote: what the job had written, by
     source asset; known: ids of terms and containers of the target that stand for some of the source."""
 
     source: Mapping[str, Row]
     target: Mapping[str, Row]
     links: Mapping[str, str]
-    wrote: Mapping[str, Flat]
+    wrote: Mapping[str, tuple[Flat, Flat]]
     known: frozenset[str]
     ledger: int
 
@@ -136,8 +143,8 @@ class Judge:
     """Looks on. left: the target as the last run left it, names: of its terms and containers; given: names that people
     gave them there, after the former one; drafts: what it wanted there, by source asset. touched: parts
     of target assets that people changed and no run wrote since; ever: the same without that. both: those of them that
-    the source changed afterwards, by source asset. named: what the state said of source assets, as paths and rules.
-    wrong: what must not be; seen: what else was found."""
+    the source changed afterwards, by source asset. restored: target assets that people took out of the trash. named:
+    what the state said of source assets, as paths and rules. wrong: what must not be; seen: what else was found."""
 
     source: Tenant
     target: Tenant
@@ -153,6 +160,7 @@ class Judge:
     names: Names = field(default_factory=dict)
     given: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     touched: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    restored: set[str] = field(default_factory=set)
     named: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     wrong: list[str] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
@@ -165,6 +173,7 @@ class Judge:
             if last is not None:
                 self.touched[key] |= {path for path in {*now, *last} if now.get(path) != last.get(path)}
                 self.ever[key] |= self.touched[key]
+                self._note_restored(key, last, now)
         for key in self.left.keys() - target.keys():
             self.touched[key].add("status")  # people deleted it for good
         names = names_of(target)
@@ -173,9 +182,14 @@ class Judge:
                 former, _ = self.given.get(named, (self.names[named], ""))
                 self.given[named] = (former, names[named])
         drafts = self._ask("SELECT source, draft FROM link")
-        wrote = {asset: sets_of_draft(json.loads(draft)) for asset, draft in drafts}
+        wrote = {asset: written_by(json.loads(draft)) for asset, draft in drafts}
         known = frozenset(key for (key,) in self._ask("SELECT target FROM counterpart"))
         return Before(source, target, links, wrote, known, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
+
+    def _note_restored(self, key: str, last: Flat, now: Flat) -> None:
+        """An asset that the job had removed, or people themselves, and that people took out of the trash."""
+        if TRASH in last["status"] and TRASH not in now["status"]:
+            self.restored.add(key)
 
     def _note_both(self, target: Mapping[str, Row]) -> None:
         """Parts that the source changed although people had changed them at the target. A term with another name is the
@@ -219,7 +233,7 @@ class Judge:
         """Nothing that people changed at the target is written over without a word."""
         last, found, now = states
         asset = before.links.get(key) or self.links.get(key, key)
-        ours = before.wrote.get(asset, {})
+        ours = before.wrote.get(asset, ({}, {}))
         edited = {path for path in {*found, *last} if found.get(path) != last.get(path)}
         edited -= {"status"} if {TRASH} in (last["status"], found["status"]) else set()
         if now["status"] == {TRASH} != found["status"] and edited:
@@ -231,8 +245,8 @@ class Judge:
                 self.both[asset].discard(path)
         for path in sorted(edited):
             was, theirs, then = (each.get(path, frozenset()) for each in (last, found, now))
-            mine = was | ours.get(path, frozenset())
-            lost = (theirs - mine) - then if path in SETS else theirs != then
+            wrote = [each.get(path, frozenset()) for each in ours]
+            lost = theirs - was.union(*wrote) - then if path in SETS else theirs not in wrote
             if lost and theirs != then and path not in told.get(asset, ()):
                 self.wrong.append(
                     f"{asset} -> {key} {path}: {sorted(was)}, changed at the target to {sorted(theirs)}, "
@@ -345,6 +359,8 @@ class Judge:
         """Why the target may have more."""
         if path in self.ever[target]:
             return "added"
+        if path == "asset" and target in self.restored:
+            return "taken out of the trash"
         if path == "release" and self.target.kind == "e_profiles":
             return "wire E 6.5: without a release date nobody sees it, so the job releases it now"
         if path == "groups" and "placements" in self.ever[target] and self.target.kind == "b_documents":

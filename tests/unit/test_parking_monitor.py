@@ -1,0 +1,44 @@
+"""The guard that stops a run whose first assets are all parked for the same cause, over outcomes that are made up."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from dam_sync.engine.guards import missing
+from dam_sync.engine.guards.parking import FIRST, ParkingMonitor
+from dam_sync.engine.run_context import RunContext
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import SafetyStop
+from dam_sync.model.run_options import RunOptions
+from dam_sync.store.rows import Outcome, Work
+
+
+def monitor() -> ParkingMonitor:
+    return ParkingMonitor(cast(RunContext, SimpleNamespace(options=RunOptions())))
+
+
+def park(watching: ParkingMonitor, number: int, cause: str) -> None:
+    watching.watch(Work(number, AssetId(f"s{number}"), "1"), Outcome("parked", cause), ())
+
+
+def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
+    watching = monitor()
+    for number in range(FIRST - 1):
+        park(watching, number, "value refused")
+    with pytest.raises(SafetyStop, match=f"the first {FIRST} assets were all parked for the same cause: value refused"):
+        park(watching, FIRST, "value refused")
+    assert watching.tripped == "value refused"
+
+
+def test_assets_that_are_gone_are_left_to_the_guard_that_counts_them() -> None:
+    watching = monitor()
+    for number in range(2 * FIRST):
+        park(watching, number, missing.CAUSE)
+    assert not watching.tripped
+    for number in range(FIRST - 1):
+        park(watching, number, "value refused")
+    with pytest.raises(SafetyStop):
+        park(watching, FIRST, "value refused")
