@@ -14,7 +14,7 @@ from dam_sync.api.run_record import LedgerSummary
 from dam_sync.api.run_report import hashes_of
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.guards.schema_usage import changes_between
-from dam_sync.engine.planned import NEW_PLAN, PlannedWork, forget_plan, plan_key
+from dam_sync.engine.planned import NEW_PLAN, PlannedWork, forget_plan
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ConfigError, SafetyStop
@@ -22,6 +22,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report import sentences
 from dam_sync.report.report import Report
+from dam_sync.store.note_keys import plan_key
 from dam_sync.store.store import SqlStore
 
 BATCH = 500

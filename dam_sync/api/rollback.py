@@ -31,6 +31,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.rollback import RollbackReport
+from dam_sync.store.note_keys import WATERMARK, window_key
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.runs import rollback_command, rollback_of
 from dam_sync.store.store import SqlStore
@@ -119,7 +120,7 @@ class _Undoing:
 
     async def _is_whole(self) -> bool:
         """Whether the run listed everything: the next run then does so again."""
-        window = await self.store.get_meta(f"window:{self.row.id}")
+        window = await self.store.get_meta(window_key(self.row.id))
         return window is not None and window["since"] is None
 
     async def _refuse_too_many(self, surveyed: Rollback) -> None:
@@ -138,7 +139,7 @@ class _Undoing:
     async def _close(self, undoing: Rollback, report: RollbackReport) -> None:
         store, run = self.store, self.context.run
         if undoing.whole:
-            await store.set_meta("watermark", None)
+            await store.set_meta(WATERMARK, None)
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)

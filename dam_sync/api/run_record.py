@@ -20,30 +20,26 @@ from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report, count_operations
+from dam_sync.store.note_keys import SENT_CALLS, spent_key
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
-CALLS = "calls"  # note in the state: API calls of the last days by role and time
 WHOLE = 1 << 128
 OF_NO_ASSET = frozenset({"term", "container", "rename_term", "rename_container", "relate", "unrelate"})
-
-
-def _note(run: int) -> str:
-    return f"spent:{run}"
 
 
 async def counting(store: SqlStore, options: RunOptions) -> RunOptions:
     """The options with rates that count the calls of earlier processes, too."""
     rates = options.rates or JobRates(SharedRates(options.clock))
-    rates.restore(await store.get_meta(CALLS) or {})
+    rates.restore(await store.get_meta(SENT_CALLS) or {})
     return replace(options, rates=rates)
 
 
 async def keep_spent(context: RunContext, began: float) -> dict[str, Json]:
     """Add what this process spent on the run to what earlier ones spent, and return the sum. Call it once per
     process."""
-    before = await context.store.get_meta(_note(context.run.id)) or {}
+    before = await context.store.get_meta(spent_key(context.run.id)) or {}
     calls = {
         side: dict(Counter(before.get("calls", {}).get(side, {})) + Counter(service.calls))
         for side, service in (("source", context.source), ("target", context.target))
@@ -55,8 +51,8 @@ async def keep_spent(context: RunContext, began: float) -> dict[str, Json]:
         "seconds": round(seconds, 3),
         "processes": before.get("processes", 0) + 1,
     }
-    await context.store.set_meta(_note(context.run.id), spent)
-    await context.store.set_meta(CALLS, context.options.rates.sent())
+    await context.store.set_meta(spent_key(context.run.id), spent)
+    await context.store.set_meta(SENT_CALLS, context.options.rates.sent())
     return spent
 
 

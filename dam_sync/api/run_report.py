@@ -35,6 +35,7 @@ from dam_sync.report.headline import headline_of
 from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.report.risks import risks_of
+from dam_sync.store.note_keys import window_key
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
 
@@ -106,7 +107,7 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     store = context.store
     report.notes.extend(sentences.about_retried(context.retried))
     report.notes.extend(sentences.about_corrections(*await context.store.correction_count()))
-    window = await store.get_meta(f"window:{context.run.id}") or {}
+    window = await store.get_meta(window_key(context.run.id)) or {}
     unseen = unseen_changes(context, window.get("since"))
     report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
     report.notes.extend(sentences.about_read_again(context.read_again, window.get("rotation")))

@@ -15,6 +15,7 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import instant_text
 from dam_sync.store.base import Storage
+from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.rows import IN_TRASH, UNLISTED, ParkedRow
 from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
@@ -41,7 +42,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
             }
             for row in runs
         ]
-        now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta("watermark") or "none"}
+        now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta(WATERMARK) or "none"}
         now |= await _rolled_back(store)
         if (given := (await store.correction_count())[0]) > 0:
             now["values corrected by hand"] = given

@@ -17,7 +17,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import seconds_of
 from dam_sync.model.values import instant_text, parse_instant
-from dam_sync.store.meta import IMPORTED
+from dam_sync.store.note_keys import IMPORTED
 from dam_sync.store.sqlite import HELPERS, vacuum
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp

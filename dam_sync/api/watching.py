@@ -10,7 +10,6 @@ import json
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from dam_sync.api.run_record import CALLS
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.http.client import Client, ClientConfig, Request
@@ -21,11 +20,11 @@ from dam_sync.model.limits import Pace
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
+from dam_sync.store.note_keys import SENT_CALLS, WATCHED
 from dam_sync.store.store import SqlStore
 
 __all__ = ["JobRates", "SharedRates", "deliver", "finished_since", "load_record", "save_record", "signature"]
 
-RECORD = "watch"  # note in the state
 RECENT = 20  # runs among which a run of somebody else is looked for
 COMMAND_SECONDS = 60.0
 ATTEMPTS = 5
@@ -37,7 +36,7 @@ async def load_record(job: JobConfig, options: RunOptions) -> Json:
     if not job.state_path.exists():
         return None
     async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
-        return await store.get_meta(RECORD)
+        return await store.get_meta(WATCHED)
 
 
 async def save_record(job: JobConfig, record: Json, rates: JobRates, options: RunOptions) -> None:
@@ -45,9 +44,9 @@ async def save_record(job: JobConfig, record: Json, rates: JobRates, options: Ru
     raises."""
     store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
     try:
-        await store.set_meta(RECORD, record)
+        await store.set_meta(WATCHED, record)
         if sent := rates.sent():
-            await store.set_meta(CALLS, sent)
+            await store.set_meta(SENT_CALLS, sent)
     finally:
         await store.close()
 

@@ -21,12 +21,12 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Context, Service
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint
 from dam_sync.store.hints import Receipt
+from dam_sync.store.note_keys import SUBSCRIPTIONS
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.content import MemoryBudget
 
 __all__ = ["JobWebhooks", "Receipt", "webhooks_of"]
 
-MADE = "webhooks"  # note in the state: ids of the subscriptions, and a digest of the URL that they have
 KEY_CHARACTERS = 32  # hexadecimal
 LONGEST = 200  # characters of an id in a delivery
 TEST_SECONDS = 30.0  # until a test delivery has arrived
@@ -156,13 +156,13 @@ class JobWebhooks:
 
     async def _load(self) -> None:
         async with self._state() as store:
-            noted = await store.get_meta(MADE) or {}
+            noted = await store.get_meta(SUBSCRIPTIONS) or {}
         known = frozenset(map(str, noted.get("ids", ())))
         self._endpoint = replace(self._endpoint, known=known, current=noted.get("url") == self._url_digest)
 
     async def _remember(self, ids: frozenset[str]) -> None:
         async with self._state() as store:
-            await store.set_meta(MADE, {"ids": sorted(ids), "url": self._url_digest})
+            await store.set_meta(SUBSCRIPTIONS, {"ids": sorted(ids), "url": self._url_digest})
         self._endpoint = replace(self._endpoint, known=ids, current=True)
 
     @asynccontextmanager

@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from dam_sync.engine.guards.lost_state import LOOKED, is_marked, refuse_marks, whole
+from dam_sync.engine.guards.lost_state import is_marked, refuse_marks, whole
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
+from dam_sync.store.note_keys import MARKS_KNOWN, NAMES_KNOWN
 
 LONGEST_EXTENSION = 16
-_TAKEN = "names"  # meta key of the time until which names of the target are known
 _SLACK = timedelta(seconds=1)
 
 
@@ -30,7 +30,7 @@ class FilenameAllocator:
     async def load(self) -> None:
         """Load the names of a target not listed yet. The same listing shows whether there are assets of ours that
         a state without links does not know: raises SafetyStop if so (see `guards.marks`)."""
-        if self._decide and not await self.context.store.get_meta(_TAKEN):
+        if self._decide and not await self.context.store.get_meta(NAMES_KNOWN):
             await self._look(None)
 
     async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
@@ -55,14 +55,14 @@ class FilenameAllocator:
 
     async def _known_until(self) -> datetime | None:
         """None: list everything."""
-        noted = await self.context.store.get_meta(_TAKEN)
+        noted = await self.context.store.get_meta(NAMES_KNOWN)
         return parse_instant(noted) - self.context.target.limits.lag - _SLACK if isinstance(noted, str) else None
 
     async def _look(self, since: datetime | None) -> None:
         """Store the names of all assets, or of those added since then."""
         context, marked = self.context, 0
         until = context.clock.now() + context.target_account.clock_skew
-        blank = not (await context.store.get_meta(LOOKED) or await context.store.link_count())
+        blank = not (await context.store.get_meta(MARKS_KNOWN) or await context.store.link_count())
         async for shard in context.target.shards(Window(since=since)):
             async for batch in context.target.crawl(shard, None):
                 assets = await self._of(batch.entries)
@@ -70,8 +70,8 @@ class FilenameAllocator:
                 marked += sum(is_ours(context, one) for one in assets)
         if blank:
             refuse_marks(context, marked)
-            await context.store.set_meta(LOOKED, True)
-        await context.store.set_meta(_TAKEN, instant_text(until))
+            await context.store.set_meta(MARKS_KNOWN, True)
+        await context.store.set_meta(NAMES_KNOWN, instant_text(until))
         self.fresh = True
 
     async def _of(self, entries: Sequence[Entry]) -> list[Asset]:

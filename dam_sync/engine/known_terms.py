@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.model.values import Term, term_from_json, value_to_json
-
-MET = "terms met"  # note: by vocabulary of the target, what terms of the source became
+from dam_sync.store.note_keys import MET_TERMS, window_key
 
 
 async def terms_of(context: RunContext) -> TargetTerms:
     """The target's terms, including those that earlier runs found. A full run reads the vocabularies, and so does any
     with another mapping; a closed list is always read, because a guard monitors it."""
     journal, vocabularies = context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies)
-    noted = await context.store.get_meta(MET)
-    full = context.options.full or (await context.store.get_meta(f"window:{context.run.id}") or {}).get("full")
+    noted = await context.store.get_meta(MET_TERMS)
+    full = context.options.full or (await context.store.get_meta(window_key(context.run.id)) or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:
         return TargetTerms(context.target, journal, vocabularies)
     return TargetTerms(context.target, journal, vocabularies, _open(context, noted["terms"]))
@@ -38,4 +37,4 @@ async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
     met = {
         name: {key: value_to_json(term) for key, term in found.items()} for name, found in terms.met().items() if found
     }
-    await context.store.set_meta(MET, {"mapping": context.crosswalk.digest, "terms": met})
+    await context.store.set_meta(MET_TERMS, {"mapping": context.crosswalk.digest, "terms": met})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.ports import Journal
+from dam_sync.store.note_keys import plan_key
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.store.planned import ListingChange
@@ -74,11 +75,6 @@ async def forget_plan(store: SqlStore, run: int) -> None:
     """The run no longer follows a plan; safe to repeat."""
     await store.set_meta(plan_key(run), None)
     await store.drop_plan()
-
-
-def plan_key(run: int) -> str:
-    """The meta key of the plan that a run follows."""
-    return f"plan:{run}"
 
 
 def _stale(what: str) -> SafetyStop:

@@ -21,6 +21,7 @@ from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.errors import SafetyStop, StopRequested
+from dam_sync.store.note_keys import listed_key
 from dam_sync.store.rows import CHANGED_AT_TARGET, REMOVED, Deletion
 
 log = structlog.get_logger(__name__)
@@ -31,11 +32,6 @@ LIMIT_HINT = (
     "again"
 )
 SCOPE_HINT = "check the rights of the credential at the source, then run again; the next run lists the source again"
-
-
-def listed_in_one_go(run: int) -> str:
-    """The meta key that says whether one process listed everything that the run lists, without a break."""
-    return f"listed:{run}"
 
 
 async def find_deletions(context: RunContext) -> None:
@@ -172,7 +168,7 @@ async def _is_complete(context: RunContext) -> bool:
     """Whether the listing of this run has every asset, and was read in one go."""
     if context.options.limit is not None or not await listed_all(context):
         return False
-    return bool(await context.store.get_meta(listed_in_one_go(context.run.id)))
+    return bool(await context.store.get_meta(listed_key(context.run.id)))
 
 
 def _scope(context: RunContext) -> str:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import CONFLICT
+from dam_sync.store.note_keys import PARKED_BY_MAPPING, PARKED_BY_POLICY
 from dam_sync.store.rows import Outcome, Work
 
 MOST_RUNS = 5  # runs in which an asset fails temporarily before a person has to retry it
-BY_MAPPING = "parked by mapping"  # meta key: the mapping by which assets were parked
 MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # refusals that another mapping may avoid
-BY_POLICY = "parked by conflict policy"  # meta key: the policy by which assets were parked for conflicts
 PASSED, CHANGED, DECIDED = "passed", "changed", "decided"
 """Why: a temporary failure, another mapping, or a decision about conflicts, by a person or by another policy."""
 
@@ -22,15 +21,15 @@ async def retry_parked(context: RunContext) -> None:
     if context.options.only:
         return
     store, now = context.store, context.crosswalk.digest
-    if await store.get_meta(BY_MAPPING) != now:
+    if await store.get_meta(PARKED_BY_MAPPING) != now:
         context.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
-        await store.set_meta(BY_MAPPING, now)
+        await store.set_meta(PARKED_BY_MAPPING, now)
     rules = context.policy.conflicts
     policy = digest_of([rules.default, sorted(rules.parts.items())])
     context.retried[DECIDED] += await store.retry_decided()
-    if await store.get_meta(BY_POLICY) != policy:
+    if await store.get_meta(PARKED_BY_POLICY) != policy:
         context.retried[DECIDED] += await store.retry_causes({CONFLICT})
-        await store.set_meta(BY_POLICY, policy)
+        await store.set_meta(PARKED_BY_POLICY, policy)
     if not context.run.resumed:
         context.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.values import Json
+from dam_sync.store.note_keys import NEXT_ROTATION, window_key
 
-NEXT = "rotation"  # meta key: the part that the next run compares
 KEY = "rotation"  # in the window of a run
 
 
 async def rotation_of(context: RunContext) -> Rotation | None:
     """The part that this run compares, decided with its window; None for a run without one."""
-    window = await context.store.get_meta(f"window:{context.run.id}") or {}
+    window = await context.store.get_meta(window_key(context.run.id)) or {}
     return Rotation(*window[KEY]) if window.get(KEY) else None
 
 
@@ -23,7 +23,7 @@ async def with_rotation(context: RunContext, window: Json) -> Json:
     parts, store = context.policy.rotation, context.store
     if not parts or window["since"] is None:
         return window
-    part = int(await store.get_meta(NEXT) or 0) % parts
+    part = int(await store.get_meta(NEXT_ROTATION) or 0) % parts
     limits, known = context.source.limits, await store.link_count()
     pages = (context.source_account.total or known) / limits.page
     since = None if limits.lists_whole and pages < known / parts else window["since"]
@@ -34,4 +34,4 @@ async def advance(context: RunContext) -> None:
     """The next run compares the next part."""
     rotation = await rotation_of(context)
     if rotation is not None:
-        await context.store.set_meta(NEXT, (rotation.part + 1) % rotation.parts)
+        await context.store.set_meta(NEXT_ROTATION, (rotation.part + 1) % rotation.parts)

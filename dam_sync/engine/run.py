@@ -24,7 +24,7 @@ from dam_sync.engine.known_terms import keep_terms, terms_of
 from dam_sync.engine.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
-from dam_sync.engine.removal import find_deletions, listed_in_one_go, remove_deleted
+from dam_sync.engine.removal import find_deletions, remove_deleted
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.rotation import advance, rotation_of, with_rotation
@@ -41,6 +41,7 @@ from dam_sync.model.errors import ConfigError, NotFound, StopRequested, Truncate
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Membership, Service, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.store.note_keys import WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
 
@@ -182,7 +183,7 @@ async def _crawl_all(context: RunContext) -> bool:
 async def _note_listing(context: RunContext, *, whole: bool) -> None:
     """Remember whether this process listed everything: a listing that is resumed proves no deletion."""
     if context.policy.deletions is not None:
-        await context.store.set_meta(listed_in_one_go(context.run.id), whole)
+        await context.store.set_meta(listed_key(context.run.id), whole)
 
 
 async def _crawl_again(context: RunContext) -> bool:
@@ -271,11 +272,11 @@ async def window_of(context: RunContext) -> Json:
     """Since when changes are listed (`since`), whether every asset is read (`full`), and whether the target is
     repaired (`repair`): decided once per run, safe to repeat. A run that becomes a full one, or a repair, only now
     starts over: what it did before is read again. An interrupted repair is resumed as one."""
-    repair, key = context.repair, f"window:{context.run.id}"
+    repair, key = context.repair, window_key(context.run.id)
     full, known = context.options.full or repair, await context.store.get_meta(key)
     if known is None:
         known = {
-            "since": None if full else await context.store.get_meta("watermark"),
+            "since": None if full else await context.store.get_meta(WATERMARK),
             "full": full,
             "repair": repair,
         }
@@ -291,7 +292,7 @@ async def window_of(context: RunContext) -> Json:
 
 async def list_everything(context: RunContext) -> None:
     """Make a run that has not started listing list the whole source; linked and unchanged assets are skipped."""
-    await context.store.set_meta(f"window:{context.run.id}", {"since": None, "full": False})
+    await context.store.set_meta(window_key(context.run.id), {"since": None, "full": False})
 
 
 async def _members_last(context: RunContext) -> bool:
@@ -335,7 +336,7 @@ async def close_run(context: RunContext, outcome: Json) -> None:
     account, run = context.source_account, context.run
     if not context.options.only:
         watermark: datetime = run.started_at + account.clock_skew - context.source.limits.lag - timedelta(seconds=1)
-        await context.store.set_meta("watermark", instant_text(watermark))
+        await context.store.set_meta(WATERMARK, instant_text(watermark))
         await keep_disappearance(context, whole=await listed_all(context))
         await context.store.keep_members(without=TARGET)
         await advance(context)

@@ -17,13 +17,13 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.note_keys import RETRIED_REFUSALS, window_key
 from dam_sync.store.refused import CIRCLE
 from dam_sync.store.rows import RelationRow
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
 FLAGS = (True, False)
-RETRIED_REFUSALS = "refused asked again"  # meta key: the run that tried again what earlier ones were refused
 
 
 async def write_memberships(context: RunContext) -> None:
@@ -160,5 +160,5 @@ async def listed_all(context: RunContext) -> bool:
     """Whether this run lists every asset of the source, so that a missing one is gone."""
     if context.options.only:
         return False
-    window = await context.store.get_meta(f"window:{context.run.id}")
+    window = await context.store.get_meta(window_key(context.run.id))
     return context.source.limits.enumerates_all or (window is not None and window["since"] is None)

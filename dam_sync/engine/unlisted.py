@@ -11,6 +11,7 @@ from dam_sync.engine.second_pass import listed_all
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
+from dam_sync.store.note_keys import window_key
 
 PAGE = 500
 RUN = "run"  # the command that reads everything that changed
@@ -23,7 +24,7 @@ LOST_HINT = (
 async def read_unlisted(context: RunContext) -> None:
     """Called after the listing and after the memberships were read: make work of what neither shows by a date. Safe to
     repeat."""
-    window = await context.store.get_meta(f"window:{context.run.id}") or {}
+    window = await context.store.get_meta(window_key(context.run.id)) or {}
     if context.run.command != RUN or window.get("full") or not await context.store.link_count():
         return
     unlisted = not await listed_all(context)  # otherwise what was not listed is gone

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.service import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
+from dam_sync.store.note_keys import MEMBER_READINGS
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONTAINER, LINK, MEMBER, META, PLACEMENT, RELATION
@@ -47,7 +48,6 @@ _ADD_MEMBER = PreparedStatement(
     ),
     ("asset", "spot", "first_read", "last_read"),
 )
-READINGS = "member readings"  # meta key: see `_Readings`
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +250,13 @@ class RelationRepository(Repository):
 
 
 def _readings(c: Connection) -> _Readings:
-    known = c.execute(select(META.c.value).where(META.c.key == READINGS)).scalar()
+    known = c.execute(select(META.c.value).where(META.c.key == MEMBER_READINGS)).scalar()
     return _Readings() if known is None else _Readings(*from_text(known))
 
 
 def _keep_readings(c: Connection, readings: _Readings) -> None:
     value = to_text([readings.now, readings.base, readings.ended])
-    kept = upsert(META).values(key=READINGS, value=value)
+    kept = upsert(META).values(key=MEMBER_READINGS, value=value)
     c.execute(kept.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
 
 

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 from dam_sync.model.journal_names import writes
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.migrations import KEPT_ROWS
+from dam_sync.store.note_keys import keys_of_run
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LEDGER, META, RUN
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
-NOTED = ("window", "listed", "plan", "spent")  # notes of each run, by its number
 RUNS_AT_ONCE = 100
 _ADD = PreparedStatement(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
 
@@ -53,7 +53,7 @@ class Ledger(Repository):
             finished = select(RUN.c.id).where(RUN.c.state == "done")
             past = c.execute(finished.where(RUN.c.ended_at < before)).scalars().all()
             for some in pieces(past, RUNS_AT_ONCE):
-                keys = [f"{name}:{run}" for name in NOTED for run in some]
+                keys = [key for run in some for key in keys_of_run(run)]
                 c.execute(delete(META).where(META.c.key.in_(keys)))
             for name, _ in KEPT_ROWS:
                 c.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")

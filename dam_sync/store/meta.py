@@ -11,10 +11,9 @@ from sqlmodel import SQLModel
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.migrations import version_of
+from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.runs import open_rows
 from dam_sync.store.tables import LINK, MEMBER, META, NAME, RUN, SHARD, WORK
-
-IMPORTED = "imported"  # note: the state was restored from an export, which may be older than the last write
 
 
 class Meta(Repository):
@@ -53,7 +52,7 @@ class Meta(Repository):
             }
 
         shown: dict[str, Any] = await self._read(job)
-        return shown | {"watermark": shown["notes"].get("watermark")}
+        return shown | {"watermark": shown["notes"].get(WATERMARK)}
 
     def _bytes(self) -> int:
         parts = [self._database.path.with_name(self._database.path.name + suffix) for suffix in ("", "-wal")]

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
+from dam_sync.store.note_keys import window_key
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WORK, instant
@@ -128,7 +129,7 @@ class Runs(Repository):
             )
             if any(c.execute(trace).first() is not None for trace in traces):
                 return False
-            c.execute(delete(META).where(META.c.key == f"window:{run}"))
+            c.execute(delete(META).where(META.c.key == window_key(run)))
             return bool(c.execute(delete(RUN).where(mine)).rowcount)
 
         if not await self._write(job):

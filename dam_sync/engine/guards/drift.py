@@ -10,8 +10,8 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.safe_text import such_as
 from dam_sync.model.values import Json
+from dam_sync.store.note_keys import CLOSED_LISTS, MAPPING, SCHEMA
 
-MAPPING, SCHEMA, TERMS = "mapping", "schema", "terms"
 MAPPING_HINT = "--full reads and maps every asset again; --accept-changes uses it for new changes only"
 SCHEMA_HINT = (
     "check that the mapping is still right; --full reads and maps every asset again; --accept-changes continues "
@@ -51,12 +51,12 @@ async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex])
     """Raises SafetyStop if a closed list of the target lost terms since assets were written; otherwise stores
     the current lists. terms: of the target, just read."""
     now = {key: sorted(terms[key].names()) for key in terms if _is_closed(context, key)}
-    known = await context.store.get_meta(TERMS) or {}
+    known = await context.store.get_meta(CLOSED_LISTS) or {}
     if now == known:
         return
     findings = list(_lost(known, now)) if await context.store.link_count() else []
     context.accept(refuse(findings, context.options))
-    await context.store.set_meta(TERMS, now)
+    await context.store.set_meta(CLOSED_LISTS, now)
 
 
 def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[GuardFinding]:

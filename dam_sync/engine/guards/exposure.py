@@ -30,10 +30,9 @@ from dam_sync.model.exposure import (
 )
 from dam_sync.model.safe_text import such_as
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
 from dam_sync.store.rows import LinkRow, Outcome
 
-POLICY = "exposure policy"  # meta key: policy and mapping by which assets were set aside
-DUE = "exposure due"  # meta key: the first release date for which assets were set aside
 ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 
 
@@ -111,9 +110,9 @@ async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -
     release = asset.rights.release_at
     if release is None or release <= context.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
         return
-    known = await context.store.get_meta(DUE)
+    known = await context.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
-        await context.store.set_meta(DUE, instant_text(release))
+        await context.store.set_meta(EXPOSURE_DUE, instant_text(release))
 
 
 async def retry_exposed(context: RunContext) -> None:
@@ -123,16 +122,16 @@ async def retry_exposed(context: RunContext) -> None:
         return
     store = context.store
     now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.items()), can_close(context)])
-    before, due = await store.get_meta(POLICY), await store.get_meta(DUE)
+    before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
     come = bool(due) and parse_instant(due) <= context.clock.now()
     if before != now or come:
         causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
         if causes:
             await store.unpark(causes)
     if before != now:
-        await store.set_meta(POLICY, now)
+        await store.set_meta(EXPOSURE_POLICY, now)
     if come:
-        await store.set_meta(DUE, "")
+        await store.set_meta(EXPOSURE_DUE, "")
 
 
 async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:

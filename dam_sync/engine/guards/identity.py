@@ -7,18 +7,7 @@ from dataclasses import replace
 
 from dam_sync.engine.guards.finding import GuardFinding
 from dam_sync.engine.run_context import RunContext
-
-ORIGIN = "origin"  # the source name used in our markers; it stays if the source is renamed
-
-
-def tenant_key(side: str) -> str:
-    """Meta key of the tenant name of a side."""
-    return f"tenant:{side}"
-
-
-def user_key(side: str) -> str:
-    """Meta key of the login of a side."""
-    return f"user:{side}"
+from dam_sync.store.note_keys import ORIGIN, tenant_key, user_key
 
 
 async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:

@@ -10,10 +10,9 @@ from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
-from dam_sync.store.meta import IMPORTED
+from dam_sync.store.note_keys import IMPORTED, MARKS_KNOWN
 from dam_sync.store.store import SqlStore
 
-LOOKED = "marks"  # meta key: the target was searched for our markers before this state wrote anything
 LOST_HINT = (
     "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
     "`adopt JOB`; if another job created them, continue with --accept-changes"
@@ -24,7 +23,7 @@ async def refuse_lost_state(context: RunContext) -> None:
     """Raises SafetyStop if the target has assets with our markers that the state has no links to. Looks once before
     the first write of a state without links, and once after a state was restored from an export."""
     store = context.store
-    if not await store.get_meta(IMPORTED) and (await store.get_meta(LOOKED) or await store.link_count()):
+    if not await store.get_meta(IMPORTED) and (await store.get_meta(MARKS_KNOWN) or await store.link_count()):
         return
     refuse_marks(context, await _unlinked_marks(context))
     await known_marks(store)
@@ -32,7 +31,7 @@ async def refuse_lost_state(context: RunContext) -> None:
 
 async def known_marks(store: SqlStore) -> None:
     """Record that the marked assets of the target are linked or were accepted."""
-    await store.set_meta(LOOKED, True)
+    await store.set_meta(MARKS_KNOWN, True)
     if await store.get_meta(IMPORTED):
         await store.set_meta(IMPORTED, False)
 

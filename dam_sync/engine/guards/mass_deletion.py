@@ -11,6 +11,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.safe_text import such_as
 from dam_sync.model.service import Service
+from dam_sync.store.note_keys import GONE, SWEPT
 from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source returns no assets to this credential"
@@ -31,7 +32,6 @@ SHRUNK = 0.5  # below this fraction of the known assets a listing is not trusted
 MOST_GONE = 0.2  # fraction of the links; more disappearing between two runs, or in one, is not tidying up
 FEW = 10  # this many may always disappear, however small the library
 SAMPLE = 5  # linked assets requested if the count of a side says nothing
-GONE, SWEPT = "gone", "swept"  # meta keys: linked assets known to be gone, and the last run that listed everything
 
 
 @dataclass(frozen=True, slots=True)

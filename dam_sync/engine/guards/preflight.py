@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from dam_sync.engine.guards.drift import MAPPING, SCHEMA, changed_mapping, changed_schema, schema_facts
+from dam_sync.engine.guards.drift import changed_mapping, changed_schema, schema_facts
 from dam_sync.engine.guards.finding import GuardFinding, refuse
-from dam_sync.engine.guards.identity import ORIGIN, changed_identity, tenant_key, use_origin, user_key
+from dam_sync.engine.guards.identity import changed_identity, use_origin
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
+from dam_sync.store.note_keys import MAPPING, ORIGIN, SCHEMA, tenant_key, user_key
 from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
 

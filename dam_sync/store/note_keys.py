@@ -1,0 +1,62 @@
+"""The keys of what `Meta` keeps: facts about the job, and notes of its runs."""
+
+from __future__ import annotations
+
+WATERMARK = "watermark"  # the time since when the next run lists changes
+IMPORTED = "imported"  # the state was restored from an export, which may be older than the last write
+ORIGIN = "origin"  # the source name used in our markers; it stays if the source is renamed
+MAPPING = "mapping"  # the digest of the mapping with which assets were written
+SCHEMA = "schema"  # the parts of both schemas that the mapping uses
+CLOSED_LISTS = "terms"  # by vocabulary, the terms of the target's closed lists
+MET_TERMS = "terms met"  # by vocabulary of the target, what terms of the source became
+GONE = "gone"  # how many linked assets are known to be gone from the source
+SWEPT = "swept"  # the last run that listed everything
+MARKS_KNOWN = "marks"  # the target was searched for our markers before this state wrote anything
+NAMES_KNOWN = "names"  # the time until which names of the target are known
+NEXT_ROTATION = "rotation"  # the part that the next run compares
+PARKED_BY_MAPPING = "parked by mapping"  # the mapping by which assets were parked
+PARKED_BY_POLICY = "parked by conflict policy"  # the policy by which assets were parked for conflicts
+RETRIED_REFUSALS = "refused asked again"  # the run that tried again what earlier ones were refused
+EXPOSURE_POLICY = "exposure policy"  # policy and mapping by which assets were set aside
+EXPOSURE_DUE = "exposure due"  # the first release date for which assets were set aside
+MEMBER_READINGS = "member readings"  # the numbers of the readings of all memberships
+SENT_CALLS = "calls"  # API calls of the last days by role and time
+WATCHED = "watch"  # what the last `watch` did
+SUBSCRIPTIONS = "webhooks"  # ids of the subscriptions, and a digest of the URL that they have
+
+_WINDOW, _LISTED, _PLAN, _SPENT = _OF_RUNS = ("window", "listed", "plan", "spent")
+
+
+def tenant_key(side: str) -> str:
+    """The tenant name of a side."""
+    return f"tenant:{side}"
+
+
+def user_key(side: str) -> str:
+    """The login of a side."""
+    return f"user:{side}"
+
+
+def window_key(run: int) -> str:
+    """What a run lists: since when, whether it reads everything, and which part it compares."""
+    return f"{_WINDOW}:{run}"
+
+
+def listed_key(run: int) -> str:
+    """Whether one process listed everything that the run lists, without a break."""
+    return f"{_LISTED}:{run}"
+
+
+def plan_key(run: int) -> str:
+    """The plan that a run follows."""
+    return f"{_PLAN}:{run}"
+
+
+def spent_key(run: int) -> str:
+    """API calls, bytes and seconds that the processes of a run spent."""
+    return f"{_SPENT}:{run}"
+
+
+def keys_of_run(run: int) -> tuple[str, ...]:
+    """Every note of a run."""
+    return tuple(f"{name}:{run}" for name in _OF_RUNS)
