@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from dam_sync.engine.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions, fraction_of
+from dam_sync.model.values import Json
 from dam_sync.report import sentences
 from dam_sync.report.html import render_html
 from dam_sync.report.report import Report
@@ -194,11 +196,13 @@ def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
     return (stop.exit_code if stop else 4 if report.parked else 0), stop
 
 
-def write_html(report: Report, path: Path | None) -> None:
-    """Write the report as HTML if requested. Raises DiskFull or ConfigError."""
+def write_html(
+    report: Report, path: Path | None, rehearsal: Sequence[str] = (), verification: Mapping[str, Json] | None = None
+) -> None:
+    """Write the report as HTML if requested; the last two are those of `render_html`. Raises DiskFull or ConfigError."""
     if path is not None:
         with atomic_write(path, REPORT) as out:
-            out.write(render_html(report.as_json()))
+            out.write(render_html(report.as_json(), rehearsal, verification))
 
 
 def _reason(error: BaseException) -> str:

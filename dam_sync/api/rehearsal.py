@@ -12,7 +12,7 @@ from dam_sync.api.atomic_io import atomic_write, scratch_dir
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.emulator_process import emulate_arguments, emulated
 from dam_sync.api.job_file import job_of
-from dam_sync.api.jobs import run_job, verify_job
+from dam_sync.api.jobs import run_job, verify_job, write_html
 from dam_sync.api.rehearsal_source import RehearsedConnector
 from dam_sync.api.sandbox import Emulated
 from dam_sync.api.tenant_layout import CLOSED_LISTS, TenantLayout, compare_layouts, layout_of, records_of
@@ -23,7 +23,6 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.values import Json
 from dam_sync.report import sentences
-from dam_sync.report.html import render_html
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
@@ -68,11 +67,9 @@ async def rehearse_job(path: Path | JobConfig, options: RunOptions, asked: Rehea
             unlike = compare_layouts(wanted, await _layout(copy, options))
             run = await run_job(copy, own)
             verification = await verify_job(copy, own, None, "100%")
-    told = sentences.about_rehearsal(unlike, asked.sample, placeholders=asked.placeholders)
-    run.notes[:0] = told
-    if options.html is not None:
-        with atomic_write(options.html, "the report") as out:
-            out.write(render_html(run.as_json(), told, verification.verdict))
+    unlike_a_run = sentences.about_rehearsal(unlike, asked.sample, placeholders=asked.placeholders)
+    run.notes[:0] = unlike_a_run
+    write_html(run, options.html, unlike_a_run, verification.verdict)
     return RehearsalReport(run, verification, tuple(unlike))
 
 

@@ -49,9 +49,9 @@ class RightsTally:
     @classmethod
     def of(cls, fields: Iterable[Field], now: datetime, capabilities: Capabilities) -> RightsTally:
         """Counters for a library with these fields, of a service that can do this."""
-        told = capabilities.features  # the schema of a source may say nothing
-        unread = frozenset(part for part in NEEDED.values() if told and not capabilities.reads(part))
-        return cls(now, frozenset(known.key for known in fields if holds_rights(known)), unread)
+        known = capabilities.features  # the schema of a source may say nothing
+        unread = frozenset(part for part in NEEDED.values() if known and not capabilities.reads(part))
+        return cls(now, frozenset(each.key for each in fields if holds_rights(each)), unread)
 
     def add(self, asset: Asset) -> None:
         """Count the findings of one asset."""
