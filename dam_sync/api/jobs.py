@@ -199,7 +199,7 @@ def unfinished(report: Report) -> tuple[int, DamSyncError | None]:
 def write_html(
     report: Report, path: Path | None, rehearsal: Sequence[str] = (), verification: Mapping[str, Json] | None = None
 ) -> None:
-    """Write the report as HTML if requested; the last two are those of `render_html`. Raises DiskFull or ConfigError."""
+    """Write the report as HTML if requested; the last two as in `render_html`. Raises DiskFull or ConfigError."""
     if path is not None:
         with atomic_write(path, REPORT) as out:
             out.write(render_html(report.as_json(), rehearsal, verification))

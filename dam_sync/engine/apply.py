@@ -28,7 +28,7 @@ from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
-from dam_sync.model.ports import Call, Content, Journal
+from dam_sync.model.ports import Call, Content, Journal, note_fact
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
@@ -286,15 +286,12 @@ class TargetWriter:
                 await self.context.target.update(known, patch)
             return repair.detail
 
-        async def begin() -> Json:
-            return repair.detail
-
         run, number = self.context.run.id, 1
         while await journal.get(journal_names.restoring(run, number)) not in (None, repair.detail):
             number += 1
         changes = changes_of_patch(patch, repair.before, self.context.policy.ledger)
         with self._recording(known, changes):
-            await journal.run(journal_names.restoring(run, number), begin, idempotent=True)
+            await note_fact(journal, journal_names.restoring(run, number), repair.detail)
         with self._recording(known, changes):
             await journal.run(journal_names.repair(run), call, idempotent=True)
 
@@ -332,13 +329,9 @@ class TargetWriter:
     async def _named(self, draft: Draft, settlement: Settlement, journal: Journal) -> Draft:
         """The draft with the file name that stands at the target: new versions bring their own, after which nothing
         shows what it was."""
-
-        async def give() -> Json:
-            return settlement.filename
-
         known = await journal.get(journal_names.FILENAME)
         if settlement.filename and known is None:
-            known = await journal.run(journal_names.FILENAME, give, idempotent=True)
+            known = await note_fact(journal, journal_names.FILENAME, settlement.filename)
         return replace(draft, filename=known) if known else draft
 
     async def _attach(
@@ -368,15 +361,12 @@ class TargetWriter:
         for key, sent in gone.items():
             name = journal_names.removed_attachment(key)
 
-            async def begin(sent: Json = sent) -> Json:
-                return sent
-
             async def detach(sent: Json = sent, name: str = name) -> Json:
                 scoped = NamespacedJournal(journal, journal_names.inside(name))
                 await self.context.target.detach(known, sent_file(sent), scoped)
                 return True
 
-            await journal.run(journal_names.detaching(key), begin, idempotent=True)
+            await note_fact(journal, journal_names.detaching(key), sent)
             with self._recording(known, {"attachment": [sent["name"], None]}):
                 await journal.run(name, detach, idempotent=True)
 

@@ -16,7 +16,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
 from dam_sync.model.conflict import CONFLICT, RIGHTS, ConflictPolicy, ConflictRules, Take
 from dam_sync.model.exposure import is_wider
-from dam_sync.model.ports import Journal
+from dam_sync.model.ports import Journal, note_fact
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import ConflictRow, LinkRow, Outcome
@@ -176,16 +176,14 @@ class Settler:
         return made
 
     async def _record(self, three: ThreeWay, made: Settlement, journal: Journal, number: int) -> None:
-        async def give() -> Json:
-            return {
-                one.conflict.path: {"take": one.take.value, "by": one.by, "state": one.conflict.state}
-                for one in made.settled
-            }
-
+        taken = {
+            one.conflict.path: {"take": one.take.value, "by": one.by, "state": one.conflict.state}
+            for one in made.settled
+        }
         sides = {one.conflict.path: [one.conflict.target, one.conflict.source] for one in made.settled}
         changes = sides if self.context.policy.ledger == "values" else dict.fromkeys(sides)
         with recording(WriteRecord(three.files.link.target, changes)):
-            await journal.run(journal_names.conflict(number), give, idempotent=True)
+            await note_fact(journal, journal_names.conflict(number), taken)
 
     def _admitted(self, three: ThreeWay, settled: list[SettledConflict]) -> Settlement:
         """The update that follows; a value of the target that would show the asset to more people is not kept."""

@@ -8,7 +8,7 @@ from dam_sync.engine.decide import patch_between
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.codec import draft_to_json
-from dam_sync.model.ports import Journal
+from dam_sync.model.ports import Journal, note_fact
 from dam_sync.model.values import Json
 
 
@@ -26,11 +26,7 @@ async def record_intent(journal: Journal, draft: Draft, before: Sequence[Json]) 
     meant = draft_to_json(draft)
     if before and before[-1] == meant:
         return len(before)
-
-    async def give() -> Json:
-        return meant
-
-    await journal.run(_name(len(before)), give, idempotent=True)
+    await note_fact(journal, _name(len(before)), meant)
     return len(before) + 1
 
 

@@ -22,7 +22,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Waiver, is_wider
-from dam_sync.model.ports import Journal
+from dam_sync.model.ports import Journal, note_fact
 from dam_sync.model.values import Json, value_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LinkRow, Work
@@ -254,16 +254,13 @@ class AssetUndoer:
             there = actual.versions[:-number]
             return there[-1].id if there and "versions" not in {loss.path for loss in actual.losses} else ""
 
-        async def hold() -> Json:
-            fields = {key: value_to_json(value) for key, value in actual.fields.items()}
-            return {"fields": fields, "tags": sorted(actual.tags)}
-
         reason = keep.get("file")
         older = "" if reason else str(await journal.run(OLDER, choose, idempotent=True))
         version = next((file for file in actual.versions if file.id == older), None)
         if version is None:
             return _without_versions(undo, reason or NO_OLDER)
-        await journal.run(HELD, hold, idempotent=True)
+        fields = {key: value_to_json(value) for key, value in actual.fields.items()}
+        await note_fact(journal, HELD, {"fields": fields, "tags": sorted(actual.tags)})
         await self._make_current(undo, version, journal)
         return undo
 

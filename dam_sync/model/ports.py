@@ -115,6 +115,15 @@ class Journal(Protocol):
         ...
 
 
+async def note_fact(journal: Journal, name: str, fact: Json = True) -> Json:
+    """Record what a later attempt has to know; the fact that an earlier one recorded stays, and is returned."""
+
+    async def give() -> Json:
+        return fact
+
+    return await journal.run(name, give, idempotent=True)
+
+
 class Budget(Protocol):
     """Memory for file bytes, shared by all transfers of the process."""
 

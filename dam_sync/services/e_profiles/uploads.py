@@ -19,7 +19,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.limits import Part
-from dam_sync.model.ports import Budget, Call, Content, Journal
+from dam_sync.model.ports import Budget, Call, Content, Journal, note_fact
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
@@ -85,11 +85,7 @@ class ProfilesUploads:
         await journal.discard("upload", "chunks:*", SENT_AGAIN)
         if was_sent_again and isinstance(gone.__cause__, InvalidValue | NotFound):
             raise gone.__cause__
-
-        async def note() -> Json:
-            return True
-
-        await journal.run(SENT_AGAIN, note, idempotent=True)
+        await note_fact(journal, SENT_AGAIN)
 
     async def _in_chunks(self, content: Content, journal: Journal) -> SentChunks | None:
         """A large file that was sent, and checked; None for one that travels inside the form."""

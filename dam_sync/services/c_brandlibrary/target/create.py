@@ -13,7 +13,7 @@ from dam_sync.http.interpreting import interpreting_response, interprets_respons
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
-from dam_sync.model.ports import Content, IsReferenced, Journal
+from dam_sync.model.ports import Content, IsReferenced, Journal, note_fact
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
@@ -96,14 +96,14 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             await self._api.edit(made, attributes, repeatable=True)
         if earlier.said != now:
             await journal.discard(ADAPTED)
-            await journal.run(ADAPTED, lambda: _given(now), idempotent=True)
+            await note_fact(journal, ADAPTED, now)
 
     async def _send_again(self, made: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the file, once the one before is processed (wire C 6.5)."""
         row = await self._ready(made)
         files = wire.attachments_of(row)
         if files:
-            await journal.run(ANOTHER, _true, idempotent=True)
+            await note_fact(journal, ANOTHER)
             await self._uploads.discard(journal)
             url = await self._uploads.send(content, journal)
             body = {"data": {"attributes": {"url": url, "filename": content.name}}}
@@ -305,21 +305,13 @@ class _Making:
             await self.creator._uploads.discard(self.journal)
             url = await self.creator._uploads.send(content, self.journal)
         await self.journal.discard("used")
-        return str(await self.journal.run("used", lambda: _given(url), idempotent=True))
+        return str(await note_fact(self.journal, "used", url))
 
 
 def _audience_of(draft: Draft) -> Json:
     """What a draft says of who sees the asset, and when."""
     dates = {**dict.fromkeys(wire.DATES), **wire.availability(draft.rights)}
     return {"dates": dates, "status": [draft.status, draft.closed]}
-
-
-async def _true() -> Json:
-    return True
-
-
-async def _given(value: Json) -> Json:
-    return value
 
 
 @interprets_response

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.ports import Content, Journal
-from dam_sync.model.values import Json
+from dam_sync.model.ports import Content, Journal, note_fact
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
@@ -26,14 +25,10 @@ class Resend:
         service needs nothing but time. The same bytes, so it is safe to repeat."""
         waited = f"{name}:waited"
         if await journal.get(waited) is None:
-            await journal.run(waited, _remembered, idempotent=True)
+            await note_fact(journal, waited)
             return False
         await self.uploads.discard(journal, name)
         url = await self.uploads.send(content, journal, name)
         body = {"data": {"attributes": {"url": url, "filename": content.name}}}
         await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=asset, repeatable=True)
         return True
-
-
-async def _remembered() -> Json:
-    return True

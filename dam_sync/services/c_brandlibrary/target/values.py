@@ -13,7 +13,7 @@ from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
-from dam_sync.model.ports import Call, Journal
+from dam_sync.model.ports import Call, Journal, note_fact
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -94,7 +94,7 @@ class FieldValueWriter:
             try:
                 await self._shared(PendingValues(asset, left), found, seat)
             except DamSyncError:  # of several calls the last was refused: those before it were not
-                await journal.run(IN_PART, _true, idempotent=True)
+                await note_fact(journal, IN_PART)
                 raise
             return True
 
@@ -243,10 +243,6 @@ class BrandLibraryWriter(BrandLibraryFinder):
         self._planner = ValuePlanner(self._tenant)
         self._values = FieldValueWriter(self._api, self._tenant)
         self._made_at = LruCache[str, float](facts.MADE_KEPT)  # when this process created an asset, by the clock
-
-
-async def _true() -> Json:
-    return True
 
 
 @interprets_response
