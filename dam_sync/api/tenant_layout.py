@@ -9,6 +9,7 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.schema import AssetType, Field, Schema, Vocabulary
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
+from dam_sync.model.wording import counted
 from dam_sync.services.folder.codec import term_record
 
 Record = Mapping[str, Json]
@@ -83,7 +84,7 @@ def _compare_terms(wanted: TenantLayout, found: TenantLayout) -> Iterator[str]:
         there = {term.path or (term.label,) for term in found.terms.get(key, ())}
         missing = [term.label for term in terms if (term.path or (term.label,)) not in there]
         if missing:
-            number = "1 term is" if len(missing) == 1 else f"{len(missing)} terms are"
+            number = counted(len(missing), "term is", "terms are")
             yield f"vocabulary {key}: {number} missing, for example {missing[0]}"
 
 

@@ -9,6 +9,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
+from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
 from dam_sync.report.output import Output
 
@@ -151,16 +152,13 @@ def sheet(
         if out is not None:
             ways = await write_sheet(job, options, out)
             counts = {way or "not found": number for way, number in ways.items()}
-            lines = [f"{number:,} {'term' if number == 1 else 'terms'}: {way}" for way, number in counts.items()]
+            lines = [f"{counted(number, 'term')}: {way}" for way, number in counts.items()]
             output.data(counts) if output.as_json else output.say("\n".join([*lines, f"written: {out}"]))
             output.next(*after_sheet(str(job), out))
         elif import_ is not None:
             found = await import_sheet(job, options, import_)
             pins = {str(file): number for file, number in found.changed.items()}
-            lines = [
-                f"{number:,} {'pin' if number == 1 else 'pins'} added or changed in {file}"
-                for file, number in pins.items()
-            ]
+            lines = [f"{counted(number, 'pin')} added or changed in {file}" for file, number in pins.items()]
             none = "nothing was changed: the column decision is empty in every line"
             output.data(pins) if output.as_json else output.say("\n".join(lines or [none]))
             for line in found.unread:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.ports import Journal
+from dam_sync.model.wording import counted, such_as
 from dam_sync.store.note_keys import plan_key
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
@@ -18,7 +19,11 @@ NEW_PLAN = (
     "make a new plan with `plan JOB -o FILE`, and pass it to `run JOB --plan FILE`; a run that was begun continues "
     "without a plan with --accept-changes"
 )
-WORDS = {"added": "were added to", "changed": "changed in", "removed": "are gone from"}
+WORDS = {
+    "added": ("asset was added to", "assets were added to"),
+    "changed": ("asset changed in", "assets changed in"),
+    "removed": ("asset is gone from", "assets are gone from"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class PlannedWork:
             return
         changes = await self.store.listing_changes(self.run)
         await forget_plan(self.store, self.run)
-        raise _stale("; ".join(_told(changes)) or "the listing of the source changed")
+        raise _stale("; ".join(_changes_of(changes)) or "the listing of the source changed")
 
 
 async def forget_plan(store: SqlStore, run: int) -> None:
@@ -81,11 +86,6 @@ def _stale(what: str) -> SafetyStop:
     return SafetyStop(f"the plan is out of date: {what}", hint=NEW_PLAN)
 
 
-def _told(changes: list[ListingChange]) -> Iterator[str]:
+def _changes_of(changes: list[ListingChange]) -> Iterator[str]:
     for change in changes:
-        more = "…" if change.assets > len(change.examples) else ""
-        assets = "1 asset" if change.assets == 1 else f"{change.assets:,} assets"
-        words = (
-            WORDS[change.kind].replace("were", "was").replace("are", "is") if change.assets == 1 else WORDS[change.kind]
-        )
-        yield f"{assets} {words} the source ({', '.join(change.examples)}{more})"
+        yield f"{counted(change.assets, *WORDS[change.kind])} the source{such_as(change.examples, change.assets)}"

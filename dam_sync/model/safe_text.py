@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _LINES = re.compile(f"[{_STEERING}]")
@@ -47,9 +46,3 @@ def _escaped(found: re.Match[str]) -> str:
     if found[0] == "\n":
         return "\\n"
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
-
-
-def such_as(examples: Sequence[str], number: int) -> str:
-    """The first of many names, in parentheses."""
-    more = "…" if number > len(examples) else ""
-    return f" ({', '.join(examples)}{more})" if examples else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dam_sync.model.wording import counted
 from dam_sync.report.parts import ATTENTION, GOOD, HIGH, LOW, STOP, Headline
 from dam_sync.report.report import Report
 from dam_sync.report.sentences import megabytes
@@ -30,10 +31,11 @@ def _text(report: Report) -> str:
 
 
 def _assets(report: Report) -> str:
-    will = "will be" if report.is_plan else "were"
-    done = [_number(report.counts.get(name, 0), f"{will} {words}") for name, words in PLANNED.items()]
+    one, several = ("asset will be", "assets will be") if report.is_plan else ("asset was", "assets were")
+    numbers = {words: report.counts.get(name, 0) for name, words in PLANNED.items()}
+    done = [f"{counted(number, one, several)} {words}" for words, number in numbers.items() if number]
     size = f" ({megabytes(report.bytes)} of files)" if report.bytes else ""
-    written = ", ".join(part for part in done if part)
+    written = ", ".join(done)
     return f"{written}{size}" if written else f"no asset {'will be' if report.is_plan else 'was'} changed"
 
 
@@ -51,12 +53,6 @@ def _values(report: Report) -> Iterator[str]:
     gone = sum(account.dropped + account.lost for account in report.accounts)
     if read:
         yield f"{gone:,} of {read:,} values are not carried" if gone else f"all {read:,} values are carried"
-
-
-def _number(number: int, words: str) -> str:
-    return f"{number:,} {'asset' if number == 1 else 'assets'} {words}".replace("1 asset were", "1 asset was") * (
-        number > 0
-    )
 
 
 def _band(least: float, most: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dam_sync.model.wording import counted
 from dam_sync.report.causes import sentence
 from dam_sync.report.parts import HIGH, LOW, MEDIUM, ReportedRisk
 from dam_sync.report.report import Report
@@ -28,7 +29,7 @@ def _exposure(report: Report) -> Iterator[ReportedRisk]:
     for row in report.exposure:
         held = row["fate"] == "set aside"
         fate = "are held back until you decide" if held else f"are {row['fate']} by the job"
-        text = f"{_assets(row['assets'])} would be visible to more people ({row['meaning']}): they {fate}"
+        text = f"{counted(row['assets'], 'asset')} would be visible to more people ({row['meaning']}): they {fate}"
         yield ReportedRisk(HIGH if held else MEDIUM, "exposure", text, row["assets"])
 
 
@@ -54,12 +55,12 @@ def _parked(report: Report) -> Iterator[ReportedRisk]:
     for row in report.parked[:SHOWN]:
         meaning = sentence(row["cause"]) or row["cause"]
         verb = "would be parked" if report.is_plan else "is parked" if row["count"] == 1 else "are parked"
-        yield ReportedRisk(MEDIUM, "parked", f"{_assets(row['count'])} {verb}: {meaning}", row["count"])
+        yield ReportedRisk(MEDIUM, "parked", f"{counted(row['count'], 'asset')} {verb}: {meaning}", row["count"])
 
 
 def _losses(report: Report) -> Iterator[ReportedRisk]:
     for loss in report.losses[:SHOWN]:
-        yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({_assets(loss['assets'])})", loss["assets"])
+        yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({counted(loss['assets'], 'asset')})", loss["assets"])
     if len(report.losses) > SHOWN:
         yield ReportedRisk(MEDIUM, "loss", f"{len(report.losses) - SHOWN} more kinds of loss")
 
@@ -67,13 +68,10 @@ def _losses(report: Report) -> Iterator[ReportedRisk]:
 def _names(report: Report) -> Iterator[ReportedRisk]:
     number = report.collisions.assets
     if number:
-        yield ReportedRisk(MEDIUM, "names", f"{_assets(number)} get another file name, because theirs is taken", number)
+        text = f"{counted(number, 'asset')} get another file name, because theirs is taken"
+        yield ReportedRisk(MEDIUM, "names", text, number)
 
 
 def _steps(report: Report) -> Iterator[ReportedRisk]:
     for step in report.irreversible:
         yield ReportedRisk(LOW, "irreversible", f"{step.number:,} × {step.operation}: {step.text}", step.number)
-
-
-def _assets(number: int) -> str:
-    return "1 asset" if number == 1 else f"{number:,} assets"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
-from dam_sync.model.safe_text import such_as
+from dam_sync.model.wording import counted, such_as
 
 RETRIED = {
     "passed": "the failure may have been temporary",
@@ -40,7 +40,7 @@ def about_left_out(left: Mapping[str, int]) -> list[str]:
         return []
     number = sum(left.values())
     by = ", ".join(f"{condition} {assets:,}" for condition, assets in left.items())
-    return [f"{number:,} {'asset is' if number == 1 else 'assets are'} not selected, left out by `select`: {by}"]
+    return [f"{counted(number, 'asset is', 'assets are')} not selected, left out by `select`: {by}"]
 
 
 def about_followed(*, same: bool) -> list[str]:
@@ -56,8 +56,7 @@ def about_followed(*, same: bool) -> list[str]:
 def about_retried(retried: Mapping[str, int]) -> list[str]:
     """Assets parked before that are tried again, by the reason."""
     return [
-        f"{number:,} {'asset that was parked is' if number == 1 else 'assets that were parked are'} tried again: "
-        f"{RETRIED[why]}"
+        f"{counted(number, 'asset that was parked is', 'assets that were parked are')} tried again: {RETRIED[why]}"
         for why, number in retried.items()
         if number
     ]
@@ -92,7 +91,7 @@ def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -
     """Assets that are read again by their ids, by reason. rotation: which part, counted from 0, of how many."""
     notes, members = [], found.get(MEMBERSHIPS, 0)
     if members:
-        notes.append(f"{members:,} {'asset is' if members == 1 else 'assets are'} read again: their containers changed")
+        notes.append(f"{counted(members, 'asset is', 'assets are')} read again: their containers changed")
     if rotation:
         part, parts = rotation
         notes.append(f"rotation, part {part + 1} of {parts}: {found.get(ROTATION, 0):,} known assets are compared")
@@ -103,9 +102,9 @@ def about_corrections(values: int, assets: int) -> list[str]:
     """Values that people gave in place of failed ones."""
     if not values:
         return []
-    stand = "value corrected by hand stands" if values == 1 else "values corrected by hand stand"
-    whose = "1 asset" if assets == 1 else f"{assets:,} assets"
-    return [f"{values:,} {stand} in place of what the source says of {whose}: `errors JOB --corrections` lists them"]
+    stand = counted(values, "value corrected by hand stands", "values corrected by hand stand")
+    whose = counted(assets, "asset")
+    return [f"{stand} in place of what the source says of {whose}: `errors JOB --corrections` lists them"]
 
 
 def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
@@ -135,15 +134,15 @@ def about_probation(number: int, until: str) -> list[str]:
 
 def about_orphans(number: int) -> list[str]:
     """Upload sessions of a killed run that were aborted."""
-    sessions, were = ("upload session", "was") if number == 1 else ("upload sessions", "were")
-    return [f"{number:,} {sessions} left open by a killed run {were} aborted"] if number else []
+    words = "upload session left open by a killed run was", "upload sessions left open by a killed run were"
+    return [f"{counted(number, *words)} aborted"] if number else []
 
 
 def about_partial_creates(number: int) -> list[str]:
     """Assets of a killed run that will not be completed."""
-    assets = "asset was" if number == 1 else "assets were"
+    assets = counted(number, "asset was", "assets were")
     fate = "gone from the source or restricted there since: moved to the trash of the target"
-    return [f"{number:,} {assets} left incomplete by an earlier run, and {fate}"] if number else []
+    return [f"{assets} left incomplete by an earlier run, and {fate}"] if number else []
 
 
 def about_adopted(differing: int, ambiguous: int) -> list[str]:

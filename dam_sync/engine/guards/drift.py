@@ -8,8 +8,8 @@ from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.safe_text import such_as
 from dam_sync.model.values import Json
+from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import CLOSED_LISTS, MAPPING, SCHEMA
 
 MAPPING_HINT = "--full reads and maps every asset again; --accept-changes uses it for new changes only"

@@ -28,8 +28,8 @@ from dam_sync.model.exposure import (
     told_groups,
     widenings,
 )
-from dam_sync.model.safe_text import such_as
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
 from dam_sync.store.rows import LinkRow, Outcome
 

@@ -10,6 +10,7 @@ from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
+from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import IMPORTED, MARKS_KNOWN
 from dam_sync.store.store import SqlStore
 
@@ -55,10 +56,9 @@ def refuse_marks(context: RunContext, marked: int) -> None:
 
 def lost_state(marked: int) -> GuardFinding:
     """The finding, with the ways to recover."""
-    assets = "1 asset" if marked == 1 else f"{marked:,} assets"
     return GuardFinding(
-        f"the target has {assets} with the markers of this source, and the state has no links to them: a run would "
-        "create them again",
+        f"the target has {counted(marked, 'asset')} with the markers of this source, and the state has no links to "
+        "them: a run would create them again",
         LOST_HINT,
     )
 

@@ -9,8 +9,8 @@ from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
-from dam_sync.model.safe_text import such_as
 from dam_sync.model.service import Service
+from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import GONE, SWEPT
 from dam_sync.store.store import SqlStore
 

@@ -1,0 +1,16 @@
+"""Parts of sentences: numbers with their nouns, and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """The number before `one` or `several`, which otherwise is `one` with an s: `1 asset`, `1,200 assets`."""
+    return f"1 {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"
+
+
+def such_as(examples: Sequence[str], number: int) -> str:
+    """The first of many names, in parentheses."""
+    more = "…" if number > len(examples) else ""
+    return f" ({', '.join(examples)}{more})" if examples else ""
