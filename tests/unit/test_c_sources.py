@@ -16,6 +16,7 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
+from tests.support.connected import HastyClock
 from tests.support.parts import changed
 
 Start = Callable[..., Tenant]
@@ -154,3 +155,29 @@ async def test_what_lies_behind_the_reach_is_found_by_its_section(start: Start) 
 async def test_assets_older_than_thought_are_not_taken_for_gone(start: Start) -> None:
     tenant = start()
     assert await gone(tenant.connect(read_only=True), published(tenant), days=0) == frozenset()
+
+
+# -- deltas of libraries beyond reach ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("page", "later", "looks"), [(4, 0.0, 0), (4, 600.0, 1), (1, 0.0, 1)])
+async def test_few_changes_of_a_large_library_are_told_by_the_sample_of_its_fields(
+    start: Start, page: int, later: float, looks: int
+) -> None:
+    """The sample is of the assets that changed last: if its last is older, no call is needed to see that all changes
+    are within reach. It proves nothing a while later, nor if all that it shows is new."""
+    tenant = start()
+    tenant.limits, tenant.service = changed(tenant.kind.name, reach=4), Unclear
+    clock, since = HastyClock(tenant.world), tenant.world.now()
+    edited = published(tenant)[0]
+    await tenant.connect().update(edited, Patch(fields={"title": "another"}))
+    service = tenant.connect(clock=clock, read_only=True, options={"page": page})
+    await service.probe()
+    await service.schema()
+    await clock.sleep(later)
+    before = service.calls[facts.LIBRARY_ASSETS]
+    shards = [shard async for shard in service.shards(Window(since=since + facts.OVERLAP))]
+    assert [shard.id for shard in shards] == ["changes"]
+    assert service.calls[facts.LIBRARY_ASSETS] - before == looks
+    listed = [entry.id async for batch in service.crawl(shards[0], None) for entry in batch.entries]
+    assert listed == [edited]

@@ -47,6 +47,7 @@ OVERLAP = timedelta(minutes=10)  # wire C 2.3: index lag plus clock skew
 RECENT = timedelta(hours=1)  # how far back the newest assets are read for a marker
 EARLIER = timedelta(minutes=5)  # wire C 6.9: read back to t0 - 5 min
 RECENT_PAGES = 30  # pages of the newest assets, at most
+SAMPLE_SECONDS = 60.0  # how long the sample of the assets that changed last shows how many there are
 PROOF_SECONDS = 10.0  # an empty list is believed so long after the key was proven
 LAST = timedelta(milliseconds=1)  # spec 001, Resources: timestamps carry milliseconds; ranges include their ends
 DAY = timedelta(days=1)  # wire C 2.2: day precision avoids the reserved colon

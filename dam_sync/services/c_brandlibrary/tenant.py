@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import ClassVar
 
 from dam_sync.aio.single_flight import Proven, SingleFlight
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
+from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import MIB
@@ -34,6 +36,16 @@ class ChosenLibrary:
     id: str
     name: str
     organization: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastChanged:
+    """A page of the assets that changed last. several: names of keys with several values; oldest: when the last of them
+    changed, None: not reported; read: when the page was requested, by the monotonic clock."""
+
+    several: frozenset[str]
+    oldest: datetime | None
+    read: float
 
 
 class BrandLibraryTenant:
@@ -91,8 +103,15 @@ class BrandLibraryTenant:
 
     async def _keys(self) -> Keys:
         rows = await self.listed_keys()
-        several = await self._sample.get() if rows else frozenset()
+        several = (await self._sample.get()).several if rows else frozenset()
         return Keys.of(rows, several | self.api.options.multiple)
+
+    def few_since(self, moment: datetime) -> bool:
+        """Whether the sample of a moment ago shows that fewer assets than one page changed since then."""
+        sample = self._sample.now
+        if sample is None or sample.oldest is None:
+            return False
+        return sample.oldest < moment and self.api.clock.monotonic() - sample.read <= facts.SAMPLE_SECONDS
 
     async def refresh(self) -> Keys:
         """Read the keys again; knowledge about multiple values stays."""
@@ -109,7 +128,7 @@ class BrandLibraryTenant:
         """The custom field keys as they are now."""
         return fields.keys_of(await self.api.everything(facts.KEYS, (await self.id(),)))
 
-    async def _several(self) -> frozenset[str]:
+    async def _several(self) -> LastChanged:
         """Names of keys with several values in a sample of assets; no call reports it (wire C 5.1)."""
         asked = (
             ("page", "1"),
@@ -117,14 +136,22 @@ class BrandLibraryTenant:
             ("sort_by", "updated_at"),
             ("order", "DESC"),
             ("include", "custom_fields"),
+            ("fields", "updated_at"),
         )
-        document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked)
-        seen = Counter(name for row in document.rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
-        return frozenset(seen)
+        library, began = await self.id(), self.api.clock.monotonic()
+        rows = (await self.api.listed(facts.LIBRARY_ASSETS, (library,), asked)).rows
+        seen = Counter(name for row in rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
+        return LastChanged(frozenset(seen), changed_at(rows[-1]) if rows else None, began)
 
     async def _has_payload(self) -> bool:
         """Whether there are sections for colours, fonts, people and the like (wire C 3.1)."""
         return any(is_fileless(row) for row in await self.api.everything(facts.SECTIONS, (await self.id(),)))
+
+
+@interprets_response
+def changed_at(row: Json) -> datetime | None:
+    """When an asset changed last; None if its list does not report it."""
+    return parse_timestamp(row["attributes"].get("updated_at"))
 
 
 @interprets_response

@@ -23,7 +23,7 @@ from dam_sync.services.c_brandlibrary.codec.fields import PAYLOAD
 from dam_sync.services.c_brandlibrary.codec.values import timestamp_text
 from dam_sync.services.c_brandlibrary.source.listing import ListingQuery, ids_of
 from dam_sync.services.c_brandlibrary.source.open import BrandLibraryOpener
-from dam_sync.services.c_brandlibrary.tenant import is_fileless
+from dam_sync.services.c_brandlibrary.tenant import changed_at, is_fileless
 
 MISSING = frozenset({403, 404})
 FAR = datetime(9000, 1, 1, tzinfo=UTC)  # behind every asset
@@ -74,16 +74,16 @@ class BrandLibraryReader(BrandLibraryOpener):
         return await self._listing.count(ListingQuery(facts.LIBRARY_ASSETS, (library,))) <= self.limits.hits
 
     async def _few(self, since: datetime) -> bool:
-        """Whether the changes since then are within reach: the row at the reach is older, or there is none."""
-        if self._clearly_within_reach:
+        """Whether the changes since then are within reach: the sample of the assets that changed last, or the row at
+        the reach, is older, or there is none."""
+        if self._clearly_within_reach or self._tenant.few_since(since):
             return True
         asked = (
             *(("sort_by", "updated_at"), ("order", "DESC"), ("page", str(self.limits.hits)), ("per", "1")),
             ("fields", "updated_at"),
         )
         document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
-        last = document.rows[0]["attributes"].get("updated_at") if document.rows else None
-        changed = parse_timestamp(last)
+        changed = changed_at(document.rows[0]) if document.rows else None
         return (document.total or 0) <= self.limits.hits or (changed is not None and changed < since)
 
     async def _sections(self, changed: Window) -> AsyncGenerator[Shard, None]:
