@@ -37,6 +37,7 @@ from dam_sync.model.values import Term
 
 INVENTED = "planned-"  # begins the ids of what was not created
 GROWN_KEPT = 1_000  # assets of which it is remembered that they got a version: those written at the same time
+READ_KEPT = 1_000  # assets of which it is remembered that they were read: those written next
 
 
 class DryTarget(Service):
@@ -54,7 +55,7 @@ class DryTarget(Service):
         self._moment = moment
         self._numbers = count(1)
         self.estimated: Counter[str] = Counter()
-        self._just_read: set[AssetId] = set()  # and not written since
+        self._just_read = LruCache[AssetId, bool](READ_KEPT)  # and not written since
         self.making = self.finishing = self.versions = self.grown = 0
         self._grown = LruCache[AssetId, bool](GROWN_KEPT)
         self.began: tuple[float, int] | None = None
@@ -105,7 +106,7 @@ class DryTarget(Service):
     async def fetch(self, asset: AssetId) -> Asset:
         """See `Service.fetch`."""
         found = await self._target.fetch(asset)
-        self._just_read.add(asset)
+        self._just_read.put(asset, True)
         return found
 
     async def is_trashed(self, asset: AssetId) -> bool:
@@ -230,7 +231,7 @@ class DryTarget(Service):
     def _save(self, asset: AssetId, change: Change) -> None:
         """The first write of an asset that was just read may not read it again."""
         if asset in self._just_read and Operation.ESTIMATE in self.capabilities:
-            self._just_read.discard(asset)
+            self._just_read.drop(asset)
             self.estimated = +(self.estimated - Counter(self._target.estimate_saved(change)))
 
     def _count(self, estimate: Callable[[], Calls]) -> int:
