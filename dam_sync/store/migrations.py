@@ -168,6 +168,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         " INSERT INTO seen (source) VALUES (NEW.source) ON CONFLICT DO NOTHING; END",
         "CREATE TRIGGER link_dropped AFTER DELETE ON link BEGIN DELETE FROM seen WHERE source = OLD.source; END",
     ),
+    16: ("CREATE INDEX ledger_written ON ledger (run, operation)",),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

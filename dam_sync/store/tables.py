@@ -294,6 +294,7 @@ class LedgerTable(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "ledger"
+    __table_args__ = (Index("ledger_written", "run", "operation"),)
     seq: int | None = Field(default=None, primary_key=True)
     run: int
     operation: str

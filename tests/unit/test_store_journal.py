@@ -18,6 +18,7 @@ from dam_sync.model.errors import Denied, InvalidValue, StopRequested, Throttled
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.sqlite import raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, entries
 
@@ -91,6 +92,24 @@ async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore)
     ]
     assert await store.ledger_count() == 2
     assert [row.seq for row in await store.ledger(1, 1)] == [2]
+
+
+async def test_what_a_run_wrote_is_found_by_an_index(store: SqlStore) -> None:
+    """Without one, a long ledger is read whole each time."""
+    run, work = await claimed(store)
+    await store.journal(work, run).run("rename_term:subject:Sea:Ocean", Calls())
+    reader, asked = store._database.reader, list[str]()
+    await reader.run(lambda c: raw_of(c).set_trace_callback(asked.append))
+    assert await store.has_written(run, "rename_term:subject:Sea:Ocean")
+    assert not await store.has_written(run, "rename_term:subject:Sea:Lake")
+    assert not await store.has_written(run + 1, "rename_term:subject:Sea:Ocean")
+    assert await store.writes_of(run) == 1
+    statements = [text for text in asked if "ledger" in text]
+    plans = await reader.run(
+        lambda c: [row[3] for text in statements for row in raw_of(c).execute(f"EXPLAIN QUERY PLAN {text}")]
+    )
+    assert len(plans) == 4
+    assert all("SEARCH ledger USING COVERING INDEX ledger_written (run=?" in plan for plan in plans), plans
 
 
 @pytest.mark.parametrize("error", [Transient("lost"), RuntimeError("lost"), asyncio.CancelledError()])
