@@ -14,16 +14,14 @@ from typing import Any
 import structlog
 from typer.testing import CliRunner
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId, Draft
-from dam_sync.transfer.budget import MemoryBudget
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
 from tests.support.anypair import any_pair, living, moved
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
+from tests.support.opened import opened_side
 from tests.support.small import FastClock, options
 from tests.support.tenants import Pair
 
@@ -58,9 +56,7 @@ def changed(pair: Pair, act: str, sources: Iterable[str]) -> None:
     """Somebody moves assets of the source into its trash, or takes them out of it."""
 
     async def acted() -> None:
-        service = connect(job_of(pair.job), "source", options(), MemoryBudget(1 << 24), read_only=False)
-        try:
-            await service.probe()
+        async with opened_side(pair.job, "source", options()) as service:
             await service.schema()
             for each in map(AssetId, sources):
                 await (
@@ -68,8 +64,6 @@ def changed(pair: Pair, act: str, sources: Iterable[str]) -> None:
                     if act == "remove"
                     else service.restore(each, Draft(None, "", status="published"))
                 )
-        finally:
-            await service.close()
 
     asyncio.run(acted())
     pair.source.ask("/_emulator/clock", {"advance": 60})  # its index shows it

@@ -12,14 +12,12 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support import small
 from tests.support.anypair import any_pair, living
 from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.opened import opened_side
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import FOLDER, profile_of
 from tests.support.tenants import Pair
@@ -63,11 +61,7 @@ def test_a_plan_is_followed_or_refused(tmp_path: Path, source: str, target: str)
 async def removed(pair: Pair, asset: str) -> None:
     """Somebody moves an asset of the source to the trash, and its index catches up."""
     options = small.options(connectors=pair.connectors)
-    service = connect(job_of(pair.job, options.connectors), "source", options, MemoryBudget(1 << 24), read_only=False)
-    try:
-        await service.probe()
+    async with opened_side(pair.job, "source", options) as service:
         await service.schema()
         await service.remove(AssetId(asset))
-    finally:
-        await service.close()
     await options.clock.sleep(2.0)

@@ -31,14 +31,10 @@ def test_nothing_half_made_stays_behind(tmp_path: Path, target: str) -> None:
 
 async def emptied(move: Move) -> None:
     """Somebody puts every asset of the source into the trash."""
-    service = move._connected("source", read_only=False)
-    try:
-        await service.probe()
+    async with move.side("source") as service:
         await service.schema()
         for row in move.source.assets:
             await service.remove(AssetId(row["id"]))
-    finally:
-        await service.close()
 
 
 def unlinked(move: Move) -> list[str]:

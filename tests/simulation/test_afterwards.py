@@ -37,9 +37,8 @@ def test_an_upload_that_waits_in_a_queue_is_no_version(tmp_path: Path) -> None:
 
 
 async def thrown_away(move: Move, queued: str) -> None:
-    service = move._connected("target", read_only=False)
-    await service.remove(AssetId(queued))
-    await service.close()
+    async with move.side("target") as service:
+        await service.remove(AssetId(queued))
 
 
 def test_what_a_service_removes_ten_minutes_later_is_made_anew(tmp_path: Path) -> None:

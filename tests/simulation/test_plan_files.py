@@ -12,16 +12,14 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
 from dam_sync.report.report import Report
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support.pairs import ids, pairs
-from tests.support.virtual.moves import LAGS, Move, Simulation
+from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.universe import LAGS
 
 PAIR = ("a_hypermedia", "e_profiles")
 SAME = "the run did exactly what its plan lists, operation by operation"
@@ -45,13 +43,9 @@ async def put_into(asset: AssetId, folder: str, service: Service) -> None:
 
 async def acted(move: Move, role: str, act: Callable[[Service], Awaitable[object]]) -> None:
     """Somebody does something at one service, and its index catches up."""
-    service = connect(job_of(move.job), role, move.universe.options(), MemoryBudget(1 << 24), read_only=False)
-    try:
-        await service.probe()
+    async with move.side(role) as service:
         await service.schema()
         await act(service)
-    finally:
-        await service.close()
     await move.universe.clock.sleep(LAGS)
 
 

@@ -17,9 +17,10 @@ from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.edits import REPLACED
-from tests.support.virtual.moves import LAGS, Move, Simulation, State
+from tests.support.virtual.moves import Move, Simulation, State
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
+from tests.support.virtual.universe import LAGS
 
 PAIRS = [pair for pair in pairs(1) if pair[0] in RENAMES and pair[1] in KINDS]
 CONTAINERS, TERMS = ("Press", "News"), ("Sea", "Ocean")
@@ -167,10 +168,15 @@ def has_ids(made: Scene) -> bool:
     return made.source.kind != "e_profiles"
 
 
+async def renamed_kinds(made: Scene) -> frozenset[str]:
+    async with made.side() as service:
+        return service.capabilities.renames
+
+
 def ended(made: Scene) -> set[str]:
     """Those of the names in question that there are at the target."""
     asked = {f"/{name}" for name in (OURS, RENAMED, THEIRS)} | ({SEA, OCEAN, MEER} if has_ids(made) else set())
-    kinds = made.connected().capabilities.renames  # others have some of these names, too
+    kinds = made.universe.do(renamed_kinds(made))  # others have some of these names, too
     names = made.names().items()
     return {name for key, name in names if name in asked and (name[0] != "/" or key.split()[0] in kinds)}
 

@@ -18,7 +18,8 @@ from tests.support.pairs import EVERYTHING
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.moves import LAGS, Move, Simulation
+from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.universe import LAGS
 
 PARTS = {
     "b_documents": 0.65,
@@ -52,16 +53,12 @@ def test_what_people_changed_of_a_partial_create_is_a_conflict(tmp_path: Path, t
 
 async def edited(move: Move, partial: Sequence[str]) -> None:
     """Title and expiry of each."""
-    service = move._connected("target", read_only=False)
-    try:
-        await service.probe()
+    async with move.side("target") as service:
         await service.schema()
         for identity in partial:
             asset = await service.fetch(AssetId(identity))
             rights = replace(asset.rights, expires_at=EXPIRES)
             await service.update(asset.id, Patch(fields={title(move).removeprefix("fields."): BY_HAND}, rights=rights))
-    finally:
-        await service.close()
     await move.universe.clock.sleep(LAGS)
 
 

@@ -6,20 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
 from dam_sync.services import discover
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import EDITS
-from tests.support.virtual.moves import LAGS
 from tests.support.virtual.rolling import differing, held, roll_back
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import RENAMES
+from tests.support.virtual.universe import LAGS
 
 RENAMING = {Operation.RENAME_TERM, Operation.RENAME_CONTAINER}
 ABLE = [kind for kind in KINDS if discover()[kind].capabilities.operations & RENAMING and kind in RENAMES]
@@ -27,12 +24,10 @@ Names = tuple[list[Term], list[Placement]]
 
 
 async def names_of(job: Scene) -> Names:
-    service = connect(job_of(job.job), "target", job.universe.options(), MemoryBudget(1 << 24), read_only=False)
-    await service.probe()
-    vocabulary = (await service.schema()).fields[f"{profile_of(job.target.kind).prefix}subject"].vocabulary
-    terms = sorted([term async for term in service.terms(vocabulary)], key=lambda term: term.path)
-    places = sorted([place async for place in service.containers()], key=lambda place: (place.kind, place.path))
-    await service.close()
+    async with job.side() as service:
+        vocabulary = (await service.schema()).fields[f"{profile_of(job.target.kind).prefix}subject"].vocabulary
+        terms = sorted([term async for term in service.terms(vocabulary)], key=lambda term: term.path)
+        places = sorted([place async for place in service.containers()], key=lambda place: (place.kind, place.path))
     return terms, places
 
 

@@ -11,7 +11,8 @@ from dam_sync.model.asset import AssetId
 from tests.conformance.drafts import plain_draft
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
-from tests.support.virtual.moves import LAGS, Move, Simulation
+from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.universe import LAGS
 
 NAME = "fresh.jpg"
 OURS, HIS = b"ours" * 200, b"his" * 200
@@ -19,13 +20,9 @@ OURS, HIS = b"ours" * 200, b"his" * 200
 
 async def uploaded(move: Move, role: str, data: bytes) -> AssetId:
     """Somebody puts a file there by hand."""
-    service = move._connected(role, read_only=False)
-    try:
-        await service.probe()
+    async with move.side(role) as service:
         draft = replace(await plain_draft(service, role), filename=NAME)
         return await service.create(draft, Bytes(NAME, data, known=True), MemoryJournal())
-    finally:
-        await service.close()
 
 
 @pytest.mark.parametrize("first", ["before", "between"])

@@ -15,7 +15,8 @@ from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.service import Batch, Cursor, Shard
 from dam_sync.services.b_documents.service import DocumentsService
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.moves import LAGS, Simulation
+from tests.support.virtual.moves import Simulation
+from tests.support.virtual.universe import LAGS
 
 KINDS = "e_profiles", "b_documents"
 LOST: dict[str, tuple[str, Callable[[Asset], Asset]]] = {

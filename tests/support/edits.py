@@ -9,13 +9,11 @@ from typing import TypeVar
 
 import httpx
 
-from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
-from dam_sync.api.job_file import job_of
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.service import Service
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support import small
+from tests.support.opened import opened_side
 from tests.support.small import TOKEN, Small
 
 T = TypeVar("T")
@@ -41,12 +39,8 @@ def change_source(job: Path, asset: str, patch: Patch) -> None:
 
 
 async def _with_source(job: Path, act: Callable[[Service], Awaitable[T]]) -> T:
-    service = connect(job_of(job), "source", small.options(), MemoryBudget(MEMORY_FOR_FILES), read_only=False)
-    try:
-        await service.probe()
+    async with opened_side(job, "source", small.options()) as service:
         return await act(service)
-    finally:
-        await service.close()
 
 
 def retitle_at_target(job: Small, number: int, title: str) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.api.bootstrap import connect
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import verify_job
@@ -25,10 +24,8 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected, SafetyStop
-from dam_sync.model.service import Service
 from dam_sync.report.report import Report
 from dam_sync.services import discover
-from dam_sync.transfer.budget import MemoryBudget
 from tests.conformance.catalogue import LINK
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
@@ -37,10 +34,10 @@ from tests.support.virtual.edits import library, receiving
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.fuse import KINDS as MOMENTS
 from tests.support.virtual.judging import Judge
-from tests.support.virtual.moves import LAGS, options_of, side_of
+from tests.support.virtual.moves import options_of, side_of
 from tests.support.virtual.people import ACTS, Crowd, acts_of
 from tests.support.virtual.scripts import applicable
-from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.universe import LAGS, Tenant, Universe
 from tests.support.virtual.weather import Trouble
 
 ROLES = ("source", "target")
@@ -151,9 +148,7 @@ class Machine:
         self.universe.do(self._edit(role, number))
 
     async def _edit(self, role: str, number: int) -> None:
-        service = self._connected(role)
-        try:
-            await service.probe()
+        async with self.universe.side(self.job, role) as service:
             await service.schema()
             crowd = Crowd(service, getattr(self, role), self.rng, self.numbers)
             weights = acts_of(service)
@@ -162,8 +157,6 @@ class Machine:
                 drawn = crowd.weighed(weights, FULL * self.plan.assets)
                 name = self.rng.choices(list(drawn), list(drawn.values()))[0]
                 await self._act(crowd, role, name)
-        finally:
-            await service.close()
 
     async def _act(self, crowd: Crowd, role: str, name: str) -> None:
         identity = self.rng.choice(crowd.living())
@@ -304,9 +297,6 @@ class Machine:
         data["policy"] = {**ACCEPTED, **self.policy, **changed}
         with self.job.open("w", encoding="utf-8") as out:
             yaml.dump(data, out)
-
-    def _connected(self, role: str) -> Service:
-        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
 
 
 def relations_between(kinds: tuple[str, str]) -> dict[str, str]:

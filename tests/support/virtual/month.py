@@ -17,8 +17,6 @@ from zoneinfo import ZoneInfo
 import httpx
 from sqlalchemy import Engine
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import verify_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators.kit.app import Application
@@ -26,7 +24,6 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DiskFull
 from dam_sync.model.run_options import RunOptions, StopToken
 from dam_sync.model.values import Localized
-from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.watch.metrics import health_of
 from dam_sync.watch.scheduler import RunResult, WatchRecord
 from dam_sync.watch.watcher import Watcher
@@ -37,8 +34,8 @@ from tests.support.profiles import marker_in, profile_of
 from tests.support.virtual.clock import EPOCH, VirtualClock
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import library, receiving
-from tests.support.virtual.moves import LAGS, TITLE, options_of
-from tests.support.virtual.universe import FUSE, Tenant, Universe
+from tests.support.virtual.moves import TITLE, options_of
+from tests.support.virtual.universe import FUSE, LAGS, Tenant, Universe
 from tests.support.virtual.wire import VirtualTransport
 from tests.support.virtual.writer import VirtualWriter
 
@@ -271,10 +268,7 @@ class Month:
             await self._edit()
 
     async def _edit(self) -> None:
-        options = self.universe.options()
-        service = connect(job_of(self.job), "source", options, MemoryBudget(1 << 24), read_only=False)
-        try:
-            await service.probe()
+        async with self.universe.side(self.job, "source") as service:
             await service.schema()
             key = profile_of(self.source.kind).prefix + TITLE
             names = sorted(row["id"] for row in self.source.assets if row["status"] != "trash")
@@ -284,8 +278,6 @@ class Month:
             value = Localized(dict.fromkeys(given.texts, text)) if isinstance(given, Localized) else text
             await service.update(asset.id, Patch(fields={key: value}))
             self.edits[asset.id] = Edit(self.clock.now(), text)
-        finally:
-            await service.close()
 
     async def _trouble_again_and_again(self, end: datetime) -> None:
         troubles: dict[str, Callable[[], Awaitable[None]]] = {

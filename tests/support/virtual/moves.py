@@ -7,13 +7,11 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.capabilities import Operation
@@ -21,7 +19,6 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Service
 from dam_sync.model.values import Localized
 from dam_sync.services import discover
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
 from tests.support.folders import InFolder, Side
@@ -32,7 +29,7 @@ from tests.support.virtual.edits import DETACH, UNRELATE
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.lying import Lying, lying
-from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.universe import LAGS, Tenant, Universe
 from tests.support.virtual.wire import Network
 
 LIVES = 6  # runs in which a library must be moved
@@ -49,7 +46,6 @@ MADE_UP = frozenset({"name", "path"})  # of an asset itself: ids by another name
 OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests made of ids of the target
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
 TITLE = "title"
-LAGS = 900.0  # seconds after which every index has what was written
 BEHIND = 0.9  # of the lag that is waited out
 CHANGED = 3  # assets that get another title, and that lose parts
 
@@ -116,14 +112,10 @@ class Move:
         self.universe.do(self.universe.clock.sleep(LAGS))
 
     async def _edit(self, change: Callable[[Service, Any, Asset], Awaitable[None]]) -> None:
-        service = self._connected("source", read_only=False)
-        try:
-            await service.probe()
+        async with self.side("source") as service:
             await service.schema()
             for row in [row for row in self.source.assets if row["attachments"] or row["relations"]]:
                 await change(service, self.source.app.state, await service.fetch(AssetId(row["id"])))
-        finally:
-            await service.close()
 
     def state(self) -> State:
         """Both sides as they are now; nothing more happens in this universe after it."""
@@ -145,9 +137,7 @@ class Move:
         )
 
     async def _change(self) -> None:
-        service = self._connected("source", read_only=False)
-        try:
-            await service.probe()
+        async with self.side("source") as service:
             schema = await service.schema()
             key = profile_of(self.source.kind).prefix + TITLE
             assert key in schema.fields
@@ -157,8 +147,6 @@ class Move:
                 await service.update(asset.id, Patch(fields={key: retitled(asset.fields[key])}))
             for row in [row for row in rows if row["attachments"] or row["relations"]][:CHANGED]:
                 self._strip(await service.fetch(AssetId(row["id"])))
-        finally:
-            await service.close()
 
     def _strip(self, asset: Asset) -> None:
         kind, state = self.source.kind[0], self.source.app.state
@@ -168,9 +156,7 @@ class Move:
 
     async def _taxonomy(self) -> tuple[Any, Any]:
         """Terms by vocabulary and containers by kind, as the target's own listings give them."""
-        service = self._connected("target", read_only=True)
-        try:
-            await service.probe()
+        async with self.side("target") as service:
             schema = await service.schema()
             terms, containers = [], []
             if Operation.TERMS in service.capabilities:
@@ -179,11 +165,10 @@ class Move:
             if Operation.CONTAINERS in service.capabilities:
                 containers = [(each.kind, tuple(each.path)) async for each in service.containers()]
             return sorted(terms), sorted(containers)
-        finally:
-            await service.close()
 
-    def _connected(self, role: str, *, read_only: bool) -> Service:
-        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=read_only)
+    def side(self, role: str) -> AbstractAsyncContextManager[Service]:
+        """The service of one side, for somebody who works there."""
+        return self.universe.side(self.job, role)
 
 
 def retitled(value: Any) -> Any:

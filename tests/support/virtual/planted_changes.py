@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.model.asset import AssetId, Patch
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support.counted import Side
 from tests.support.delta_least import DELETE, MOVE, RENAME, TEXT, VERSION
 from tests.support.virtual.edits import Hand, replaced
@@ -32,16 +29,12 @@ def change(made: Moved, side: Side) -> dict[str, list[int]]:
 
 async def _changed(made: Moved, side: Side) -> dict[str, list[int]]:
     chosen: dict[str, list[int]] = {}
-    service = connect(job_of(made.job), "source", made.universe.options(), MemoryBudget(1 << 24), read_only=False)
-    try:
-        await service.probe()
+    async with made.universe.side(made.job, "source") as service:
         await service.schema()
         hand = Hand(service, side.kind, made.source.app.state, ())
         for what, number, asset in list(_chosen(made, side)):
             await _change(hand, side, what, number, asset)
             chosen.setdefault(what, []).append(number)
-    finally:
-        await service.close()
     return chosen
 
 

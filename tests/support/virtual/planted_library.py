@@ -20,8 +20,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import run_job
 from dam_sync.api.sandbox import Emulated, write_job
 from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
@@ -31,11 +29,10 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import asset_from_json, asset_to_json, draft_from_json, fingerprint, placements_from_json
 from dam_sync.model.values import Json
 from dam_sync.store.store import SqlStore
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support.bulk import Bulk
 from tests.support.counted import Side, library_of, mapping_of, schema_of
 from tests.support.exposure import ACCEPTED
-from tests.support.virtual.moves import LAGS, options_of
+from tests.support.virtual.moves import options_of
 from tests.support.virtual.planted_patterns import Pairs, Pattern, Row, any_of, digests_of, leaves_of, pairs_of
 from tests.support.virtual.universe import PORT, Tenant, Universe
 
@@ -90,15 +87,7 @@ class Moved:
 
     def settle(self) -> None:
         """Let indexes catch up and files be processed."""
-        for _ in range(2):
-            self.universe.do(self.universe.clock.sleep(LAGS))
-            self.universe.do(self._touch())
-
-    async def _touch(self) -> None:
-        for role in ("source", "target"):
-            service = connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=True)
-            await service.probe()
-            await service.close()
+        self.universe.do(self.universe.settle(self.job, "source", "target"))
 
 
 @dataclass
@@ -389,16 +378,12 @@ def _scaled(table: str, row: Row, times: float) -> Row:
 
 async def _fetched(moved: Moved, rows: Sequence[Row]) -> list[Row]:
     """As a run reads them, with the memberships that only their containers know."""
-    service = connect(job_of(moved.job), "source", moved.universe.options(), MemoryBudget(1 << 24), read_only=True)
     found = []
-    try:
-        await service.probe()
+    async with moved.universe.side(moved.job, "source", read_only=True) as service:
         await service.schema()
         for row in rows:
             asset = await service.fetch(AssetId(row["id"]))
             if Operation.MEMBERS in service.capabilities:
                 asset = replace(asset, placements=asset.placements | placements_from_json(row["placements"]))
             found.append(asset_to_json(asset))
-    finally:
-        await service.close()
     return found

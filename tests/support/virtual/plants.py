@@ -273,9 +273,7 @@ class Garden:
         self.scene.universe.do(self.scene.settle())
 
     async def _plant(self, number: int) -> None:
-        service = self.scene.connected()
-        try:
-            await service.probe()
+        async with self.scene.side() as service:
             await service.schema()
             target, left = self.scene.target, self._drafts()
             hand = Hand(service, target.kind, target.app.state, ())
@@ -293,8 +291,6 @@ class Garden:
                         break
                 else:
                     self.absent.add(kind)
-        finally:
-            await service.close()
 
     def _inside(self, asset: str) -> Iterator[tuple[str, str]]:
         (row,) = [row for row in self.scene.target.assets if row["id"] == asset]

@@ -11,9 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.api.bootstrap import connect
 from dam_sync.api.conflicts import job_conflicts
-from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.state_commands import job_errors, job_status
@@ -21,15 +19,14 @@ from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector, Service
 from dam_sync.report.report import Report
-from dam_sync.transfer.budget import MemoryBudget
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
 from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.library import receiving
-from tests.support.virtual.moves import LAGS, TITLE, options_of, retitled, side_of
-from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.moves import TITLE, options_of, retitled, side_of
+from tests.support.virtual.universe import LAGS, Tenant, Universe
 
 ASSETS = 8
 
@@ -134,20 +131,13 @@ class Removing:
 
     def _each(self, role: str, ids: Iterable[str], act: Any) -> None:
         async def acted() -> None:
-            service = self.connected(role)
-            try:
-                await service.probe()
+            async with self.universe.side(self.job, role) as service:
                 await service.schema()
                 for each in ids:
                     await act(service, AssetId(each))
-            finally:
-                await service.close()
             await self.universe.clock.sleep(LAGS)
 
         self.universe.do(acted())
-
-    def connected(self, role: str) -> Service:
-        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
 
 
 @contextmanager

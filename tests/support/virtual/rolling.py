@@ -12,10 +12,9 @@ from dam_sync.api.rollback import RollbackRequest, preview_rollback, rollback_jo
 from dam_sync.report.rollback import RollbackReport
 from tests.support.undoing import ALL, differing, held
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.moves import LAGS
 from tests.support.virtual.removing import Removing
 from tests.support.virtual.scene import Scene
-from tests.support.virtual.universe import FUSE
+from tests.support.virtual.universe import FUSE, LAGS
 
 __all__ = ["ALL", "Rolling", "differing", "held", "preview", "roll_back", "stays"]
 

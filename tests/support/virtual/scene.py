@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.api.bootstrap import connect
-from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
@@ -20,12 +18,11 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from dam_sync.report.report import Report
-from dam_sync.transfer.budget import MemoryBudget
 from tests.support.anypair import asked_of
 from tests.support.everything import OWN_MARKS
 from tests.support.virtual.edits import Change, Edit, Hand, library, receiving
-from tests.support.virtual.moves import LAGS, options_of
-from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.moves import options_of
+from tests.support.virtual.universe import LAGS, Tenant, Universe
 
 ACCEPTED = dict.fromkeys(("expiry_dropped", "unreleased_as_released", "groups_widened"), "accept")
 REOPENS = {**ACCEPTED, "reopened_by_repair": "accept"}
@@ -50,32 +47,24 @@ class Scene:
         return report
 
     async def settle(self, role: str = "target") -> None:
-        """Let every index catch up; emulators go on with what they process when they are called."""
-        for _ in range(2):
-            await self.universe.clock.sleep(LAGS)
-            service = self.connected(role)
-            await service.probe()
-            await service.close()
+        """Let every index catch up."""
+        await self.universe.settle(self.job, role)
 
-    def connected(self, role: str = "target") -> Service:
+    def side(self, role: str = "target") -> AbstractAsyncContextManager[Service]:
         """The service of one side, with all rights."""
-        return connect(job_of(self.job), role, self.universe.options(), MemoryBudget(1 << 24), read_only=False)
+        return self.universe.side(self.job, role)
 
     def names(self, role: str = "target") -> dict[str, str]:
         """What terms and containers are called there, by kind or vocabulary and id."""
         return self.universe.do(self._names(role))
 
     async def _names(self, role: str) -> dict[str, str]:
-        service = self.connected(role)
-        try:
-            await service.probe()
+        async with self.side(role) as service:
             schema = await service.schema()
             found = {f"{place.kind} {place.id}": place.text async for place in service.containers()}
             for key in schema.vocabularies:
                 found |= {f"{key} {term.id}": term.label async for term in service.terms(key)}
             return found
-        finally:
-            await service.close()
 
     def make_named(self, container: str, term: str) -> None:
         """Somebody adds a container of each kind that can be renamed, and a subject next to Sea, at the target."""
@@ -83,17 +72,13 @@ class Scene:
         self.universe.do(self.settle())
 
     async def _make_named(self, container: str, term: str) -> None:
-        service = self.connected()
-        try:
-            await service.probe()
+        async with self.side() as service:
             schema = await service.schema()
             for kind in service.capabilities.renames:
                 await service.ensure_container(kind, (container,))
             subject = schema.fields[profile_of(self.target.kind).prefix + "subject"]
             sea = await anext(each async for each in service.terms(subject.vocabulary) if each.label == "Sea")
             await service.ensure_term(subject.vocabulary, Term(term, parent=sea.parent))
-        finally:
-            await service.close()
 
     def plan(self, **options: Any) -> Report:
         """A plan."""
@@ -119,9 +104,8 @@ class Scene:
         self.universe.do(self.settle())
 
     async def _edit(self, role: str) -> None:
-        side, service = self.target if role == "target" else self.source, self.connected(role)
-        try:
-            await service.probe()
+        side = self.target if role == "target" else self.source
+        async with self.side(role) as service:
             await service.schema()
             rows = sorted(side.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
             ids = [row["id"] for row in rows]
@@ -130,25 +114,19 @@ class Scene:
             for identity, edit in zip(ids, self.edits, strict=False):
                 self.edited[identity if role == "target" else self.target_of(identity)] = edit
                 await edit.change(hand, await service.fetch(AssetId(identity)))
-        finally:
-            await service.close()
 
     def edit_originals(self) -> None:
         """Every edit, on a source asset of its own."""
         self.universe.do(self._edit_originals())
 
     async def _edit_originals(self) -> None:
-        service = self.connected("source")
-        try:
-            await service.probe()
+        async with self.side("source") as service:
             await service.schema()
             hand = Hand(service, self.source.kind, self.source.app.state, ())
             rows = sorted(self.source.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
             ids = [row["id"] for row in rows]
             for identity, edit in zip(ids, self.edits, strict=False):
                 await edit.change(hand, await service.fetch(AssetId(identity)))
-        finally:
-            await service.close()
         await self.universe.clock.sleep(LAGS)
 
     def change_source(self, change: Change, *, every: bool = True) -> None:
@@ -156,17 +134,13 @@ class Scene:
         self.universe.do(self._change_source(change, every))
 
     async def _change_source(self, change: Change, every: bool) -> None:
-        service = self.connected("source")
-        try:
-            await service.probe()
+        async with self.side("source") as service:
             await service.schema()
             first = self.source_of(next(iter(self.edited)))
             hand = Hand(service, self.source.kind, self.source.app.state, ())
             for row in self.source.assets:
                 if every or row["id"] == first:
                     await change(hand, await service.fetch(AssetId(row["id"])))
-        finally:
-            await service.close()
         await self.universe.clock.sleep(LAGS)
 
     def edit_source(self, changes: Mapping[str, Change]) -> None:
@@ -174,16 +148,12 @@ class Scene:
         self.universe.do(self._edit_source(changes))
 
     async def _edit_source(self, changes: Mapping[str, Change]) -> None:
-        service = self.connected("source")
-        try:
-            await service.probe()
+        async with self.side("source") as service:
             await service.schema()
             hand = Hand(service, self.source.kind, self.source.app.state, ())
             for target, edit in self.edited.items():
                 if edit.name in changes:
                     await changes[edit.name](hand, await service.fetch(AssetId(self.source_of(target))))
-        finally:
-            await service.close()
         await self.settle("source")
 
     def source_of(self, target: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,11 @@ from dam_sync.http.dispatch import RequestDispatcher
 from dam_sync.mapping.document import mapping_of_file
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.service import Service
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
 from dam_sync.store.sqlite import engine_of, raw_of
+from tests.support.opened import opened_side
 from tests.support.parts import limited
 from tests.support.profiles import FOLDER
 from tests.support.virtual.clock import VirtualClock
@@ -40,6 +43,7 @@ from tests.support.virtual.writer import VirtualWriter
 
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
 _WHOLE = Fuse()
+LAGS = 900.0  # seconds after which every index has what was written
 PORT = 20_000  # of the first origin; nothing listens there
 _JOBS: dict[tuple[Path, int, int], JobConfig] = {}
 _SHARED: list[Engine] = []
@@ -110,6 +114,18 @@ class Universe:
             connectors=limited(self.limits, connectors(fuse)),
             storage=self.storage,
         )
+
+    def side(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
+        """The service of one side of a job, for somebody who works there."""
+        return opened_side(job, role, self.options(), read_only=read_only)
+
+    async def settle(self, job: Path, *roles: str) -> None:
+        """Let every index catch up; emulators go on with what they process when they are called."""
+        for _ in range(2):
+            await self.clock.sleep(LAGS)
+            for role in roles:
+                async with self.side(job, role):
+                    pass
 
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
         """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
