@@ -290,6 +290,17 @@ async def test_find_waits_out_the_lag(fresh: Fresh) -> None:
     assert await tenant.connect().find(draft.marker) == identity
 
 
+async def test_the_lag_is_no_longer_because_the_service_sets_its_clock_back(fresh: Fresh) -> None:
+    """What a killed process made is looked for as long as the index may take for it, and then made again."""
+    tenant = fresh(SCHEMA, lag=20)
+    service = tenant.connect()
+    draft = await plain_draft(service)
+    identity, _ = await made(tenant, service, draft)
+    assert draft.marker is not None
+    tenant.advance(-3_600)
+    assert await tenant.connect().find(draft.marker) == identity
+
+
 async def test_nothing_is_found_only_after_the_lag(tenant: Tenant, service: Service) -> None:
     before = tenant.world.now()
     assert await service.find(Marker(tenant.key(MARKER), "nobody")) is None

@@ -210,7 +210,7 @@ class Indexer:
 
     def changed(self, number: int) -> None:
         """A media was made, changed or purged; search will see it after the lag."""
-        self._pending.append((self.world.now().timestamp() + self.lag, number))
+        self._pending.append((self.world.elapsed() + self.lag, number))
 
     def at_once(self, media: Media) -> None:
         """Index without lag, for what was there before the world began."""
@@ -218,7 +218,7 @@ class Indexer:
 
     def refresh(self) -> None:
         """Index what is due."""
-        now = self.world.now().timestamp()
+        now = self.world.elapsed()
         while self._pending and self._pending[0][0] <= now:
             number = self._pending.popleft()[1]
             media = self.current(number)

@@ -19,12 +19,12 @@ class Agenda:
 
     def add(self, seconds: float, job: Callable[[], None]) -> None:
         """Do something after so many seconds."""
-        due = self._world.now().timestamp() + seconds
+        due = self._world.elapsed() + seconds
         heapq.heappush(self._jobs, (due, next(self._numbers), job))
 
     def run(self) -> None:
         """Do what is due."""
-        now = self._world.now().timestamp()
+        now = self._world.elapsed()
         while self._jobs and self._jobs[0][0] <= now:
             heapq.heappop(self._jobs)[2]()
 

@@ -55,7 +55,7 @@ class Index:
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what is due."""
-        now = self._repository.now().timestamp()
+        now = self._repository.world.elapsed()
         while self._due and (everything or self._due[0][0] <= now):
             self._take(self._due.popleft()[1])
 
@@ -73,7 +73,7 @@ class Index:
         self.revision += 1
 
     def _changed(self, uid: str) -> None:
-        self._due.append((self._repository.now().timestamp() + self._lag, uid))
+        self._due.append((self._repository.world.elapsed() + self._lag, uid))
 
 
 class Search:

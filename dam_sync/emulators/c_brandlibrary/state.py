@@ -47,7 +47,7 @@ class Tenant:
         self.audience = Audience(world, Outsiders(self))
         self.tokens = Tokens(options.tokens)
         self.names = Names(world)
-        self.agenda = Agenda()
+        self.agenda = Agenda(world)
         self.index = Index(self.agenda)
         self.accounts = Accounts(options, self.names)
         self.organization = Organization(self.names.key(), options.organization, slug_of(options.organization))
@@ -75,7 +75,7 @@ class Tenant:
 
     def settle(self) -> None:
         """Let everything happen whose time has come."""
-        self.agenda.settle(self.now())
+        self.agenda.settle()
 
     # -- finding -------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ class Index:
         self.forget()
 
     def put(self, key: str, doc: Record | None, due: float) -> None:
-        """A record's new state, or None when it is gone; searches see it from `due` on, in epoch seconds."""
+        """A record's new state, or None when it is gone; searches see it from `due` on (see `Environment.elapsed`)."""
         self._coming.append((due, key, doc))
 
     def settle(self, now: float) -> None:

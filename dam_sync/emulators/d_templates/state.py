@@ -69,15 +69,15 @@ class Tenant:
 
     def after(self, seconds: float, work: Callable[[], None]) -> None:
         """Do this when so many seconds of the world have passed."""
-        heapq.heappush(self._coming, (self.world.now().timestamp() + seconds, self.order(), work))
+        heapq.heappush(self._coming, (self.world.elapsed() + seconds, self.order(), work))
 
     def settle(self) -> None:
         """Let everything happen whose time has come."""
-        now = self.world.now().timestamp()
+        now = self.world.elapsed()
         while self._coming and self._coming[0][0] <= now:
             heapq.heappop(self._coming)[2]()
         self.index.settle(now)
-        self.webhooks.settle(now)
+        self.webhooks.settle(self.world.now().timestamp())
 
     @property
     def busy(self) -> bool:
@@ -118,7 +118,7 @@ class Tenant:
     def keep(self, record: Record) -> Record:
         """Take in a new record or a new state of one; searches see it when the index has caught up."""
         self.adopt(record)
-        self.index.put(record.object_id, record, self.world.now().timestamp() + self.options.lag)
+        self.index.put(record.object_id, record, self.world.elapsed() + self.options.lag)
         return record
 
     def adopt(self, record: Record) -> None:
@@ -245,7 +245,7 @@ class Tenant:
         if not self.families[record.original]:
             del self.families[record.original]
         self.relations.drop(record.object_id)
-        self.index.put(record.object_id, None, self.world.now().timestamp() + self.options.lag)
+        self.index.put(record.object_id, None, self.world.elapsed() + self.options.lag)
 
     def promote(self, record: Record, user: User) -> Record:
         """An older version becomes the current one."""

@@ -95,7 +95,7 @@ class Index:
         self.forget()
 
     def put(self, asset: str, doc: Asset | None, due: float) -> None:
-        """An asset's new state, or None when it is gone; searches see it from `due` on, in epoch seconds."""
+        """An asset's new state, or None when it is gone; searches see it from `due` on (see `Environment.elapsed`)."""
         self._coming.append((due, asset, doc))
 
     def settle(self, now: float) -> None:

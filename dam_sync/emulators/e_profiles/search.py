@@ -90,7 +90,7 @@ class Search:
     def hits(self, question: Question, user: User) -> Hits:
         """Everything that matches and that the user may see. Raises Refusal 400 for a sort that does not exist."""
         now = self._world.now().timestamp()
-        self._index.settle(now)
+        self._index.settle(self._world.elapsed())
         if not user.all_seeing:
             return self._look(question, user, int(now))
         key = (question, user.id, self._index.generation)

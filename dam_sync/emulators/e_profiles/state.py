@@ -54,11 +54,11 @@ class Tenant:
 
     def after(self, seconds: float, work: Callable[[], object]) -> None:
         """Do this when so many seconds of the world have passed; always the same number of seconds."""
-        self._coming.append((self.world.now().timestamp() + seconds, work))
+        self._coming.append((self.world.elapsed() + seconds, work))
 
     def settle(self) -> None:
         """Let everything happen whose time has come."""
-        while self._coming and self._coming[0][0] <= self.world.now().timestamp():
+        while self._coming and self._coming[0][0] <= self.world.elapsed():
             self._coming.popleft()[1]()
 
     def now(self) -> int:
@@ -96,7 +96,7 @@ class Tenant:
         self.embeds[asset.external_id] = asset.id
         if asset.deleted is None and not asset.conflicted:
             self._names.setdefault(asset.filename.casefold(), {})[asset.id] = None
-        self.index.put(asset.id, asset, self.world.now().timestamp() + self.options.lag)
+        self.index.put(asset.id, asset, self.world.elapsed() + self.options.lag)
         return asset
 
     def adopt(self, assets: Iterable[Asset]) -> None:
@@ -129,7 +129,7 @@ class Tenant:
         self.embeds.pop(asset.external_id, None)
         for collection in asset.collections:
             self.taxonomy.collections[collection].assets.discard(asset.id)
-        self.index.put(asset.id, None, self.world.now().timestamp() + self.options.lag)
+        self.index.put(asset.id, None, self.world.elapsed() + self.options.lag)
         if "purge_event" in self.options.plays:
             self.webhooks.deleted(asset.id, self.now(), user)
 

@@ -60,9 +60,9 @@ class CallInFlight:
 class Environment:
     """Time = the clock's + an offset that `advance` moves; `rng` is seeded, so equal seeds make equal worlds.
 
-    `lag_s` is how far search indexes trail, in seconds. `api_origin` and `storage_origin` (`http://127.0.0.1:8080`)
-    are set by whoever serves. `api_calls` counts by `METHOD /template`, `api_days` also by day (UTC), `refused` answers
-    of 4xx and 5xx by status.
+    `set_back` is by how many seconds its clock was set back in all. `lag_s` is how far search indexes trail, in
+    seconds. `api_origin` and `storage_origin` (`http://127.0.0.1:8080`) are set by whoever serves. `api_calls` counts
+    by `METHOD /template`, `api_days` also by day (UTC), `refused` answers of 4xx and 5xx by status.
     """
 
     def __init__(self, seed: int = 0, clock: Clock | None = None, lag_s: float = 0.0) -> None:
@@ -80,6 +80,7 @@ class Environment:
         self.peak_per_second = 0
         self.peak_at_once = 0
         self._offset = timedelta()
+        self.set_back = 0.0
         self._recent: deque[float] = deque()
         self.at_once = 0
 
@@ -91,9 +92,14 @@ class Environment:
         """The world's timestamp as a Date header spells it."""
         return _http_date(int(self.now().timestamp()))
 
+    def elapsed(self) -> float:
+        """The world's timestamp as if its clock had never been set back: what is under way is not later for that."""
+        return self.now().timestamp() + self.set_back
+
     def advance(self, seconds: float) -> None:
-        """Move the world's time forward (or back, if negative)."""
+        """Move the world's time forward (or set its clock back, if negative)."""
         self._offset += timedelta(seconds=seconds)
+        self.set_back -= min(seconds, 0.0)
 
     async def sleep(self, seconds: float) -> None:
         """Let real (or the clock's) time pass."""
