@@ -49,7 +49,7 @@ async def job_explain(
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
         found = [one for one in await store.candidates_called(called) if by in ("", one.by)]
         if not found:
-            ids = "its id at the source or at the target, or its file name as it is at the target"
+            ids = "its id at the source or at the target, or its file name at either service"
             raise ConfigError(f"the state knows no asset called {called!r}", hint=f"name {ids}")
         if len({one.source for one in found}) > 1:
             return {"job": job.name, "asked": called, "candidates": [asdict(one) for one in found]}
@@ -67,7 +67,7 @@ async def _facts(store: SqlStore, job: JobConfig, story: StoredStory, found: Can
         "asset": {
             "source_id": story.source,
             "target_id": story.link.target if story.link else found.target,
-            "filename": found.filename,
+            "filename": found.filename or found.name,
             "source": job.source.kind,
             "target": job.target.kind,
         },

@@ -115,10 +115,14 @@ def _list_candidates(output: Output, job: Path, story: dict[str, Any]) -> None:
     if output.as_json:
         output.data(story)
     else:
-        keys = ("source", "target", "filename", "by")
-        rows = [tuple(row[key] for key in keys) for row in story["candidates"]]
-        output.table(f"Assets called {story['asked']}", ("source id", "target id", "file name", "found by"), rows)
-    output.note(f"error: {len(story['candidates'])} assets are called so", style="red")
+        titles = {
+            **{"name": "name at the source", "source": "id at the source"},
+            **{"filename": "name at the target", "target": "id at the target"},
+        }
+        rows = [tuple(row[key] for key in titles) for row in story["candidates"]]
+        output.table(f"Assets called {story['asked']}", tuple(titles.values()), list(dict.fromkeys(rows)))
+    number = len({row["source"] for row in story["candidates"]})
+    output.note(f"error: {number:,} assets are called so", style="red")
     output.note(f"hint: name one by its source id: `explain {job} ID --by source`")
 
 

@@ -16,6 +16,11 @@ def labels_of(asset: Asset) -> dict[str, str]:
     return {key: text[:LONGEST] for key, text in known.items() if text}
 
 
+def name_of(asset: Asset) -> dict[str, str]:
+    """The file name, or what else people recognize an asset by that has none."""
+    return {"filename": asset.filename[:LONGEST]} if asset.filename else labels_of(asset)
+
+
 def plain_text(value: Value | None) -> str:
     """A field's value as one text: the first of several languages, digits of a whole number, otherwise nothing."""
     if isinstance(value, Localized):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import structlog
 
 from dam_sync.engine.accounts import with_parked_account
-from dam_sync.engine.asset_labels import labels_of
+from dam_sync.engine.asset_labels import labels_of, name_of
 from dam_sync.engine.error_policy import ParkAsset, RestartAsset, RetryAsset, StopRun, react
 from dam_sync.engine.guards.parking import ParkingMonitor
 from dam_sync.engine.retrying import with_limit
@@ -143,9 +143,11 @@ class Pipeline:
         self.parking.watch(work, outcome, self.in_hand.values())
 
     def _described(self, outcome: Outcome, asset: Asset | None) -> Outcome:
-        """A parked asset with the names by which people recognize it, and its account."""
-        if outcome.action != "parked" or asset is None:
+        """With the name of the asset; a parked one with all by which people recognize it, and its account."""
+        if asset is None:
             return outcome
+        if outcome.action != "parked":
+            return replace(outcome, named=name_of(asset))
         return with_parked_account(self.context, replace(outcome, named=labels_of(asset)), asset)
 
     async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:

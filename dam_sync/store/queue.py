@@ -37,6 +37,7 @@ from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, 
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
+UNNAMED = "{}"  # of an asset that was not read; what is known of its name stays
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
 _NOW = PreparedStatement(
@@ -61,12 +62,12 @@ _CLOSED: dict[str, Any] = {
             "losses",
             "evidence",
             "settled_at",
-            "named",
             "passing",
             "account",
             "digest",
         )
     },
+    "named": case((bindparam("new_named") == UNNAMED, WORK.c.named), else_=bindparam("new_named")),
 }
 _CLOSE = PreparedStatement(update(WORK).where(WORK.c.seq == bindparam("at")).values(_CLOSED))
 _AGAIN: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "attempt": 0, "again": False}

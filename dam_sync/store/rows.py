@@ -252,9 +252,9 @@ class Outcome:
     """How a work item ended: created, updated, unchanged, removed, skipped or parked with its reason.
 
     placements: (container, target asset, add or remove) to be written in bulk later; relations: (kind, other source
-    id, add or remove). named: by what people recognize the asset, for a parked one. passing: parked for a failure that
-    may be temporary. conflicts: those for which it is parked. account: what became of its values, and what the field
-    rules gave; digest: of the operation, without ids assigned by the target.
+    id, add or remove). named: by what people recognize the asset: its name, of a parked one also title and URL.
+    passing: parked for a failure that may be temporary. conflicts: those for which it is parked. account: what became
+    of its values, and what the field rules gave; digest: of the operation, without ids assigned by the target.
     """
 
     action: str

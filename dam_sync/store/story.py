@@ -36,10 +36,12 @@ ASKED_BY = (SOURCE, TARGET, FILENAME)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An asset that is called so. by: `source` and `target` for its ids, or `filename`."""
+    """An asset that is called so. name: of its file at the source; filename: at the target, if it was moved; by:
+    `source` and `target` for its ids, or `filename`."""
 
     source: str
     target: str
+    name: str
     filename: str
     by: str
 
@@ -83,7 +85,8 @@ class StoryRepository(Repository):
     """Assets by what people call them, and all rows about one."""
 
     async def candidates_called(self, text: str) -> list[Candidate]:
-        """Assets with this id at the source or at the target, or with this file name; reads whole tables."""
+        """Assets with this id at the source or at the target, or with this file name at either service;
+        reads whole tables."""
         named = func.json_extract(WORK.c.named, "$.filename")
         found = union_all(
             select(WORK.c.asset.label("source"), literal(SOURCE).label("by")).where(WORK.c.asset == text),
@@ -100,8 +103,8 @@ class StoryRepository(Repository):
 
         def job(c: Connection) -> list[Candidate]:
             return [
-                Candidate(source, target or "", linked or filename or "", by)
-                for source, by, target, linked, filename in c.execute(rows.order_by(found.c.source, found.c.by))
+                Candidate(source, target or "", name or "", linked or "", by)
+                for source, by, target, linked, name in c.execute(rows.order_by(found.c.source, found.c.by))
             ]
 
         return await self._read(job)

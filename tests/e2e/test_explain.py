@@ -113,3 +113,18 @@ def test_several_assets_of_one_name_are_listed(tmp_path: Path, monkeypatch: pyte
         assert story_of(job, one, "--by", "source")["asset"]["source_id"] == one
         job.ran("explain", one, "--by", "target", code=2).says("the state knows no asset called")
         job.ran("explain", one, "--by", "id", code=2).says("--by expects one of source, target, filename, not id")
+
+
+def test_assets_that_share_a_name_at_the_source_only_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurry(monkeypatch)
+    with small(tmp_path, [photo(1, name="same.jpg"), photo(2, name="same.jpg")]) as job:
+        job.run()
+        sources = {row["id"] for row in job.pair.source.assets}
+        for _ in range(2):
+            found = job.ran("explain", "same.jpg", "--json", code=2).data["candidates"]
+            assert {row["source"] for row in found} == sources
+            assert {row["name"] for row in found} == {"same.jpg"}
+            assert len({row["filename"] for row in found}) == 2, "the target takes a name once"
+            job.run("--full")  # an asset that did not change keeps the name that it is known by
