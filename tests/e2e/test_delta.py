@@ -140,11 +140,8 @@ def test_another_tenant_under_the_same_state_is_refused(tenants: Pair) -> None:
 
 
 def test_a_second_run_at_the_same_time_is_refused_naming_the_first(tenants: Pair) -> None:
-    first = tenants.start("run", str(tenants.job), "--no-progress")
+    first = tenants.start_until(lambda: tenants.target.writes > 0, "run", str(tenants.job), "--no-progress")
     try:
-        state = tenants.folder / "state" / "job.db"
-        while first.poll() is None and not (state.exists() and tenants.target.writes):
-            pass
         second = tenants.cli("run", str(tenants.job), "--no-progress", check=5)
         assert str(first.pid) in second.stderr
     finally:
@@ -152,9 +149,7 @@ def test_a_second_run_at_the_same_time_is_refused_naming_the_first(tenants: Pair
 
 
 def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(tenants: Pair) -> None:
-    first = tenants.start("run", str(tenants.job), "--no-progress")
-    while first.poll() is None and tenants.target.writes < 10:
-        pass
+    first = tenants.start_until(lambda: tenants.target.writes >= 10, "run", str(tenants.job), "--no-progress")
     first.send_signal(2)
     assert first.wait() == 5
     assert 0 < len(tenants.target.assets) < ASSETS

@@ -34,9 +34,9 @@ def test_ten_kills_leave_no_trace(tenants: Pair) -> None:
 
 def test_the_report_of_a_resumed_run_tells_every_loss(tenants: Pair) -> None:
     planned = tenants.json("plan", str(tenants.job))["losses"]
-    process = tenants.start("run", str(tenants.job), "--no-progress")
-    while process.poll() is None and len(tenants.target.assets) < ASSETS // 3:
-        pass
+    process = tenants.start_until(
+        lambda: len(tenants.target.assets) >= ASSETS // 3, "run", str(tenants.job), "--no-progress"
+    )
     process.kill()
     process.wait()
     report = tenants.json("run", str(tenants.job))

@@ -77,8 +77,8 @@ class Api:
 
     def __init__(self, served: Served, user: tuple[str, str] = OWNER) -> None:
         self.served, self.world = served, served.app.world
-        self.bare = httpx.Client(timeout=20, trust_env=False)
-        self.http = httpx.Client(base_url=f"{served.url}/v1", headers=KEY, timeout=20, trust_env=False)
+        self.bare = httpx.Client(timeout=20, trust_env=False, verify=False)
+        self.http = httpx.Client(base_url=f"{served.url}/v1", headers=KEY, timeout=20, trust_env=False, verify=False)
         answer = self.http.post("/auth/token", json={"username": user[0], "password": user[1]})
         assert answer.status_code == 200, answer.text
         self.session: Row = answer.json()

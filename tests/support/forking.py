@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+import typer.main
 
 from dam_sync.cli import cli
 from tests.support import small
@@ -30,6 +32,7 @@ STREAMS = ("out", "err")
 FASTER = 10.0  # a process that a busy machine lets wait must not seem to stand still for long
 CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
 Order = Mapping[str, Any]
+COMMAND_LINE = typer.main.get_command(cli)
 
 
 @dataclass(slots=True)
@@ -168,13 +171,14 @@ def _command(arguments: Sequence[str]) -> int:
     hurry(pytest.MonkeyPatch())
     set_right()
     try:
-        cli(arguments, obj={"clock": small.CLOCK, "storage": small.STORAGE})
+        COMMAND_LINE(arguments, obj={"clock": small.CLOCK, "storage": small.STORAGE})
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
 
 
 def _serve() -> None:
+    gc.freeze()  # what is not looked at is not copied
     for line in sys.stdin:
         order = json.loads(line)
         match order["do"]:

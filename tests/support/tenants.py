@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from dam_sync.model.service import Connector
 
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
+TICK = 0.01  # seconds between two looks at what a process has reached
 JOB = """\
 version: 1
 name: test
@@ -119,6 +121,13 @@ class Pair:
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "dam_sync", *arguments]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start_until(self, reached: Callable[[], bool], *arguments: str) -> subprocess.Popen[bytes]:
+        """A process at work, once something is reached; or that has ended before."""
+        process = self.start(*arguments)
+        while process.poll() is None and not reached():
+            time.sleep(TICK)
+        return process
 
     def json(self, *arguments: str, check: int | None = 0) -> Any:
         return json.loads(self.cli(*arguments, "--json", "--no-progress", check=check).stdout)

@@ -190,7 +190,10 @@ USERS = [
 
 
 def test_users_see_their_folders_and_their_rights() -> None:
-    with tenant(ASSETS, users=USERS) as a, httpx.Client(base_url=f"{a.served.url}/api/dam", auth=("press", "p")) as b:
+    with (
+        tenant(ASSETS, users=USERS) as a,
+        httpx.Client(base_url=f"{a.served.url}/api/dam", auth=("press", "p"), verify=False) as b,
+    ):
         ids = a.found(sort="id")
         found = b.get("/search/media", params={"sort": "id", "forceArrays": "true"}).json()["_embedded"]["media"]
         assert [one["id"] for one in found] == [ids[0], ids[2]]

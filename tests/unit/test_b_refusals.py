@@ -34,6 +34,7 @@ async def raw(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
         base_url=f"{tenant.served.url}/api/v1",
         auth=("Administrator", "secret-b"),
         headers={"Accept": "application/json"},
+        verify=False,
     )
     async with client:
         yield client

@@ -86,7 +86,7 @@ async def test_a_token_revoked_in_mid_run_is_renewed(opened: Open) -> None:
     service = tenant.connect(oauth(tenant), read_only=True)
     await service.schema()
     header = dict(await service.api.auth.headers())  # type: ignore[attr-defined]
-    async with httpx.AsyncClient(base_url=tenant.served.url, headers=header) as http:
+    async with httpx.AsyncClient(base_url=tenant.served.url, headers=header, verify=False) as http:
         assert (await http.delete("/v2/oauth/access-token")).is_success
     await fetch_all(service, tenant)
 
@@ -139,7 +139,7 @@ async def test_a_personal_token_removed_in_mid_run_stops_it(opened: Open, form: 
     tenant = tenant_of(opened)
     service = tenant.connect({**TOKEN, "form": form}, read_only=True)
     assert len(await entries(service)) == 12
-    async with httpx.AsyncClient(base_url=tenant.served.url) as http:
+    async with httpx.AsyncClient(base_url=tenant.served.url, verify=False) as http:
         gone = await http.delete("/v2/oauth/access-token", headers={"Authorization": f"Bearer {TOKEN['token']}"})
         assert gone.is_success
     before = sum(tenant.world.api_calls.values())
@@ -151,7 +151,7 @@ async def test_a_personal_token_removed_in_mid_run_stops_it(opened: Open, form: 
 def test_the_emulated_consent_is_good_many_times_and_its_tokens_are_good_once(opened: Open) -> None:
     tenant = opened(consents=["wrt_demo_standing"])
     sent = {"client_id": "client-1", "client_secret": "client-secret-1", "grant_type": "refresh_token"}
-    with httpx.Client(base_url=tenant.served.url) as http:
+    with httpx.Client(base_url=tenant.served.url, verify=False) as http:
         pairs = [
             http.post("/v2/oauth/access-token", json={**sent, "refresh_token": "wrt_demo_standing"}).json()
             for _ in range(3)

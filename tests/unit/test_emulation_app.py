@@ -46,7 +46,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def http(served: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=served.url) as client:
+    with httpx.Client(base_url=served.url, verify=False) as client:
         yield client
 
 
@@ -158,7 +158,7 @@ def test_the_ground_truth_comes_as_lines(http: httpx.Client) -> None:
 
 
 def test_the_rate_limit_answers_429_and_is_counted() -> None:
-    with serve_in_thread(lambda: toy(rate=5)) as served, httpx.Client(base_url=served.url) as http:
+    with serve_in_thread(lambda: toy(rate=5)) as served, httpx.Client(base_url=served.url, verify=False) as http:
         statuses = [http.get("/things/1").status_code for _ in range(9)]
         assert statuses[:5] == [200] * 5
         assert 429 in statuses
@@ -174,7 +174,7 @@ def blob_link(served: Served, ttl: float = 60) -> tuple[Blob, str]:
 def test_a_signed_link_gives_ranges_until_it_expires(served: Served) -> None:
     blob, link = blob_link(served)
     assert link.startswith(served.storage_url)
-    with httpx.Client() as http:
+    with httpx.Client(verify=False) as http:
         whole = http.get(link)
         assert whole.content == blob.read()
         assert whole.headers["content-type"] == "image/jpeg"
@@ -195,7 +195,7 @@ def test_a_signed_link_gives_ranges_until_it_expires(served: Served) -> None:
 
 def test_the_storage_host_refuses_credentials_and_forged_links(served: Served) -> None:
     _, link = blob_link(served)
-    with httpx.Client() as http:
+    with httpx.Client(verify=False) as http:
         assert http.get(link, headers={"Authorization": "Bearer x"}).status_code == 400
         assert http.get(link, headers={"Cookie": "a=b"}).status_code == 400
         assert http.get(re.sub("Signature=..", "Signature=00", link)).status_code == 403
@@ -208,7 +208,7 @@ def test_the_storage_host_refuses_credentials_and_forged_links(served: Served) -
 def test_public_addresses_live_as_long_as_they_resolve(served: Served) -> None:
     blob = served.app.objects.generated(10, 1)
     served.app.objects.resolve = lambda path: Held(blob) if path == "/pub/été.jpg" else None
-    with httpx.Client(base_url=served.storage_url) as http:
+    with httpx.Client(base_url=served.storage_url, verify=False) as http:
         assert http.get("/pub/été.jpg").content == blob.read()
         assert http.get("/pub/other.jpg").status_code == 404
 
@@ -216,7 +216,7 @@ def test_public_addresses_live_as_long_as_they_resolve(served: Served) -> None:
 def test_bytes_can_be_put_to_a_signed_link(served: Served) -> None:
     came: list[Blob] = []
     link = served.app.objects.sign_upload(60, came.append, limit=10)
-    with httpx.Client() as http:
+    with httpx.Client(verify=False) as http:
         assert http.put(link, content=b"0123456789").status_code == 200
         assert http.put(link, content=b"0123456789x").status_code == 400
         assert http.get(link).status_code == 404
@@ -228,7 +228,7 @@ def test_bytes_can_be_put_to_a_signed_link(served: Served) -> None:
 def test_faults_strike_the_storage_host_too(served: Served) -> None:
     _, link = blob_link(served)
     fault(served, "truncate:0.5", "GET /objects/*", times=1)
-    with httpx.Client() as http:
+    with httpx.Client(verify=False) as http:
         with pytest.raises(httpx.RemoteProtocolError):
             http.get(link)
         assert len(http.get(link).content) == 300_000
@@ -275,7 +275,7 @@ def test_a_foreign_page_is_refused(
 def test_a_foreign_page_is_refused_by_the_store_of_files(served: Served) -> None:
     blob = served.app.objects.generated(10, "a")
     link = served.app.objects.sign(blob, 60)
-    with httpx.Client() as client:
+    with httpx.Client(verify=False) as client:
         assert client.get(link, headers={"Origin": "https://evil.example"}).status_code == 403
         assert client.get(link, headers={"Host": "evil.example"}).status_code == 403
         assert client.get(link).status_code == 200
