@@ -22,7 +22,9 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, Value
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import STILL_IN_TRASH, LinkRow
+
+TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{STILL_IN_TRASH}" --retry`'
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,10 @@ class ResumedCreate:
 
     async def settlement(self, asset: Asset, draft: Draft, link: LinkRow) -> Settlement:
         """What to do about what others changed, and what is left to write once the asset is created, with what no call
-        changes of it as losses. An asset that is hidden is not compared. link: of the asset as it will be. Costs a
-        search and a read of the target."""
+        changes of it as losses. An asset that is hidden is not compared. link: of the asset as it will be. Raises
+        NotFound for one that others moved to the trash. Costs a search and a read of the target."""
         made = await self.attempt.journal.get(journal_names.CREATE)
-        actual = await self._begun(str(made or ""), draft)
+        actual = await self._begun(asset.id, str(made or ""), draft)
         if actual is None:
             return self._left(draft, Settlement(Patch()))
         before = list(reversed(self.meant))
@@ -48,7 +50,7 @@ class ResumedCreate:
             patch, losses = possible(merge_patches(before, draft), self.context.target_schema)
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
             before.append(draft_to_json(Draft(draft.marker, draft.filename)))
-            patch = replace(merge_patches(before, draft), placements_add=frozenset(), placements_remove=frozenset())
+            patch = merge_patches(before, draft)
         files = Files(replace(link, target=actual.id), asset.file, ours=asset.versions)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
@@ -61,8 +63,8 @@ class ResumedCreate:
         patch, losses = possible(changed, self.context.target_schema)
         return replace(found, patch=patch, before=(*found.before, *losses))
 
-    async def _begun(self, made: str, draft: Draft) -> Asset | None:
-        """The asset at the target; None if there is none, or it is hidden whatever others did."""
+    async def _begun(self, asset: AssetId, made: str, draft: Draft) -> Asset | None:
+        """The asset at the target; None if there is none, or it is hidden whatever others did. Raises NotFound."""
         target = self.context.target
         if draft.closed or any(state.get("closed") for state in self.meant):
             return None
@@ -74,9 +76,13 @@ class ResumedCreate:
             actual = await target.fetch(AssetId(made))
         except NotFound:
             return None
-        if actual.status == TRASH:
-            return None
-        return without_arrival(actual)
+        if actual.status != TRASH:
+            return without_arrival(actual)
+        marker = draft.marker  # a run takes it from what it trashes itself
+        if marker is not None and actual.fields.get(marker.field) == marker.value:
+            text = f"its create was begun, and {made} is in the trash of the target"
+            raise NotFound(text, asset=asset, code=STILL_IN_TRASH, hint=TRASHED_HINT)
+        return None
 
 
 def without_arrival(actual: Asset) -> Asset:

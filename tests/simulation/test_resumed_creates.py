@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
-from dam_sync.model.asset import AssetId, Patch
+from dam_sync.api.state_commands import job_errors
+from dam_sync.model.asset import AssetId, Draft, Patch
 from tests.support.pairs import EVERYTHING
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
@@ -51,6 +52,62 @@ def test_what_people_changed_of_a_partial_create_is_a_conflict(tmp_path: Path, t
         assert len([each for each in by_hand(move, partial) if each[0] == BY_HAND]) == len(partial) - len(found)
 
 
+def test_where_people_put_a_partial_create_is_a_conflict(tmp_path: Path) -> None:
+    """It was created in a folder of its own, and is moved out of that when it is complete."""
+    simulation = Simulation(tmp_path, ("e_profiles", "b_documents"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * 0.6)]))
+        partial = [row for row in unlinked(move) if folders(move, row) == ["dam-sync closed"]]
+        assert partial, "nothing is partial yet"
+        move.universe.do(moved(move, partial, "Somewhere else"))
+        move.live_to_the_end()
+        assert {row["value"] for row in conflicts(move)} == {"placements.folder"}
+        assert {folder for row in partial for folder in folders(move, row)} == {"Somewhere else"}
+        conflicts(move, take="source")
+        move.live_to_the_end()
+        assert (conflicts(move), unlinked(move)) == ([], [])
+        assert "Somewhere else" not in {folder for row in partial for folder in folders(move, row)}
+
+
+def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", "d_templates"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * 0.65)]))
+        partial = unlinked(move)
+        assert partial, "nothing is partial yet"
+        move.universe.do(trashed(move, partial))
+        move.live_to_the_end()
+        assert {row_of(move, row)["status"] for row in partial} == {"trash"}
+        assert [row["cause"] for row in errors(move)] == ["in the trash of the target"] * len(partial)
+        move.universe.do(trashed(move, partial, back=True))
+        errors(move, retry=True)
+        move.live_to_the_end()
+        assert (errors(move), unlinked(move)) == ([], [])
+
+
+async def moved(move: Move, partial: Sequence[str], name: str) -> None:
+    """Each into a folder that nobody else uses."""
+    async with move.side("target") as service:
+        await service.schema()
+        place = await service.ensure_container("folder", (name,), "")
+        for identity in partial:
+            await service.update(AssetId(identity), Patch(placements_add=frozenset({place})))
+    await move.universe.clock.sleep(LAGS)
+
+
+async def trashed(move: Move, partial: Sequence[str], *, back: bool = False) -> None:
+    """Into the trash, or out of it."""
+    async with move.side("target") as service:
+        await service.schema()
+        for identity in map(AssetId, partial):
+            await (service.restore(identity, Draft(None, "")) if back else service.remove(identity))
+    await move.universe.clock.sleep(LAGS)
+
+
 async def edited(move: Move, partial: Sequence[str]) -> None:
     """Title and expiry of each."""
     async with move.side("target") as service:
@@ -75,6 +132,20 @@ def conflicts(move: Move, take: str = "") -> list[dict[str, Any]]:
     asked = ConflictRequest(take) if take else None
     done = job_conflicts(move.job, asked, move.universe.clock, move.universe.storage)
     return list(move.universe.do(done)["conflicts"])
+
+
+def errors(move: Move, *, retry: bool = False) -> list[dict[str, Any]]:
+    causes = sorted({row["cause"] for row in errors(move)}) if retry else ()
+    done = job_errors(move.job, causes, retry, move.universe.clock, move.universe.storage)
+    return list(move.universe.do(done)["assets"])
+
+
+def row_of(move: Move, identity: str) -> Mapping[str, Any]:
+    return next(row for row in move.target.assets if row["id"] == identity)
+
+
+def folders(move: Move, identity: str) -> list[str]:
+    return [row["path"][-1] for row in row_of(move, identity)["placements"] if row["kind"] == "folder"]
 
 
 def unlinked(move: Move) -> list[str]:

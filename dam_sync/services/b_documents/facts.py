@@ -46,6 +46,7 @@ TIMEOUT_HEADER = "Vendor-Transaction-Timeout"  # spec 001, Endpoints, Service B;
 WORKSPACES = "/default-domain/workspaces"
 INDEX_SECONDS = 60.0  # wire B 6.8: an index lags by seconds; waited where the repository may not be asked
 FOLDER = "dam-sync"  # where assets go that are placed nowhere
+CLOSED = "dam-sync closed"  # the title of the folder that nobody may read
 
 # wire B 3: types that hold others
 FOLDERISH = frozenset(

@@ -124,6 +124,11 @@ class DocumentsOptions(Options):
         states = {*facts.TRANSITIONS, *given}
         return {state: {**facts.TRANSITIONS.get(state, {}), **given.get(state, {})} for state in states}
 
+    @property
+    def folder_titles(self) -> tuple[str, ...]:
+        """The path of the folder for assets without a folder."""
+        return tuple(part for part in self.folder.split("/") if part)
+
 
 _ALGORITHM = "HS256, HS384 or HS512 (default)"
 _ISSUER = "`iss` of the signed token (default dam-sync)"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json
@@ -188,6 +189,7 @@ def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
         container_kinds=frozenset({"folder", "collection"}),
         container_depth={"collection": 1},
         container_most={"folder": 1},
+        container_staging=frozenset({Placement("folder", (*options.folder_titles, facts.CLOSED))}),
         relation_kinds=frozenset(options.relations),
     )
 

@@ -26,7 +26,6 @@ from dam_sync.services.b_documents.target.permissions import ADD, DocumentsPermi
 from dam_sync.services.b_documents.tenant import DocumentsPart, Root, below
 
 Key = tuple[str, tuple[str, ...]]
-CLOSED = "dam-sync closed"  # the title of the folder that nobody may read
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ class DocumentsContainers(DocumentsPart):
 
     async def home_folder(self) -> str:
         """The folder for assets without a folder; created when first needed."""
-        path = tuple(part for part in self.api.options.folder.split("/") if part)
+        path = self.api.options.folder_titles
         uid = (await self.tenant.root.get()).uid
         for depth in range(1, len(path) + 1):
             uid = (await self.ensure_container("folder", path[:depth], uid)).id
@@ -163,13 +162,13 @@ class DocumentsContainers(DocumentsPart):
     async def closed_folder(self) -> str:
         """The folder that nobody may read, in which documents not meant for everybody get their permissions; created
         when first needed. Raises Rejected if others can read it."""
-        async with self._container_locks.of(CLOSED):
+        async with self._container_locks.of(facts.CLOSED):
             if not self._closed_id:
                 self._closed_id = await self._make_closed(await self.home_folder())
         return self._closed_id
 
     async def _make_closed(self, home: str) -> str:
-        path = (*((await self.folder_tree()).path(home) or ()), CLOSED)
+        path = (*((await self.folder_tree()).path(home) or ()), facts.CLOSED)
         known = await self._find_container("folder", path)
         uid = (known or await self.ensure_container("folder", path, home)).id
         if known is None or not await self._is_closed(uid):
@@ -184,15 +183,15 @@ class DocumentsContainers(DocumentsPart):
         """Calls for folders still to be created, as far as known without a call; counted once, because
         they are created once."""
         calls: Counter[str] = Counter()
-        titles = tuple(part for part in self.api.options.folder.split("/") if part)
+        titles = self.api.options.folder_titles
         known = {place.path for place in self._tree.placements()} if self._tree is not None else set()
         if (home or closed) and "home" not in self._foreseen:
             self._foreseen.add("home")
             missing = sum(titles[:depth] not in known for depth in range(1, len(titles) + 1))
             calls[facts.POST_ID] += missing if self._tree is not None else 0
-        if closed and not self._closed_id and CLOSED not in self._foreseen:
-            self._foreseen.add(CLOSED)
-            there = (*titles, CLOSED) in known
+        if closed and not self._closed_id and facts.CLOSED not in self._foreseen:
+            self._foreseen.add(facts.CLOSED)
+            there = (*titles, facts.CLOSED) in known
             calls.update([facts.GET_ID] if there else [facts.POST_ID, facts.OPERATION + ADD])
         return calls
 
