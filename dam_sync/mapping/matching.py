@@ -51,7 +51,7 @@ def _facet(path: str, shape: ValueType, names: str, word: str = "") -> Facet:
 
 FACETS = (
     _facet("filename", ValueType.TEXT, "filename originalfilename originalname"),
-    _facet("status", ValueType.TEXT, "status assetstatus state lifecycle", "status"),
+    _facet("status", ValueType.TEXT, "status assetstatus lifecycle", "status"),
     _facet("created_at", ValueType.INSTANT, "createdat created creationdate datecreated createddate"),
     _facet("imported_at", ValueType.INSTANT, "importedat imported importdate uploaddate dateuploaded firststored"),
     _facet("release_at", ValueType.INSTANT, "releasedate releaseat release embargodate availablefrom", "release"),

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from rapidfuzz import fuzz
 
+from dam_sync.mapping.meanings import meanings_of, possible_meanings_of
+from dam_sync.mapping.name_parts import are_equal, is_kind_of, parts_of
 from dam_sync.model.schema import Field
 
 THRESHOLD = 0.78  # `titre` is similar to `title`, `weight` is not similar to `height`
-SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME, SAME_MEANING = 1.0, 0.97, 0.96, 0.94, 0.92, 0.8
-
-MEANINGS = (  # names that Dublin Core, IPTC, Spectrum, CDWA and VRA Core have for the same, and common variants
-    ("title", "headline", "name", "heading", "object name"),
-    ("description", "caption", "abstract", "summary", "cutline", "brief description", "physical description"),
-    ("keywords", "keyword", "tags", "tag", "subject", "subjects", "subject keywords", "subject terms"),
-    ("creator", "author", "photographer", "artist", "maker", "agent", "artist maker", "production person"),
-    ("rights", "copyright", "copyright notice", "usage terms", "copyright statement", "rights statement"),
-    ("credit", "credit line", "courtesy", "courtesy line", "acknowledgement"),
-    ("shot date", "shoot date", "shooting date", "date taken", "capture date", "date photographed"),
-    ("site", "place", "location"),
-    ("inventory", "inventory number", "accession number", "object number", "repository number", "accession"),
-    ("note", "notes", "comment", "comments", "remarks"),
-    ("medium", "material", "materials", "technique", "techniques", "materials and techniques", "medium and support"),
-    ("dimensions", "dimension", "measurements", "measurement"),
-    ("date made", "object date", "date of work", "production date", "date of production"),
-)
-_MEANING: Mapping[str, int] = {name.replace(" ", ""): index for index, names in enumerate(MEANINGS) for name in names}
-_SHORT = {"no": "number", "nr": "number", "num": "number"}  # at the end of a name
+SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME = 1.0, 0.97, 0.96, 0.94, 0.92
+SAME_MEANING, SAME_WORDS, PERHAPS, SAME_HEAD = 0.8, 0.76, 0.72, 0.66
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +86,25 @@ def ratio(left: str, right: str) -> float:
 
 
 def _near(left: str, right: str) -> Similarity:
-    if _meanings(left) & _meanings(right):
+    if _meanings(left, meanings_of) & _meanings(right, meanings_of):
         return Similarity(SAME_MEANING, f"{one_line(left)} and {one_line(right)} often mean the same")
+    if _meanings(left, possible_meanings_of) & _meanings(right, possible_meanings_of):
+        return Similarity(PERHAPS, f"{one_line(left)} and {one_line(right)} may mean the same")
+    ours, theirs = parts_of(words_of(left)), parts_of(words_of(right))
+    if ours and theirs and are_equal(ours, theirs):
+        return Similarity(SAME_WORDS, f"{one_line(left)} and {one_line(right)} have the same words")
     found = ratio(left, right)
-    if found < THRESHOLD:
-        return Similarity()
-    return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelled like {one_line(right)}")
+    if found >= THRESHOLD:
+        return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelled like {one_line(right)}")
+    if ours and theirs and is_kind_of(ours, theirs):
+        return Similarity(SAME_HEAD, f"{one_line(left)} and {one_line(right)} are both {one_line(ours.head)}")
+    return Similarity()
 
 
 @lru_cache(maxsize=20_000)
-def _meanings(name: str) -> frozenset[int]:
-    """What a name may mean; of `Artist / Maker`, either."""
-    found = (_MEANING.get(_spelled_out(one)) for one in (name, *name.split("/")))
-    return frozenset(one for one in found if one is not None)
-
-
-def _spelled_out(name: str) -> str:
-    *first, last = words_of(name) or ("",)
-    return "".join((*first, _SHORT.get(last, last) if first else last))
+def _meanings(name: str, of: Callable[[Sequence[str]], frozenset[int]]) -> frozenset[int]:
+    """What a name means; of `Artist / Maker`, either."""
+    return frozenset().union(*(of(words_of(one)) for one in (name, *name.split("/"))))
 
 
 def one_line(text: str, most: int = 60) -> str:
