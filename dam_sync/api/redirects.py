@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
@@ -18,6 +19,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.redirects import LinkReader
 from dam_sync.http.probe import LinkProbe
+from dam_sync.http.urls import is_loopback
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.public_link import Redirect
 from dam_sync.model.run_options import RunOptions
@@ -68,7 +70,8 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         else:
             report.notes.append(_no_links(opened))
         if asked.probe:
-            await _probe(found, options, private=asked.private)
+            probe = LinkProbe(options.clock, asked.private, _is_local(job), transport=options.transport)
+            await _probe(found, probe, options)
         _write(found, asked, job.name, report)
         return _reported(found, report, probed=asked.probe)
 
@@ -79,9 +82,14 @@ def _no_links(opened: ConnectedJob) -> str:
     return f"{opened.job.source.kind} has no public links that last, so nothing redirects{why}"
 
 
-async def _probe(found: RedirectList, options: RunOptions, *, private: bool) -> None:
+def _is_local(job: JobConfig) -> bool:
+    """Whether a service of the job is on this computer: only then do its links lead there for a good reason."""
+    return any(is_loopback(urlsplit(side.base_url).hostname or "") for side in (job.source, job.target))
+
+
+async def _probe(found: RedirectList, probe: LinkProbe, options: RunOptions) -> None:
     """Ask both links of every redirect, a few at a time."""
-    probe, rows = LinkProbe(options.clock, private, transport=options.transport), found.redirects()
+    rows = found.redirects()
     options.progress.begin("asking links")
 
     async def ask(row: Redirect) -> tuple[str, str, str]:

@@ -73,8 +73,8 @@ class LinkResponse:
 
 @dataclass(slots=True)
 class LinkProbe:
-    """Asks links, a few at a time. private: also in private networks; loopback: on this computer, as in a rehearsal.
-    transport: instead of the network."""
+    """Asks links, a few at a time. private: also in private networks; loopback: on this computer, if the link itself
+    leads there, as those of emulated services do. transport: instead of the network."""
 
     clock: Clock
     private: bool = False
@@ -93,9 +93,9 @@ class LinkProbe:
     async def ask(self, url: str) -> LinkResponse:
         """Follow a link to its end. Never raises for what a host does."""
         async with self._permits:
-            hops = 0
+            hops, local = 0, self.loopback and is_loopback(_host(url))
             while True:
-                if not self._is_allowed(url):
+                if not self._is_allowed(url, local):
                     return LinkResponse(PRIVATE, url, hops)
                 found = await self._asked(url)
                 if isinstance(found, LinkResponse):
@@ -104,9 +104,9 @@ class LinkProbe:
                 if hops > HOPS:
                     return LinkResponse("too many redirects", url, hops)
 
-    def _is_allowed(self, url: str) -> bool:
-        host = (urlsplit(url).hostname or "").lower()
-        return self.private or is_public(host) or (self.loopback and is_loopback(host))
+    def _is_allowed(self, url: str, local: bool) -> bool:
+        host = _host(url)
+        return self.private or is_public(host) or (local and is_loopback(host))
 
     async def _asked(self, url: str) -> LinkResponse | str:
         """The response, or where it redirects to."""
@@ -151,6 +151,10 @@ class LinkProbe:
         if self._resolver is not None and not (self.private or is_loopback(host)):
             self._resolver.guarded.add(host)
         return self._network
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").lower()
 
 
 def _reason(error: BaseException) -> str:

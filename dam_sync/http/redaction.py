@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import traceback
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 MASK = "***"
 _SHORTEST = 8  # a shorter secret may be part of an ordinary word: it is masked as a whole word alone
@@ -20,7 +22,10 @@ _SECRET_KEY = (
     r"(?:authorization|cookie|set-cookie|password|passwd|secret|client[_-]?secret|access[_-]?token|refresh[_-]?token"
     r"|id[_-]?token|api[_-]?key|x-api-key|accesstoken|x-authentication-token|private[_-]?key|signature|credential)"
 )
-_SIGNED = r"(?:signature|expires|token|policy|key-pair-id|awsaccesskeyid|sig|x-amz-[\w-]+|x-goog-[\w-]+)"
+_SIGNED = (
+    r"(?:signature|expires|token|policy|key-pair-id|awsaccesskeyid|sig|hmac|hdnts|hdnea|jwt|auth|__token__"
+    r"|x-amz-[\w-]+|x-goog-[\w-]+|x-oss-[\w-]+)"
+)
 
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,30}://)[^/\s:@\"']*:[^/\s@\"']*@"), rf"\1{MASK}@"),
@@ -43,11 +48,22 @@ _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_SECRET_KEY}$")
 def hide(*secrets: str) -> None:
     """Mask these texts everywhere from now on; those of 3 to 7 characters only as whole words."""
     for secret in secrets:
-        forms = {secret, quote(secret, safe="", errors="replace")}
+        forms = set(_forms(secret))
         if len(secret) >= _SHORTEST:
             _hidden.update(forms)
         elif len(secret) >= _WORD:
             _words.update(forms)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """How a text is written in URLs, JSON, HTML and messages of Python."""
+    yield secret
+    yield from (quote(secret, safe=safe, errors="replace") for safe in ("", "/"))
+    yield quote_plus(secret, errors="replace")
+    for strict in (True, False):
+        yield json.dumps(secret, ensure_ascii=strict)[1:-1]
+    yield html.escape(secret)
+    yield repr(secret)[1:-1]
 
 
 def redact(text: str) -> str:

@@ -22,7 +22,10 @@ _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LOCAL_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home.arpa", ".corp")
 _EXAMPLE = "a URL looks like https://dam.example"
 
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
 _Refused: TypeAlias = type[DamSyncError]
+_Number: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +164,22 @@ def _reach(host: str) -> int:
     number = _number(name)
     if number is None:
         return _PRIVATE if "." not in name or name.endswith(_LOCAL_NAMES) else _PUBLIC
-    mapped = getattr(number, "ipv4_mapped", None)
-    number = mapped or number
+    number = _translated(number)
     if number.is_loopback or number.is_link_local or number.is_unspecified:
         return _OWN
-    return _PUBLIC if number.is_global else _PRIVATE
+    return _PUBLIC if number.is_global and not number.is_multicast else _PRIVATE
 
 
-def _number(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _translated(number: _Number) -> _Number:
+    """The IPv4 address that an IPv6 address stands for: mapped, 6to4, Teredo, or translated by a gateway (NAT64)."""
+    if isinstance(number, ipaddress.IPv4Address):
+        return number
+    teredo = number.teredo[1] if number.teredo else None
+    translated = ipaddress.IPv4Address(int(number) & 0xFFFFFFFF) if number in _NAT64 else None
+    return number.ipv4_mapped or number.sixtofour or teredo or translated or number
+
+
+def _number(name: str) -> _Number | None:
     """The IP address of a host, also in the short, hexadecimal and octal forms that resolvers accept."""
     try:
         return ipaddress.ip_address(name.partition("%")[0])

@@ -14,6 +14,7 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SAFE = "/?#[]@!$&'()*+,;=:%~-._"
+_HOST = re.compile(r"[0-9a-z_-]+(?:\.[0-9a-z_-]+)*\.?|[0-9a-f:.]*:[0-9a-f:.]*")
 _SIGNED = re.compile(
     r"(?i)[?&;](?:signature|sig|expires?|exp|token|policy|key-pair-id|awsaccesskeyid|se|sp|sv|hmac|st"
     r"|x-amz-[\w-]+|x-goog-[\w-]+|access_token|auth|x-oss-[\w-]+|verify|hdnts|__token__|jwt)="
@@ -37,13 +38,17 @@ class Redirect:
 
 def is_signed(url: str) -> bool:
     """Whether a link is signed or expires, by its parameters: it is a secret, and is never shown."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no rule can have it either
+        return False
     return bool(_SIGNED.search(f"?{parts.query}") or parts.username or parts.password)
 
 
 def plain_url(url: str) -> str:
     """The URL in the form in which it is sent, without a fragment; empty for one that no rule can have: too long, not
-    http, with a user, or with a path that servers resolve or refuse."""
+    http, with a user, with a host that is more than letters, digits, hyphens and dots, which a rule might read as a
+    pattern, or with a path that servers resolve or refuse."""
     if len(url) > LONGEST or _UNSAFE.search(url.strip()):
         return ""
     try:
@@ -52,7 +57,7 @@ def plain_url(url: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return ""
-    if parts.scheme.lower() not in ("http", "https") or not host or parts.username or parts.password:
+    if parts.scheme.lower() not in ("http", "https") or not _HOST.fullmatch(host) or parts.username or parts.password:
         return ""
     host = f"[{host}]" if ":" in host else host
     path = quote(_BARE_PERCENT.sub("%25", parts.path or "/"), safe=_SAFE)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
@@ -62,6 +63,16 @@ async def test_a_redirect_into_a_private_network_is_not_followed(location: str) 
 async def test_a_link_into_a_private_network_is_not_asked(url: str) -> None:
     found = await probe(loopback=False).ask(url)
     assert found.status == "private address, not asked"
+
+
+async def test_a_link_of_somewhere_else_does_not_lead_to_this_computer() -> None:
+    """Though a service of the job is on it."""
+    moved = {"Location": "http://127.0.0.1:6379/"}
+    transport = httpx.MockTransport(lambda request: httpx.Response(302, headers=moved))
+    asking = LinkProbe(SystemClock(), transport=transport)
+    found = await asking.ask("https://links.example/old")
+    assert (found.status, found.hops) == ("private address, not asked", 1)
+    assert (await probe(loopback=False).ask("http://127.0.0.1:6379/")).status == "private address, not asked"
 
 
 async def test_redirects_without_end_and_to_other_schemes_end() -> None:

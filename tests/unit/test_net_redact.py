@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import quote, quote_plus
 
 import pytest
 import structlog
@@ -31,6 +35,9 @@ SECRET = "S3cr3tValu3xyz"
         f"https://s3.example/f?x-goog-signature={SECRET}.",
         f"https://x.example/f?a=1&token={SECRET}",
         f"see (https://x.example/f?sig={SECRET}) there",
+        f"https://x.example/f?e=1&hmac={SECRET}",
+        f"https://x.example/f?jwt={SECRET}",
+        f"https://x.example/f?hdnts=exp=1~hmac={SECRET}",
         f"wat_demo_{SECRET}",
         f"wrt_demo_{SECRET} and wac_demo_{SECRET}",
         f"eyJhbGciOiJIUzI1NiJ9.{SECRET}.{SECRET}",
@@ -72,6 +79,17 @@ def test_a_known_secret_is_masked_wherever_it_is() -> None:
     hide("Ein ganz /geheimes/ Wort")
     assert redact("x Ein ganz /geheimes/ Wort y") == "x *** y"
     assert redact("?q=Ein%20ganz%20%2Fgeheimes%2F%20Wort") == "?q=***"
+
+
+@pytest.mark.parametrize("secret", ['quo"ted\\secret', "pässwörd-long", "it's <a> secret & more", "se cret+long/=1"])
+@pytest.mark.parametrize(
+    "written",
+    [json.dumps, partial(json.dumps, ensure_ascii=False), html.escape, repr, quote, quote_plus],
+)
+def test_a_known_secret_is_masked_however_it_is_written(secret: str, written: Callable[[str], str]) -> None:
+    hide(secret)
+    assert written(secret).strip("\"'") not in redact(f"x {written(secret)} y")
+    assert "***" in redact(f"x {written(secret)} y")
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,15 @@ def test_a_signed_link_is_known_by_its_parameters(url: str) -> None:
         ("javascript:alert(1)", ""),
         ("https://o.example/a?w=640&x=$1", "https://o.example/a?w=640&x=$1"),
         ("https://o.example/" + "a" * 5000, ""),
+        ("https://~.*/a", ""),  # nginx would read a pattern
+        ("https://~(a+)+$/a", ""),
+        ('https://o"x;y{z}/a', ""),
+        ("https://o\u00a0p/a", ""),  # a space, for the lookup of a name
+        ("https://*.example/a", ""),
+        ("https://o.example./a", "https://o.example./a"),
+        ("https://[2001:db8::1]:8080/a", "https://[2001:db8::1]:8080/a"),
+        ("https://[", ""),
+        ("https://[::1", ""),
     ],
 )
 def test_a_link_is_brought_into_the_form_in_which_it_is_sent(url: str, plain: str) -> None:
