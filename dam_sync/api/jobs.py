@@ -18,6 +18,7 @@ from dam_sync.api.kept_reports import keep_report, keep_verification
 from dam_sync.api.plan_file import write_plan
 from dam_sync.api.plan_report import PlanSpan, add_allowances, add_estimate
 from dam_sync.api.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
+from dam_sync.api.report_names import add_names
 from dam_sync.api.run_record import books_of, counting, keep_spent
 from dam_sync.api.run_report import Done, bare_report, complete, report_of
 from dam_sync.api.stored_job import existing_store
@@ -179,6 +180,7 @@ async def verify_job(
         verdict = await Verifier(context, found, level, part, sink).run()
         report = bare_report("verify", opened, context)
         report.verdict = verdict.as_json()
+        await add_names(report, store)
         report.notes.extend(await _probation(context))
         await keep_verification(store, report, context.policy)
     write_html(report, options.html)

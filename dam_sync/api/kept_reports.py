@@ -45,8 +45,9 @@ async def keep_verification(store: SqlStore, report: Report, policy: Policy) -> 
 
 
 def without_values(report: dict[str, Json]) -> dict[str, Json]:
-    """The report (as JSON) without values of assets: samples of the mapping, details of examples, and what differs."""
-    kept = {**report, "mapping": [{**line, "samples": []} for line in report["mapping"]]}
+    """The report (as JSON) without values of assets: samples of the mapping, names, details of examples, and what
+    differs."""
+    kept = {**report, "names": {}, "mapping": [{**line, "samples": []} for line in report["mapping"]]}
     kept["losses"] = [{**loss, "examples": [(asset, "") for asset, _ in loss["examples"]]} for loss in report["losses"]]
     verdict = report["verdict"]
     if verdict is not None:

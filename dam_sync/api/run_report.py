@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync import __version__
 from dam_sync.api.bootstrap import ConnectedJob
+from dam_sync.api.report_names import add_names
 from dam_sync.api.report_scope import scope_of
 from dam_sync.api.run_record import LedgerSummary
 from dam_sync.api.state_commands import causes_of, gone_from_source
@@ -92,6 +93,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     await _add_changes(report, context)
     report.scope = scope_of(context, report.counts)
     report.origin = replace(report.origin, hashes=await _hashes(opened, context, report), valid=VALID * report.is_plan)
+    await add_names(report, store)
     complete(report)
     return report
 

@@ -57,7 +57,8 @@ class Report:
     changed at both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples.
     gone: assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until
     (the end of the grace period). left_out: assets that were not selected, by the condition of `select`. estimate: of a
-    plan. risks: what the reader should decide about. irreversible: writes that nothing takes back.
+    plan. risks: what the reader should decide about. irreversible: writes that nothing takes back. names:
+    the file name or title of each asset in an example, by its id at the source.
     """
 
     kind: str
@@ -94,6 +95,7 @@ class Report:
     irreversible: list[IrreversibleStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
+    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_plan(self) -> bool:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dam_sync.model.safe_text import visible, visible_lines
-from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, explained, file_evidence, grouped
+from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, called, explained, file_evidence, grouped
 
 TITLES = {
     **{"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check"},
@@ -26,7 +26,7 @@ STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
 
 def print_report(console: Console, report: Mapping[str, Any]) -> None:
     """Print the whole report as tables."""
-    source, target = report["source"], report["target"]
+    source, target, names = report["source"], report["target"], report.get("names", {})
     number = f" {report['run']}" if report["run"] else ""
     console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
     console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
@@ -34,21 +34,22 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
     _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
     if report["verdict"]:
-        _verdict(console, report["verdict"])
+        _verdict(console, report["verdict"], names)
     seen = [
-        (row["rule"], row["fate"], str(row["assets"]), ", ".join(row["examples"]), row["meaning"])
+        (row["rule"], row["fate"], str(row["assets"]), _called(names, row["examples"]), row["meaning"])
         for row in report["exposure"]
     ]
     _table(console, "Visible to more people than at the source", ("rule", "", "assets", "for example", "meaning"), seen)
     settled = [
-        (row["path"], row["take"], row["by"], str(row["assets"]), ", ".join(row["examples"]))
+        (row["path"], row["take"], row["by"], str(row["assets"]), _called(names, row["examples"]))
         for row in report["conflicts"]
     ]
     _table(console, "Changed at both services", ("what", "result", "by", "assets", "for example"), settled)
     rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
     _table(console, "Losses", ("what", "rule", "assets"), rows)
     parked = [
-        (row["cause"], row["operation"], str(row["count"]), row["example"], row["hint"]) for row in report["parked"]
+        (row["cause"], row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
+        for row in report["parked"]
     ]
     _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
     gone = [tuple(row[key] for key in GONE) for row in report["gone"]]
@@ -87,18 +88,22 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
 
 
-def _verdict(console: Console, verdict: Mapping[str, Any]) -> None:
+def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, str]) -> None:
     console.print(f"[bold]{plain(verdict['statement'])}[/bold]")
     counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
     _pairs(console, "Evidence by asset", verdict["evidence"])
     _pairs(console, "Evidence by file", file_evidence(verdict))
     for title, extra in DIFFERENCES:
-        rows = [row for group in grouped(verdict, extra=extra) for row in group.rows()]
+        rows = [row for group in grouped(verdict, extra=extra) for row in group.rows(names)]
         _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS)
     for line in explained(verdict):
         console.print(plain(line))
     _pairs(console, "Not compared: the target does not return it, or cannot store it", verdict["not_compared"])
+
+
+def _called(names: Mapping[str, str], assets: Iterable[str]) -> str:
+    return ", ".join(called(names, asset) for asset in assets)
 
 
 def _pairs(console: Console, title: str, pairs: Mapping[str, int]) -> None:

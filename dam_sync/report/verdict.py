@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-COLUMNS = ("where", "how", "number", "source id", "target id", "expected", "found")
+COLUMNS = ("where", "how", "number", "asset at the source", "target id", "expected", "found")
 DIFFERENCES = (("Differences", False), ("Additions at the target", True))  # titles, and which groups
 VERDICT_ROWS = {
     "source_assets": "at the source",
@@ -38,11 +38,17 @@ class Group:
     cause: str = ""
     remedy: str = ""
 
-    def rows(self) -> Iterable[tuple[str, ...]]:
-        """For a table with COLUMNS; place, pattern and number are in the first row."""
-        for index, example in enumerate(self.examples):
+    def rows(self, names: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
+        """For a table with COLUMNS; place, pattern and number are in the first row. names: of assets, by their ids."""
+        for index, (asset, *example) in enumerate(self.examples):
             head = (self.path, self.pattern, f"{self.number:,}") if index == 0 else ("", "", "")
-            yield (*head, *example)
+            yield (*head, called(names, asset), *example)
+
+
+def called(names: Mapping[str, str], asset: str) -> str:
+    """`sea.jpg (7)`; the id alone if no name is known. A message after the id and a colon stays."""
+    head, colon, message = asset.partition(": ")
+    return f"{names[head]} ({head}){colon}{message}" if head in names else asset
 
 
 def grouped(verdict: Mapping[str, Any], *, extra: bool) -> list[Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,11 +12,12 @@ from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.values import Json
-from dam_sync.store.base import Repository, from_text
+from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.journal import ASSET_SCOPE
 from dam_sync.store.ledger import ledger_row
 from dam_sync.store.links import link_of
 from dam_sync.store.rows import LedgerRow, LinkRow
+from dam_sync.store.statements import listed_statement
 from dam_sync.store.tables import (
     DELETION,
     JOURNAL,
@@ -106,6 +108,21 @@ class StoryRepository(Repository):
                 Candidate(source, target or "", name or "", linked or "", by)
                 for source, by, target, linked, name in c.execute(rows.order_by(found.c.source, found.c.by))
             ]
+
+        return await self._read(job)
+
+    async def names_of(self, assets: Iterable[str]) -> dict[str, str]:
+        """The file name at the source of each, or else its title or its file name at the target, as far as known."""
+        chosen, wanted = WORK.c.asset.in_(listed_statement("wanted")), to_text(sorted(set(assets)))
+        columns = (WORK.c.asset, WORK.c.named, LINK.c.filename)
+        rows = select(*columns).outerjoin(LINK, LINK.c.source == WORK.c.asset).where(chosen)
+
+        def job(c: Connection) -> dict[str, str]:
+            found = {}
+            for asset, named, linked in c.execute(rows, {"wanted": wanted}):
+                known = from_text(named)
+                found[asset] = known.get("filename") or known.get("title") or linked or ""
+            return {asset: name for asset, name in sorted(found.items()) if name}
 
         return await self._read(job)
 

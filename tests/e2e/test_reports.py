@@ -134,3 +134,23 @@ def test_old_reports_are_removed_with_old_rows_of_the_ledger(job: Small) -> None
 def rows(job: Small, query: str) -> list[tuple[bytes, ...]]:
     with closing(sqlite3.connect(job.state)) as connection:
         return connection.execute(query).fetchall()
+
+
+def test_examples_have_the_name_of_the_asset_beside_its_id(job: Small, tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    planned = job.ran("plan", "--json", "--no-progress", "--html", str(page), code=0).data
+    names = {row["id"]: row["filename"] for row in job.pair.source.assets}
+    shown = {asset for loss in planned["losses"] for asset, _ in loss["examples"]}
+    parked = planned["parked"][0]["example"].partition(": ")[0]
+    assert {asset: planned["names"][asset] for asset in shown | {parked}} == {
+        asset: names[asset] for asset in shown | {parked}
+    }
+    text = page.read_text("utf-8")
+    decisions = text[text.index('id="decisions"') : text.index('id="mapping"')]
+    asset = planned["losses"][0]["examples"][0][0]
+    assert f'{names[asset]} <span class="rule">{asset}</span>' in decisions
+    assert f"{names[parked]} ({parked}): fields.credit" in text
+    job.run(code=4)
+    retitle_at_target(job, 1, "By hand")
+    (changed,) = [row["id"] for row in job.pair.source.assets if row["filename"] == "photo-1.jpg"]
+    job.ran("verify", code=3).says(f"photo-1.jpg ({changed})")
