@@ -19,8 +19,8 @@ from dam_sync.api.plan_file import write_plan
 from dam_sync.api.plan_report import PlanSpan, add_allowances, add_estimate
 from dam_sync.api.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
 from dam_sync.api.report_names import add_names
-from dam_sync.api.run_record import books_of, counting, keep_spent
-from dam_sync.api.run_report import Done, bare_report, complete, report_of
+from dam_sync.api.run_record import add_spent, books_of, counting, keep_recording, keep_spent
+from dam_sync.api.run_report import Done, bare_report, report_of
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles
@@ -42,6 +42,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.values import Json
 from dam_sync.report import sentences
+from dam_sync.report.headline import complete
 from dam_sync.report.html import render_html
 from dam_sync.report.report import Report
 from dam_sync.store.rows import Run
@@ -79,7 +80,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             await refuse_unknown(prepared)
             context = prepared
             clean_spool(job.state_path.parent / "spool")
-            await execute(context)
+            await execute(context, keep_recording(context, began))
             await watch_probation(context, due=True, run=run.id)
         except BaseException as error:
             with (
@@ -99,7 +100,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await write_assets(options.csv, store, run.id)
         report.notes.extend(await about_plan(context))
         await forget_plan(store, run.id)
-        spent = await keep_spent(context, began)
+        spent = await add_spent(report, context, began)
         await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report

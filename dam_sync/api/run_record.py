@@ -19,12 +19,15 @@ from dam_sync.model.asset import digest_of
 from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
+from dam_sync.report import sentences
+from dam_sync.report.headline import complete
 from dam_sync.report.report import Report, count_operations
 from dam_sync.store.note_keys import SENT_CALLS, spent_key
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
+KEPT_SECONDS = 30.0
 WHOLE = 1 << 128
 OF_NO_ASSET = frozenset({"term", "container", "rename_term", "rename_container", "relate", "unrelate"})
 
@@ -36,23 +39,63 @@ async def counting(store: SqlStore, options: RunOptions) -> RunOptions:
     return replace(options, rates=rates)
 
 
-async def keep_spent(context: RunContext, began: float) -> dict[str, Json]:
-    """Add what this process spent on the run to what earlier ones spent, and return the sum. Call it once per
-    process."""
-    before = await context.store.get_meta(spent_key(context.run.id)) or {}
-    calls = {
-        side: dict(Counter(before.get("calls", {}).get(side, {})) + Counter(service.calls))
-        for side, service in (("source", context.source), ("target", context.target))
+async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -> dict[str, Json]:
+    """Record what this process has spent on the run, and return the sum over all processes of the run. Safe to repeat.
+    ended: it will spend nothing more; one that does not come to say so was killed."""
+    own: dict[str, Json] = {
+        "calls": {"source": dict(context.source.calls), "target": dict(context.target.calls)},
+        "bytes": context.progress.bytes,
+        "seconds": round(context.clock.monotonic() - began, 3),
+        **{"processes": 1, "killed": 0},
     }
-    seconds = before.get("seconds", 0.0) + context.clock.monotonic() - began
-    spent: dict[str, Json] = {
-        "calls": calls,
-        "bytes": before.get("bytes", 0) + context.progress.bytes,
-        "seconds": round(seconds, 3),
-        "processes": before.get("processes", 0) + 1,
-    }
-    await context.store.set_meta(spent_key(context.run.id), spent)
+    note = spent_note(
+        await context.store.get_meta(spent_key(context.run.id)) or {}, context.run.owner, own, ended=ended
+    )
+    await context.store.set_meta(spent_key(context.run.id), note)
     await context.store.set_meta(SENT_CALLS, context.options.rates.sent())
+    return total_spent(note)
+
+
+async def keep_recording(context: RunContext, began: float) -> None:
+    """Record from time to time what this process has spent, so that little of it is forgotten if it is killed."""
+    while True:
+        await keep_spent(context, began, ended=False)
+        await context.clock.sleep(KEPT_SECONDS)
+
+
+def spent_note(before: Mapping[str, Json], owner: str, own: Mapping[str, Json], *, ended: bool) -> dict[str, Json]:
+    """What the state keeps of the cost of a run: the sum of earlier processes, and what its last one (`owner`) spent.
+    before: the same as it was, possibly empty or as earlier versions wrote it, which kept the sum only."""
+    earlier: Json = before
+    if "own" in before:
+        known = before["owner"] == owner
+        earlier = before["earlier"] if known else _sum(before["earlier"], before["own"], killed=not before["ended"])
+    return {"earlier": dict(earlier), "owner": owner, "own": dict(own), "ended": ended}
+
+
+def total_spent(note: Mapping[str, Json]) -> dict[str, Json]:
+    """The sum over all processes: `calls` by side and endpoint, `bytes`, `seconds`, `processes`, and how many of them
+    were `killed`."""
+    return _sum(note["earlier"], note["own"])
+
+
+def _sum(earlier: Mapping[str, Json], last: Mapping[str, Json], *, killed: bool = False) -> dict[str, Json]:
+    calls = {
+        side: dict(Counter(earlier.get("calls", {}).get(side, {})) + Counter(last["calls"][side]))
+        for side in ("source", "target")
+    }
+    numbers = {key: earlier.get(key, 0) + last[key] for key in ("bytes", "processes", "killed")}
+    numbers["killed"] += killed
+    return {"calls": calls, "seconds": round(earlier.get("seconds", 0.0) + last["seconds"], 3), **numbers}
+
+
+async def add_spent(report: Report, context: RunContext, began: float) -> dict[str, Json]:
+    """Put what all processes of the run spent into its report; returns it. Call it when nothing is left to spend."""
+    spent = await keep_spent(context, began)
+    report.source.calls, report.target.calls = spent["calls"]["source"], spent["calls"]["target"]
+    report.bytes, report.seconds = spent["bytes"], spent["seconds"]
+    report.notes.extend(sentences.about_processes(spent["processes"], spent["killed"], KEPT_SECONDS))
+    complete(report)
     return spent
 
 

@@ -32,10 +32,9 @@ from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
-from dam_sync.report.headline import headline_of
+from dam_sync.report.headline import complete
 from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
-from dam_sync.report.risks import risks_of
 from dam_sync.store.note_keys import window_key
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
@@ -96,12 +95,6 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     await add_names(report, store)
     complete(report)
     return report
-
-
-def complete(report: Report) -> None:
-    """What follows from the rest of a report: its risks and its headline."""
-    report.risks = risks_of(report)
-    report.headline = headline_of(report)
 
 
 async def _add_changes(report: Report, context: RunContext) -> None:

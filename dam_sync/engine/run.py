@@ -50,19 +50,23 @@ T = TypeVar("T")
 MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
-async def execute(context: RunContext) -> None:
-    """Run to the end. Raises the error that stopped it; the same call later resumes from there."""
-    await under_lease(context.store, context.run.id, context.clock, _phases(context))
+async def execute(context: RunContext, *beside: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, and `beside` until then. Raises the error that stopped it; the same call later resumes from
+    there."""
+    await under_lease(context.store, context.run.id, context.clock, _phases(context), *beside)
 
 
-async def under_lease(store: SqlStore, run: int, clock: Clock, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`; the lease of the run is renewed meanwhile. Of several errors it raises the most informative
-    one."""
+async def under_lease(
+    store: SqlStore, run: int, clock: Clock, work: Coroutine[Any, Any, T], *beside: Coroutine[Any, Any, None]
+) -> T:
+    """The result of `work`; the lease of the run is renewed meanwhile, and `beside` goes on until then. Of several
+    errors it raises the most informative one."""
     try:
         async with asyncio.TaskGroup() as group:
-            beat = group.create_task(_heartbeat(store, run, clock))
+            tasks = [group.create_task(each) for each in (_heartbeat(store, run, clock), *beside)]
             result = await work
-            beat.cancel()
+            for task in tasks:
+                task.cancel()
     except BaseExceptionGroup as several:
         raise first_cause(several) from several
     return result

@@ -7,11 +7,18 @@ from collections.abc import Iterable, Iterator
 from dam_sync.model.wording import counted
 from dam_sync.report.parts import ATTENTION, GOOD, HIGH, LOW, STOP, Headline
 from dam_sync.report.report import Report
+from dam_sync.report.risks import risks_of
 from dam_sync.report.sentences import megabytes
 from dam_sync.report.terminal import duration
 
 PLANNED = {"created": "created", "updated": "updated", "removed": "moved to the trash of the target"}
 LEFT = (("unchanged", "unchanged"), ("skipped", "left out"), ("parked", "parked"))
+
+
+def complete(report: Report) -> None:
+    """Set what follows from the rest of a report: its risks and its headline. Safe to repeat."""
+    report.risks = risks_of(report)
+    report.headline = headline_of(report)
 
 
 def headline_of(report: Report) -> Headline:

@@ -14,9 +14,11 @@ import pytest
 
 from dam_sync import __version__
 from dam_sync.api.jobs import run_job
+from dam_sync.api.run_record import spent_note, total_spent
 from dam_sync.api.state_copies import job_gc
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.journal_names import is_inner
+from dam_sync.report.sentences import megabytes
 from tests.support import small
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
@@ -107,12 +109,31 @@ def test_a_run_in_two_processes_keeps_the_cost_of_both(tmp_path: Path) -> None:
         pair.source.forget_calls()
         with pytest.raises(StopRequested):
             asyncio.run(run_job(pair.job, small.options(limit=3)))
-        ran(pair)
+        report = ran(pair)
         with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
             (text,) = state.execute("SELECT outcome FROM run").fetchone()
         books = json.loads(text)
         assert books["processes"] == 2
+        assert (report["bytes"], report["seconds"]) == (books["bytes"], books["seconds"])
+        assert report["bytes"] == sum(row["size"] or 0 for row in rows_of(pair))
+        assert {side: report[side]["calls"] for side in ("source", "target")} == books["calls"]
+        assert f"({megabytes(report['bytes'])} of files)" in report["headline"]["text"]
+        assert [note for note in report["notes"] if "2 processes" in note]
         assert sum(books["calls"]["source"].values()) == sum(pair.source.calls.values())
+
+
+def test_what_a_killed_process_spent_is_counted_once() -> None:
+    first = {"calls": {"source": {"GET /a": 2}, "target": {}}, "bytes": 10, "seconds": 1.5, "processes": 1, "killed": 0}
+    later = {**first, "calls": {"source": {"GET /a": 3}, "target": {"PUT /b": 1}}}
+    note = spent_note({}, "p", first, ended=False)
+    assert total_spent(spent_note(note, "p", later, ended=False)) == later, "the same process again"
+    note = spent_note(spent_note(note, "p", later, ended=False), "q", first, ended=True)
+    assert total_spent(note) == {
+        "calls": {"source": {"GET /a": 5}, "target": {"PUT /b": 1}},
+        **{"bytes": 20, "seconds": 3.0, "processes": 2, "killed": 1},
+    }
+    written_before = {key: first[key] for key in ("calls", "bytes", "seconds", "processes")}
+    assert total_spent(spent_note(written_before, "q", first, ended=True))["processes"] == 2
 
 
 def test_what_the_policy_leaves_behind_of_versions_is_a_named_loss(tmp_path: Path) -> None:
