@@ -38,6 +38,7 @@ from dam_sync.model.errors import (
     SafetyStop,
     Transient,
 )
+from dam_sync.model.probed import undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Account, Service
@@ -91,6 +92,7 @@ class CheckedSides:
     """The services that responded, with their schemas, and the compiled mapping if there is one."""
 
     services: dict[str, tuple[Service, Schema]] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
     crosswalk: Crosswalk | None = None
 
 
@@ -104,6 +106,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
             findings.extend([finding async for finding in _about_side(job, role, options, sides, stack)])
+        findings.extend(_about_undecided(job, sides))
         findings.extend([finding async for finding in _about_webhooks(job, options)])
         findings.extend(_about_mapping(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
@@ -131,12 +134,23 @@ async def _about_side(
             yield finding
         if role == "source" and service.limits.undated:
             yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
+        sides.accounts[role] = account
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
         for finding in CheckResult.of(role, await explained(error, job, role, options)):
             yield finding
+
+
+def _about_undecided(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
+    """What would be left behind because an option does not say what becomes of it."""
+    if len(sides.services) < 2:
+        return
+    able = sides.services["source"][0].capabilities
+    found = undecided(sides.accounts["source"], sides.accounts["target"], able, job.policy.versions)
+    for role, parts in found.items():
+        yield from (CheckResult(f"{role} options", one.text, one.hint, warns=True) for one in parts)
 
 
 async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
@@ -273,7 +287,7 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
     if abs(account.clock_skew) > MOST_SKEW:
         hint = "set the clock of this computer; deltas and token lifetimes depend on it"
         yield CheckResult(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
-    yield from (CheckResult(f"{role} rights", note) for note in account.notes_as(role))
+    yield from (CheckResult(f"{role} notes", note) for note in account.notes_as(role))
 
 
 def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:

@@ -29,11 +29,12 @@ from dam_sync.mapping.rules import FieldRule
 from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.probed import undecided
 from dam_sync.model.service import Account, Service
 from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
 from dam_sync.report.headline import complete
-from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, Origin, ValueSample
+from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenOption, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.store.note_keys import window_key
 
@@ -84,6 +85,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
         for cause, operation, hint, count, example in await causes_of(store)
     ]
+    report.undecided = _undecided(opened, context, report)
     report.bytes = context.progress.bytes
     report.irreversible = _irreversible(context, report.operations)
     report.notes.extend(opened.crosswalk.notes)
@@ -113,6 +115,16 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     removes = context.policy.deletions is not None
     if loss := await disappeared(context):
         report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
+
+
+def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> list[OpenOption]:
+    able, losses = opened.source.capabilities, {loss["path"]: loss["assets"] for loss in report.losses}
+    found = undecided(opened.source_account, opened.target_account, able, context.policy.versions)
+    return [
+        OpenOption(side, part, one.text, one.hint, losses.get(part, 0))
+        for side, parts in found.items()
+        for one, part in ((one, one.part.name.lower()) for one in parts)
+    ]
 
 
 def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from dam_sync.model.capabilities import Capabilities, Feature
 from dam_sync.model.limits import MonthlyAllowance
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Something that is left behind until an option of the job says what becomes of it. part: of an asset; text: what
+    is left behind; hint: what to write to decide it, also to leave it behind."""
+
+    part: Feature
+    text: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +25,8 @@ class Account:
     it that name. total: assets this credential sees, if counted.
 
     notes: missing permissions and capabilities, as sentences for the operator; as_source, as_target: those that concern
-    the service only where a job reads it, or writes to it. allowance: if the job names one.
+    the service only where a job reads it, or writes to it. They need no decision; undecided_as_source and
+    undecided_as_target do. allowance: if the job names one.
     """
 
     tenant: str
@@ -25,9 +37,23 @@ class Account:
     notes: tuple[str, ...] = ()
     as_source: tuple[str, ...] = ()
     as_target: tuple[str, ...] = ()
+    undecided_as_source: tuple[Undecided, ...] = ()
+    undecided_as_target: tuple[Undecided, ...] = ()
     allowance: MonthlyAllowance | None = None
     unnamed: str = ""
 
     def notes_as(self, role: str) -> tuple[str, ...]:
         """The notes that concern a source or a target."""
         return (*self.notes, *(self.as_source if role == "source" else self.as_target))
+
+    def undecided_as(self, role: str) -> tuple[Undecided, ...]:
+        """What the operator of a job has to decide about a source or a target."""
+        return self.undecided_as_source if role == "source" else self.undecided_as_target
+
+
+def undecided(source: Account, target: Account, able: Capabilities, versions: str) -> dict[str, tuple[Undecided, ...]]:
+    """By role, what the operator of a job has to decide yet. able: what the source can do, because what it lacks needs
+    no decision about the target; versions: the policy of the job."""
+    wanted = (one for one in target.undecided_as_target if able.reads(one.part))
+    moved = (one for one in wanted if one.part is not Feature.VERSIONS or versions == "all")
+    return {"source": source.undecided_as_source, "target": tuple(moved)}

@@ -13,6 +13,14 @@ DIFFERENCES = ("asset", "target", "kind", "where", "pattern", "expected", "found
 
 LISTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
     "risks": lambda row: ("risk", row["kind"], row["level"], row["assets"], "", row["text"]),
+    "undecided": lambda row: (
+        "to decide",
+        row["part"],
+        row["side"],
+        row["assets"],
+        "",
+        f"{row['text']}: {row['hint']}",
+    ),
     "irreversible": lambda row: ("irreversible", row["operation"], "", row["number"], "", ""),
     "mapping": lambda row: (
         *("mapping line", row["target"], row["rule"], row["filled"], _sample(row["samples"]), ", ".join(row["source"])),

@@ -13,7 +13,7 @@ from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, called, 
 
 SECTIONS = (
     ("assets", "Assets", ("counts",)),
-    ("decisions", "Decisions", ("losses", "exposure")),
+    ("decisions", "Decisions", ("losses", "exposure", "undecided")),
     ("mapping", "Mapping", ("mapping",)),
     ("accounts", "Values", ("accounts",)),
     ("trees", "Terms and containers", ("terms", "containers")),

@@ -227,12 +227,24 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ReportedRisk:
-    """Something that the reader should decide about. kind: `loss`, `exposure`, `parked`, `names`, `irreversible`,
-    `allowance`, `disk`, `time` or `guard`; level: high, medium or low."""
+    """Something that the reader should decide about. kind: `loss`, `exposure`, `parked`, `names`, `option`, `allowance`
+    or `disk`; level: high, medium, or low for what may concern no asset."""
 
     level: str
     kind: str
     text: str
+    assets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOption:
+    """Something that is left behind until an option of the job says what becomes of it. part: of an asset, as losses
+    name it; hint: what to write; assets: that lose it, as far as the run reads it."""
+
+    side: str
+    part: str
+    text: str
+    hint: str
     assets: int = 0
 
 

@@ -18,6 +18,7 @@ from dam_sync.report.parts import (
     LossLine,
     MadeTree,
     MappingLine,
+    OpenOption,
     Origin,
     ReportedRisk,
     ReportScope,
@@ -57,8 +58,9 @@ class Report:
     changed at both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples.
     gone: assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until
     (the end of the grace period). left_out: assets that were not selected, by the condition of `select`. estimate: of a
-    plan. risks: what the reader should decide about. irreversible: writes that nothing takes back. names:
-    the file name or title of each asset in an example, by its id at the source.
+    plan. risks: what the reader should decide about. undecided: what is left behind until an option says what becomes
+    of it. irreversible: writes that nothing takes back. notes: what needs no decision. names: the file name or title of
+    each asset in an example, by its id at the source.
     """
 
     kind: str
@@ -93,6 +95,7 @@ class Report:
     estimate: Estimate | None = None
     risks: list[ReportedRisk] = field(default_factory=list)
     irreversible: list[IrreversibleStep] = field(default_factory=list)
+    undecided: list[OpenOption] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
     names: dict[str, str] = field(default_factory=dict)

@@ -18,9 +18,9 @@ def risks_of(report: Report) -> list[ReportedRisk]:
         *_exposure(report),
         *_estimate(report),
         *_parked(report),
+        *_options(report),
         *_losses(report),
         *_names(report),
-        *_steps(report),
     ]
     return sorted(found, key=lambda risk: (HIGH, MEDIUM, LOW).index(risk.level))
 
@@ -47,8 +47,6 @@ def _estimate(report: Report) -> Iterator[ReportedRisk]:
     if disk is not None and disk.state + disk.spool > disk.free:
         text = f"the run may need {disk.state + disk.spool:,} bytes in {disk.path}, and {disk.free:,} are free"
         yield ReportedRisk(HIGH, "disk", text)
-    if report.estimate.untimed:
-        yield ReportedRisk(LOW, "time", "the estimate leaves out the transfer of files, because no bandwidth is set")
 
 
 def _parked(report: Report) -> Iterator[ReportedRisk]:
@@ -58,11 +56,19 @@ def _parked(report: Report) -> Iterator[ReportedRisk]:
         yield ReportedRisk(MEDIUM, "parked", f"{counted(row['count'], 'asset')} {verb}: {meaning}", row["count"])
 
 
+def _options(report: Report) -> Iterator[ReportedRisk]:
+    for one in report.undecided:
+        many = f" ({counted(one.assets, 'asset')})" if one.assets else ""
+        yield ReportedRisk(MEDIUM if one.assets else LOW, "option", f"{one.text}{many}: {one.hint}", one.assets)
+
+
 def _losses(report: Report) -> Iterator[ReportedRisk]:
-    for loss in report.losses[:SHOWN]:
+    undecided = {one.part for one in report.undecided}
+    losses = [loss for loss in report.losses if loss["path"] not in undecided]
+    for loss in losses[:SHOWN]:
         yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({counted(loss['assets'], 'asset')})", loss["assets"])
-    if len(report.losses) > SHOWN:
-        yield ReportedRisk(MEDIUM, "loss", f"{len(report.losses) - SHOWN} more kinds of loss")
+    if more := len(losses[SHOWN:]):
+        yield ReportedRisk(MEDIUM, "loss", f"{more} more {'kind' if more == 1 else 'kinds'} of loss")
 
 
 def _names(report: Report) -> Iterator[ReportedRisk]:
@@ -70,8 +76,3 @@ def _names(report: Report) -> Iterator[ReportedRisk]:
     if number:
         text = f"{counted(number, 'asset')} get another file name, because theirs is taken"
         yield ReportedRisk(MEDIUM, "names", text, number)
-
-
-def _steps(report: Report) -> Iterator[ReportedRisk]:
-    for step in report.irreversible:
-        yield ReportedRisk(LOW, "irreversible", f"{step.number:,} × {step.operation}: {step.text}", step.number)

@@ -38,7 +38,11 @@ def about_processes(number: int, killed: int, seconds: float) -> list[str]:
     """For a run of several processes, `killed` of which did not come to record the last `seconds` of their work."""
     if number < 2:
         return []
-    lost = f", without the last {seconds:.0f} s at most of {killed:,} that {_were(killed)} killed" if killed else ""
+    lost = (
+        f", without the last {seconds:.0f} s at most of {killed:,} that {'was' if killed == 1 else 'were'} killed"
+        if killed
+        else ""
+    )
     return [f"the run was resumed: its API calls, bytes and time are those of all {number:,} processes{lost}"]
 
 
@@ -219,7 +223,3 @@ def about_rehearsal(unlike: Sequence[str], sample: str, *, placeholders: bool) -
         f"this was a rehearsal{share} into an emulated target{files}: nothing was written to the target of the job",
         *(f"the emulated target differs from the target: {line}" for line in unlike),
     ]
-
-
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"

@@ -30,6 +30,8 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     number = f" {report['run']}" if report["run"] else ""
     console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
     console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
+    if report.get("headline"):
+        console.print(f"[bold]{plain(_sentence(report['headline']['text']))}[/bold]\n")
     _pairs(console, "Assets", report["counts"])
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
     _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
@@ -54,6 +56,8 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
     gone = [tuple(row[key] for key in GONE) for row in report["gone"]]
     _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone)
+    undecided = [(row["side"], row["text"], f"{row['assets']:,}", row["hint"]) for row in report.get("undecided", ())]
+    _table(console, "To be decided by an option of the job", ("", "what", "assets", "what to write"), undecided)
     for side in (source, target):
         total = sum(side["calls"].values())
         title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
@@ -86,6 +90,10 @@ def duration(seconds: float) -> str:
     if whole >= 60:
         return f"{whole // 60} min {whole % 60} s"
     return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, str]) -> None:

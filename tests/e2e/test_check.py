@@ -196,3 +196,12 @@ def test_what_a_later_run_does_not_see_is_told(tmp_path: Path) -> None:
         assert not any(told in note for note in job.run().data["notes"])
         assert any(told in note and "--full" in note for note in job.run().data["notes"])
         assert not any(told in note for note in job.run("--full").data["notes"])
+
+
+def test_what_an_option_has_to_decide_is_a_warning_until_it_does(tmp_path: Path) -> None:
+    with small(tmp_path, photos(1), options="index_lag: 1") as job:
+        (row,) = [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]
+        assert "older file versions are not written" in row["message"]
+        assert "version_policy: file_only" in row["hint"]
+        job.edit("index_lag: 1", "index_lag: 1, version_policy: none")
+        assert not [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]

@@ -19,25 +19,26 @@ async def opened() -> AsyncIterator[Open]:
         yield start
 
 
-async def test_baskets_that_are_not_read_are_counted_in_a_note(opened: Open) -> None:
+async def test_baskets_that_are_not_read_are_counted(opened: Open) -> None:
     tenant = opened(RED, {**RED, "path": ["Empty"]}, asset(1, placements=IN_RED))
     account = await tenant.connect(read_only=True).probe()
-    assert any(note.startswith("2 baskets are not read") for note in account.as_source)
-    assert not account.notes_as("target"), "a target has none to read"
-    assert not (await tenant.connect().probe()).as_source
+    assert [one.text for one in account.undecided_as("source")] == ["2 baskets are not read"]
+    assert not account.undecided_as("target"), "a target has none to read"
+    assert not (await tenant.connect().probe()).undecided_as("source")
+    assert not (await tenant.connect(read_only=True, baskets="off").probe()).undecided_as("source"), "it is decided"
     assert Operation.MEMBERS not in tenant.connect(read_only=True).capabilities
 
 
-async def test_no_basket_is_no_note(opened: Open) -> None:
+async def test_no_basket_needs_no_decision(opened: Open) -> None:
     tenant = opened(asset(1))
-    assert not (await tenant.connect(read_only=True).probe()).notes_as("source")
+    assert not (await tenant.connect(read_only=True).probe()).undecided_as("source")
 
 
 @pytest.mark.parametrize("status", [403, 404, 405])
 async def test_an_instance_without_baskets_says_nothing(opened: Open, status: int) -> None:
     tenant = opened(asset(1))
     tenant.faults.add([{"match": "GET /api/dam/baskets", "do": f"status:{status}"}])
-    assert not (await tenant.connect(read_only=True).probe()).notes_as("source")
+    assert not (await tenant.connect(read_only=True).probe()).undecided_as("source")
 
 
 async def test_baskets_are_collections_where_the_job_asks_for_them(opened: Open) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dam_sync.model.service import Account
+from dam_sync.model.capabilities import YES, Capabilities, Feature
+from dam_sync.model.probed import undecided
+from dam_sync.model.service import Account, Undecided
 from dam_sync.report.loss_words import UNLESS_ASKED, in_words
 from tests.support.small import photos, small
 
 PRIVATE = "collections are made as private ones"
-UNREAD = "documents attached to assets are not read"
 
 
 def test_notes_follow_the_role() -> None:
@@ -19,13 +20,32 @@ def test_notes_follow_the_role() -> None:
 
 
 def test_a_plan_says_of_its_target_what_the_run_will_say(tmp_path: Path) -> None:
-    with small(tmp_path, photos(1), options="version_policy: none, index_lag: 1") as job:
-        planned = job.ran("plan", "--json", "--no-progress", code=0).data["notes"]
-        done = job.run().data["notes"]
-    for notes in (planned, done):
-        assert any(PRIVATE in note for note in notes)
-        assert any("version_policy of the target is not set" in note for note in notes)
-        assert not any(UNREAD in note for note in notes), "nothing is read there"
+    page = tmp_path / "plan.html"
+    with small(tmp_path, photos(1), options="index_lag: 1") as job:
+        planned = job.ran("plan", "--json", "--no-progress", "--html", str(page), code=0).data
+        done = job.run().data
+    for report in (planned, done):
+        assert any(PRIVATE in note for note in report["notes"])
+        assert not any("version_policy" in note for note in report["notes"]), "a note needs no decision"
+        (open_,) = report["undecided"]
+        assert (open_["side"], open_["part"], open_["assets"]) == ("target", "versions", 0)
+        assert "version_policy of the target is not set" in open_["text"]
+        (risk,) = [risk for risk in report["risks"] if risk["kind"] == "option"]
+        assert risk["level"] == "low", "no asset has older versions"
+        assert not [risk for risk in report["risks"] if risk["kind"] in ("time", "irreversible")], "nothing to decide"
+    text = page.read_text("utf-8")
+    decisions = text[text.index('id="decisions"') : text.index('id="mapping"')]
+    assert "version_policy of the target is not set" in decisions
+    assert PRIVATE not in text[: text.index('id="notes"')]
+
+
+def test_what_the_source_lacks_or_the_policy_leaves_out_needs_no_decision() -> None:
+    left = Undecided(Feature.VERSIONS, "older versions", "set it")
+    source, target = Account("here"), Account("there", undecided_as_target=(left,))
+    able = Capabilities(features={Feature.VERSIONS: YES})
+    assert undecided(source, target, able, "all") == {"source": (), "target": (left,)}
+    assert undecided(source, target, able, "current") == {"source": (), "target": ()}
+    assert undecided(source, target, Capabilities(), "all") == {"source": (), "target": ()}
 
 
 def test_what_an_option_would_carry_is_not_called_impossible() -> None:

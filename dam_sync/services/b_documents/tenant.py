@@ -15,12 +15,28 @@ from dam_sync.model.asset import Rights
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context
+from dam_sync.model.service import Account, Context, Undecided
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
 from dam_sync.services.b_documents.codec import fields
 from dam_sync.services.b_documents.codec.fields import ServerSchema
+
+UNREAD = {
+    "relations": Undecided(
+        Feature.RELATIONS,
+        "relations are not read",
+        "the option `relations` of the source names the kinds to be read, at one call for each asset and kind; "
+        "`relations: {}` leaves them behind",
+    ),
+    "sections": Undecided(
+        Feature.SECTION,
+        "in which sections assets are published is not read",
+        "`options: {sections: on}` of the source reads it, with one more call for each hundred assets; `off` leaves it "
+        "behind",
+    ),
+}
+"""By the option that decides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +188,7 @@ class DocumentsPart(HttpService):
             total=total,
             clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=self._notes(release, user),
-            as_source=self._unread(),
+            undecided_as_source=self._unread(),
         )
 
     async def schema(self) -> Schema:
@@ -243,14 +259,9 @@ class DocumentsPart(HttpService):
         )  # fmt: skip
         return tuple(text for holds, text in notes if holds)
 
-    def _unread(self) -> tuple[str, ...]:
-        notes = (
-            (not self.api.options.relations, "relations are not read; the option `relations` names the kinds, at one "
-             "call for each asset and kind"),
-            (not self.api.options.sections, "sections are not read; the option `sections` asks for them, at one more "
-             "call for each hundred assets"),
-        )  # fmt: skip
-        return tuple(text for holds, text in notes if holds)
+    def _unread(self) -> tuple[Undecided, ...]:
+        given = self.api.options.model_fields_set
+        return tuple(left for option, left in UNREAD.items() if option not in given)
 
 
 def below(root: Root) -> str:

@@ -15,7 +15,7 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context
+from dam_sync.model.service import Account, Context, Undecided
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
@@ -24,13 +24,17 @@ from dam_sync.services.e_profiles.api.tokens import tenant_of
 from dam_sync.services.e_profiles.codec import fields, security, wire
 from dam_sync.services.e_profiles.codec.fields import TenantSchema
 
-UNREAD_ATTACHMENTS = (
-    "documents attached to assets are not read; `attachments: on` reads them, with one more call per asset"
+UNREAD_ATTACHMENTS = Undecided(
+    Feature.ATTACHMENTS,
+    "documents attached to assets are not read",
+    "`options: {attachments: on}` of the source reads them, with one more call per asset; `off` leaves them behind",
 )
 PRIVATE = "collections are made as private ones: nobody but the user of the job sees them"
-NO_VERSIONS = (
-    "older file versions are not written, because the option version_policy of the target is not set: `file_only` "
-    "writes them, where the upload profiles add versions"
+NO_VERSIONS = Undecided(
+    Feature.VERSIONS,
+    "older file versions are not written, because the option version_policy of the target is not set",
+    "`options: {version_policy: file_only}` of the target writes them, where the upload profiles add versions; `none` "
+    "leaves them behind",
 )
 
 
@@ -143,7 +147,9 @@ class ProfilesPart(HttpService):
             clock_skew=reply.ahead_of(self.api.clock.now()),
             notes=self._notes(hits),
             as_source=self._notes_as_source(archives),
-            as_target=(PRIVATE,) if self.api.options.versioning else (PRIVATE, NO_VERSIONS),
+            as_target=(PRIVATE,),
+            undecided_as_source=self._unset("attachments", UNREAD_ATTACHMENTS),
+            undecided_as_target=self._unset("version_policy", NO_VERSIONS),
             allowance=allowance,
         )
 
@@ -177,11 +183,11 @@ class ProfilesPart(HttpService):
         return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)
 
     def _notes_as_source(self, archives: bool) -> tuple[str, ...]:
-        notes = (
-            (archives, "there are archived assets; telling them apart costs one more call for each slice"),
-            (not self.api.options.attachments, UNREAD_ATTACHMENTS),
-        )
-        return tuple(text for holds, text in notes if holds)
+        return ("there are archived assets; telling them apart costs one more call for each slice",) * archives
+
+    def _unset(self, option: str, left: Undecided) -> tuple[Undecided, ...]:
+        """What is left behind because the job does not say otherwise."""
+        return () if option in self.api.options.model_fields_set else (left,)
 
     def _notes(self, hits: wire.ProfilesHits) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}

@@ -1,4 +1,4 @@
-"""Baskets of service A as collections: counted for a note, read if the job requests them (wire A 6.10)."""
+"""Baskets of service A as collections: counted, read if the job requests them (wire A 6.10)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Denied, NotFound, Rejected
-from dam_sync.model.service import Membership
+from dam_sync.model.service import Membership, Undecided
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import total_of, wanted_id
@@ -22,17 +23,18 @@ REFUSED = frozenset({403, 404, 405})
 class BasketReader(HypermediaBase):
     """The baskets that the integration user may see: all for an administrator, otherwise its own."""
 
-    async def _basket_notes(self) -> tuple[str, ...]:
-        """Notes about unread baskets without the option; one call."""
+    async def _unread_baskets(self) -> tuple[Undecided, ...]:
+        """Whether there are baskets, which are not read without the option; one call."""
         request = HalRequest("GET", "baskets", params=[EVERYBODYS, ("page", "1"), ("size", "1")], accept=REFUSED)
         reply = await self._api.call(request)
         number = total_of(reply.json()) if reply.status == 200 else None
         if not number:
             return ()
-        return (
-            f"{number:,} baskets are not read; the option `baskets` reads them as collections, one more call for "
-            "each hundred of their assets",
+        hint = (
+            "`options: {baskets: on}` of the source reads them as collections, with one more call for each hundred of "
+            "their assets; `off` leaves them behind"
         )
+        return (Undecided(Feature.COLLECTION, f"{number:,} baskets are not read", hint),)
 
     async def members(self) -> AsyncIterator[Membership]:
         """Each basket with its media, page by page. Raises TruncatedListing if there are fewer than it counts."""

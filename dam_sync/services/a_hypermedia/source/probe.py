@@ -31,7 +31,8 @@ class HypermediaProbe(BasketReader):
                 *notes,
                 "this release is older than 4.31.0 and does not support chunks: files above 50 MB are parked",
             )
-        unread = await self._basket_notes() if self._read_only and not self._options.baskets else ()
+        ask = self._read_only and "baskets" not in self._options.model_fields_set
+        unread = await self._unread_baskets() if ask else ()
         return Account(
             tenant=self._host,
             user=user,
@@ -39,7 +40,7 @@ class HypermediaProbe(BasketReader):
             total=await self._media_search.count([]),
             clock_skew=entry.skew,
             notes=notes,
-            as_source=unread,
+            undecided_as_source=unread,
         )
 
     async def schema(self) -> Schema:
