@@ -17,7 +17,8 @@ from dam_sync.model.inventory import Inventory
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
-from dam_sync.report.inventory import inventory_html, write_csv
+from dam_sync.report.inventory import write_csv
+from dam_sync.report.inventory_page import inventory_html
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
 

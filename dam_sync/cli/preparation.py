@@ -48,7 +48,10 @@ def inspect(
 
 def _show(output: Output, inventory: Inventory) -> None:
     from dam_sync.report.inventory import texts_of
+    from dam_sync.report.inventory_summary import summary_of
 
+    summary = summary_of(inventory)
+    output.table(summary.title, summary.columns, summary.rows)
     for head, tables, notes in texts_of(inventory):
         output.say(f"{head}\n")
         for table in tables:

@@ -149,7 +149,8 @@ class LeftOut:
 class SideInventory:
     """One library. total: assets by the service's own count; read: those whose values were read; trashed: listed as in
     the trash. reading: how the assets were chosen, as a sentence. whole: all assets were read. by_type, by_status,
-    by_year: of the assets. calls: API calls that this took."""
+    by_year: of the assets. undecided: what is left behind until an option of the job says what becomes of it, with what
+    to write. calls: API calls that this took."""
 
     role: str
     kind: str
@@ -174,6 +175,7 @@ class SideInventory:
     unseen: tuple[Risk, ...]
     not_moved: tuple[LeftOut, ...]
     notes: tuple[str, ...] = ()
+    undecided: tuple[tuple[str, str], ...] = ()
     calls: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from jinja2 import Environment, PackageLoader, select_autoescape
-
 from dam_sync.model.inventory import (
     Amount,
     Distinct,
@@ -21,7 +19,7 @@ from dam_sync.model.inventory import (
     TermUse,
     VocabularyInventory,
 )
-from dam_sync.model.safe_text import csv_cell, visible_lines
+from dam_sync.model.safe_text import csv_cell
 
 SHOWN = 40  # rows of a table on a terminal
 EXAMPLE = 60  # characters of a sample, on a terminal half as many
@@ -110,20 +108,6 @@ def write_csv(inventory: Inventory, folder: Path, opened: Opened) -> list[Path]:
                 writer.writerows([csv_cell(cell) for cell in row] for row in table.rows)
             written.append(path)
     return written
-
-
-def inventory_html(inventory: Inventory) -> str:
-    """The inventory as an HTML page without external resources, with every value escaped."""
-    environment = Environment(
-        loader=PackageLoader("dam_sync.report"),
-        autoescape=select_autoescape(default=True),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible_lines(value) if type(value) is str else value,
-    )
-    template = environment.get_template("inventory.html")
-    words = {"dense": dense_tables, "headline": headline, "duplicates_text": duplicates_text}
-    return template.render(inventory=inventory, **words)
 
 
 def dense_tables(side: SideInventory) -> list[InventoryTable]:

@@ -51,6 +51,16 @@ def test_tables_are_written_and_shown_escaped(desk: Small, tmp_path: Path) -> No
     assert not list(folder.glob("target-*"))
 
 
+def test_the_summary_comes_first(tmp_path: Path) -> None:
+    page = tmp_path / "inventory.html"
+    with small(tmp_path, photos(2), options="index_lag: 1") as job:
+        ran = job.ran("inspect", "--html", str(page), code=0)
+    ran.says("in short", "2 assets in the source and 0 assets in the target", "not moved", "version_policy")
+    assert ran.out.index("Summary") == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.index("in short") < text.index("to decide") < text.index("Rights and expiry")
+
+
 def test_a_sample_says_how_it_was_chosen(desk: Small) -> None:
     desk.ran("inspect", "--side", "source", "--sample", "2", code=0).says("the first 2 of", "no random sample")
     data = desk.ran("inspect", "--side", "source", "--sample", "50%", "--json", code=0).data

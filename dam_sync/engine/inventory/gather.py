@@ -90,6 +90,7 @@ class Inspection:
             unseen=tuple(self._unseen(account, reader, tally, total)),
             not_moved=tuple(self._left_out(counts)),
             notes=(*self.notes, *reader.notes, *counts.notes, *made.notes()),
+            undecided=tuple((one.text, one.hint) for one in account.undecided_as(self.role)),
             calls=dict(self.service.calls),
         )
 
