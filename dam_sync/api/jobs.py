@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import anyio
@@ -178,11 +178,14 @@ async def verify_job(
         context = run_context_of(opened, store, scratch_run, options)
         await refuse_before_verify(context)
         sink = stack.enter_context(differences_to(differences))
-        verdict = await Verifier(context, found, level, part, sink).run()
+        verifier = Verifier(context, found, level, part, sink)
+        verdict = await verifier.run()
         report = bare_report("verify", opened, context)
         report.verdict = verdict.as_json()
         await add_names(report, store)
         report.notes.extend(await _probation(context))
+        if verifier.again is not None and verifier.again.number:
+            report.notes.extend(sentences.about_lag(*astuple(verifier.again)))
         await keep_verification(store, report, context.policy)
     write_html(report, options.html)
     return report

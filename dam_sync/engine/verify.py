@@ -39,15 +39,27 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
+from dam_sync.model.wording import counted
 from dam_sync.store.rows import REMOVED, LinkRow
 from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
-LOOKING_AGAIN = "looking again at {:,} assets that differ, for at most {:.0f} s: the index of the target may run behind"
+LOOKING_AGAIN = "waiting up to {:.0f} s for the search index of the target, then comparing {} again"
 PAGE = 500
 REMOVED_BY_SERVICE, IN_TRASH = "removed by the service", "in its trash"
 DIGESTING = timedelta(minutes=10)  # within which a service may still work on what a run wrote
 SUSPECTS = 5000  # compared again while the target's index may be behind
+FEW, FIRST_PAUSE = 8, 1.0  # of them, looked at again and again; seconds before the first look
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedAgain:
+    """Assets that differed while the index of the target may have been behind: how many, how many of them agreed later,
+    and how long that took."""
+
+    number: int
+    agreed: int
+    seconds: float
 
 
 @dataclass(slots=True)
@@ -61,7 +73,9 @@ class Verifier:
     sink: Callable[[str, str, Difference], None] | None = None  # gets every difference
     terms: dict[str, TermIndex] = field(default_factory=dict)
     suspects: list[LinkRow] = field(default_factory=list)
-    patience: float = 0.0
+    patience: float = 0.0  # seconds for which the index of the target may still be behind
+    members_late: bool = False  # whether a suspect differs in its containers
+    again: ComparedAgain | None = None
     written: datetime | None = None  # when the last run had ended and the target had worked on what it wrote
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
@@ -129,19 +143,40 @@ class Verifier:
             self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
 
     async def _look_again(self) -> None:
-        """Compare suspects again until they agree, or until the index can no longer be behind."""
-        pause = 0.5
-        if self.suspects and self.patience > 0:
-            self.context.progress.begin(LOOKING_AGAIN.format(len(self.suspects), self.patience))
+        """Compare suspects again until they agree, or until the index can no longer be behind: a few of them after ever
+        longer pauses, and all of them once one agrees, and in the end."""
+        clock, first, pause = self.context.clock, len(self.suspects), FIRST_PAUSE
+        before, began, left = self._wrong, clock.monotonic(), await self.context.lag_left()
         while self.suspects and self.patience > 0:
-            pause = min(pause * 2, self.patience)
-            await self.context.clock.sleep(pause)
-            self.patience -= pause
-            suspects, self.suspects = self.suspects, []
+            self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
+            await clock.sleep(min(pause, left))
+            pause *= 2
+            self._raise_if_stopped()
+            left = self.patience = await self.context.lag_left()
+            if left <= 0 or await self._some_agree():
+                await self._compare_again(self.suspects)
+        self.again = ComparedAgain(first, first - (self._wrong - before), clock.monotonic() - began)
+
+    @property
+    def _wrong(self) -> int:
+        return self.verdict.different + self.verdict.missing_compared
+
+    async def _some_agree(self) -> bool:
+        """Whether one of a few suspects agrees now."""
+        number = len(self.suspects)
+        await self._compare_again(self.suspects[:: -(-number // FEW)])
+        return len(self.suspects) < number
+
+    async def _compare_again(self, links: Sequence[LinkRow]) -> None:
+        """Compare these suspects as both services return them now; those that still differ remain suspects as long as
+        the index may be behind."""
+        again = frozenset(link.source for link in links)
+        self.suspects = [link for link in self.suspects if link.source not in again]
+        if self.members_late:
             await self._load_members()
-            async with asyncio.TaskGroup() as group:
-                for link in suspects:
-                    group.create_task(self._check(link, None, fresh=True))
+        async with asyncio.TaskGroup() as group:
+            for link in links:
+                group.create_task(self._check(link, None, fresh=True))
 
     async def _account_for_source(self) -> None:
         """Every listed source asset is linked, parked or left out by a rule."""
@@ -251,6 +286,7 @@ class Verifier:
         late = any(not one.extra or one.path == "placements" for one in judged.found)
         if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
+            self.members_late |= any(one.path == "placements" for one in judged.found)
         else:
             await self._count(link, judged)
 

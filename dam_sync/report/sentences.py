@@ -46,6 +46,14 @@ def about_processes(number: int, killed: int, seconds: float) -> list[str]:
     return [f"the run was resumed: its API calls, bytes and time are those of all {number:,} processes{lost}"]
 
 
+def about_lag(number: int, agreed: int, seconds: float) -> list[str]:
+    """For a verification soon after a run: assets that differed and were compared again, and how many agreed then."""
+    return [
+        f"{counted(number, 'asset')} differed at first and {'was' if number == 1 else 'were'} compared again for up to "
+        f"{seconds:.0f} s, because the search index of the target may run behind the last run: {agreed:,} agreed then"
+    ]
+
+
 def about_left_out(left: Mapping[str, int]) -> list[str]:
     """Assets that are not selected, by the condition of `select` in the mapping file."""
     if not left:

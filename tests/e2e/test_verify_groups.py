@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dam_sync.engine.overwritten import EMBEDDED, INFERRED, MANY
+from dam_sync.engine.verify import FEW
 from tests.support.edits import retitle_at_target
 from tests.support.small import Small, hurry, photo, photos, small
 
@@ -71,3 +72,19 @@ def test_a_target_that_overwrites_is_recognized_by_the_pattern(tmp_path: Path) -
         assert 0 < differ <= compared < MANY + 2
         assert f"{differ} of {compared} sampled of {MANY + 2} assets" in part["statement"]
         assert "with 95 % confidence at most" in part["statement"]
+
+
+def test_differences_soon_after_a_run_are_looked_at_again_at_a_bounded_cost(tmp_path: Path) -> None:
+    number = 25
+    with small(tmp_path, photos(number)) as job:
+        job.run()
+        for each in range(1, number + 1):
+            retitle_at_target(job, each, f"By hand {each}")
+        verified = job.ran("verify", "--json", "--no-progress", "--level", "fields", code=3).data
+    assert verified["verdict"]["different"] == number
+    fetched = verified["target"]["calls"]["GET /v2/assets/{id}"]
+    assert fetched <= number + 8 * FEW, "a few are asked again until the index cannot be behind, then all of them"
+    (note,) = [note for note in verified["notes"] if "compared again" in note]
+    assert f"{number} assets differed at first" in note
+    assert "0 agreed then" in note
+    assert verified["target"]["calls"]["GET /v2/collections"] < 10, "no container differs: they are listed once"
