@@ -77,6 +77,7 @@ class Machine:
     happened: Counter[str] = field(default_factory=Counter)
     stops: Counter[str] = field(default_factory=Counter)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    sizes: set[int] = field(default_factory=set)  # of files that people made
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 40))
     called: Counter[tuple[str, str]] = field(default_factory=Counter)  # by the last run, by role and name
     report: Report | None = None
@@ -150,7 +151,7 @@ class Machine:
     async def _edit(self, role: str, number: int) -> None:
         async with self.universe.side(self.job, role) as service:
             await service.schema()
-            crowd = Crowd(service, getattr(self, role), self.rng, self.numbers)
+            crowd = Crowd(service, getattr(self, role), self.rng, self.numbers, self.sizes)
             weights = acts_of(service)
             for _ in range(number):
                 crowd.look()

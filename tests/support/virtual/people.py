@@ -3,6 +3,7 @@ of its emulator where the product has no call for it."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,12 +41,14 @@ PART_SIZES = (40, 700)  # bytes of new files
 @dataclass
 class Crowd:
     """Everybody who edits one library. rng: chooses what they do; numbers: of what they wrote so far, so that no two
-    texts, names or files are the same."""
+    texts, names or files are the same; sizes: of files so far, because some services tell nothing else of one (wire C
+    4, E 4)."""
 
     service: Service
     tenant: Tenant
     rng: random.Random
     numbers: Iterator[int]
+    sizes: set[int]
     rows: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -86,8 +89,10 @@ class Crowd:
         return f"{words} {next(self.numbers)}"
 
     def bytes_for(self, name: str) -> Bytes:
-        """A file that nobody has."""
+        """A file that nobody has, nor one of its size."""
         size = self.rng.randint(*PART_SIZES)
+        size = next(each for each in itertools.count(size) if each not in self.sizes)
+        self.sizes.add(size)
         return Bytes(name, f"file {next(self.numbers)} ".encode().ljust(size, b"."), known=True)
 
     def hand(self, *others: AssetId) -> Hand:
