@@ -105,13 +105,15 @@ def _least_to_follow(source: Least, target: Least, chosen: Mapping[str, Sequence
     for what, numbers in chosen.items():
         many, several = len(numbers), sum(has_several(number) for number in numbers)
         read += times(many, source.read[what]) + times(many if what == VERSION else several, source.several)
-        write += times(many, target.write[what]) + times(several, target.several)
+        write += times(many, target.write[what])
+        if source.older and target.write[what]:
+            write += times(several, target.several)
         if what == DELETE:
             read += times(TWICE * (many + CONTROL), source.asked) + times(TWICE, source.proof)
             read -= times(several, source.several)
             write += times(several, target.trashed)
         if what == MOVE:
-            write += times(2 * min(many, CLASSES), target.placed)
+            write += target.moved + times(2 * min(many, CLASSES), target.placed)
     return read, write
 
 

@@ -26,8 +26,9 @@ class Least:
     did. read: for one change of each kind at this source; several: more, to read an asset with several file versions;
     trashed: and to remove it. proof: to prove the credential again; asked: to ask whether one asset exists. receive:
     before the first write, by a target, and once for what is written at all. write: for one change of each kind at this
-    target, the reading before it included; placed: for each container that assets of other containers come to or go
-    from, where members are written by container.
+    target, the reading before it included, none where the target cannot make the change; moved: once if an asset was
+    moved; placed: for each container that assets of other containers come to or go from, where members are written by
+    container. older: whether a source shows the older file versions.
     """
 
     know: Calls
@@ -41,7 +42,9 @@ class Least:
     changed: Calls = field(default_factory=Counter)
     several: Calls = field(default_factory=Counter)
     trashed: Calls = field(default_factory=Counter)
+    moved: Calls = field(default_factory=Counter)
     placed: Calls = field(default_factory=Counter)
+    older: bool = True
 
 
 def one_each(*calls: str, method: str = "GET", under: str = "") -> Calls:
@@ -74,14 +77,13 @@ A = Least(
     once=Counter({_MEDIA: 1}),  # the first removal is proven, 6.11
     write={
         TEXT: Counter({_MEDIA: 1, f"PUT {_A}medias/{{id}}/metadatas/{{field}}": 1}),  # 6.4
-        RENAME: Counter({_MEDIA: 1}),  # 6.6: originalFileName cannot be written
-        MOVE: Counter(
-            {_MEDIA: 1, f"POST {_A}folders/{{id}}/medias": 1, f"DELETE {_A}folders/{{id}}/medias/{{media}}": 1}
-        ),
+        RENAME: Counter(),  # 6.6: originalFileName cannot be written
+        MOVE: Counter({f"POST {_A}folders/{{id}}/medias": 1, f"DELETE {_A}folders/{{id}}/medias/{{media}}": 1}),
         VERSION: Counter({_MEDIA: 1, f"POST {_A}files": 1, f"POST {_A}medias/{{id}}/file-versions": 1}),  # 6.8
         DELETE: Counter({_MEDIA: 2, f"DELETE {_A}medias/{{id}}": 1}),  # 6.11: a second DELETE purges, so read before
     },
     several=Counter({_VERSIONS_A: 1}),
+    moved=Counter({f"GET {_A}medias/{{id}}/folders": 2}),  # the first new membership is proven
 )
 
 # -- service B ---------------------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ B = Least(
     once=Counter({_QUERY: 2}),  # folders and collections, to know where things go (5.3)
     write={
         TEXT: Counter({_DOCUMENT: 1, f"PUT {_B}id/{{id}}": 1}),
-        RENAME: Counter({_DOCUMENT: 1}),  # a stored file is not renamed
+        RENAME: Counter(),  # a stored file is not renamed
         MOVE: Counter({_DOCUMENT: 1, f"POST {_B}automation/Document.Move": 1}),
         VERSION: Counter({_DOCUMENT: 1, f"POST {_B}automation/Document.CreateVersion": 1, f"PUT {_B}id/{{id}}": 1})
         + _SEND_B,
@@ -144,7 +146,7 @@ C = Least(
     write={
         TEXT: _READ_C + Counter({f"PUT {_C}custom_field_values/{{id}}": 1}),
         RENAME: _READ_C + Counter({f"PUT {_C}attachments/{{id}}": 1}),
-        MOVE: _READ_C,  # 5.2: an asset stays in its section
+        MOVE: Counter(),  # 5.2: an asset stays in its section
         VERSION: _READ_C  # 6.5: a look before, for an unfinished version would be lost, and one after
         + Counter({f"GET {_C}upload_requests": 1, f"PUT {_C}attachments/{{id}}": 1, _FILE_C: 2}),
         DELETE: _READ_C + Counter({f"DELETE {_C}assets/{{id}}": 1}),
@@ -152,6 +154,7 @@ C = Least(
     # 2.4: lists show neither dates of availability, which are searched for with and without, and compared with the
     # count, for a misread search returns nothing; nor what is view-only
     changed=Counter({_LIST_C: 4}),
+    older=False,  # 4.5: only the current one can be read
 )
 
 # -- service D ---------------------------------------------------------------------------------------------------------
@@ -176,19 +179,20 @@ D = Least(
     proof=Counter({"GET /v1/user": 1, _SCAN: 2}),
     asked=Counter({_GROUP: 1}),
     receive=_KNOW_D,
-    once=Counter({"POST /v1/search/collection": 1, "GET /v1/asset/{id}": 2, "GET /v1/collection/{id}": 2}),
+    once=Counter({"POST /v1/search/collection": 1, "GET /v1/asset/{id}": 2}),
     write={
         TEXT: Counter({_GROUP: 1, "PATCH /v1/asset/{id}": 1}),
-        RENAME: Counter({_GROUP: 1}),  # a file is not renamed
+        RENAME: Counter(),  # a file is not renamed
         MOVE: Counter({_GROUP: 1}),  # which file of it is a member
         VERSION: Counter({_GROUP: 1, "POST /v1/asset": 1}),  # 6.6: the look that the last was processed is the same
         DELETE: Counter({_GROUP: 3, "POST /v1/asset/{id}/delete": 1}),  # 15: version by version, read before and after
     },
+    moved=Counter({"GET /v1/collection/{id}": 2}),
     placed=Counter({"PATCH /v1/collections/{id}": 1}),
     changed=Counter({"POST /v1/asset/expose": 1, _SCAN: 1}),  # 3.6: links of 50 files a call; versions fill a page
     trashed=Counter({"POST /v1/asset/{id}/delete": 1}),
 )
-"""`once`: the first update and the first new membership are read before and after, for both calls are assumed."""
+"""`once` and `moved`: the first update and the first new membership are read before and after, for both are assumed."""
 
 # -- service E ---------------------------------------------------------------------------------------------------------
 

@@ -305,6 +305,18 @@ async def test_trash_and_archive_are_seen(opened: Open) -> None:
     assert (await service.fetch(found["photo 2.jpg"].id)).status == "archived"
 
 
+async def test_a_listing_reads_neither_versions_nor_documents_of_what_is_in_the_trash(opened: Open) -> None:
+    several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
+    papers = [{"name": "release.pdf", "generate": {"size": 300, "seed": 9}}]
+    tenant = opened(*(asset(number, versions=several, attachments=papers) for number in (1, 2)))
+    await tenant.connect().remove(tenant.of_catalogue(2))
+    tenant.world.reset_calls()
+    found = await entries(tenant.connect(read_only=True, attachments="on"))
+    assert [entry.asset.status for entry in found if entry.asset] == ["published", "trash"]
+    assert tenant.world.api_calls["GET /v2/assets/{id}/versions"] == 1
+    assert tenant.world.api_calls["GET /api/rest/asset/uuid/{id}"] == 1
+
+
 async def test_a_delta_costs_what_changed(opened: Open) -> None:
     tenant = opened(*(asset(n) for n in range(1, 150)))
     service = tenant.connect()

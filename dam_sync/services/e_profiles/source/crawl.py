@@ -135,9 +135,12 @@ class ProfilesCrawl(ProfilesFiles):
         return wire.as_read(entry, self.api.clock.now()) if self.api.read_only else entry
 
     async def _more(self, row: Json, archived: bool) -> wire.More | None:
-        """Versions and documents of one listed asset; None of what is gone meanwhile, refused or short: it is requested
-        by its id later, for that is its own trouble and not that of the listing."""
+        """Versions and documents of one listed asset; none of one in the trash, which is not copied. None of what is
+        gone meanwhile, refused or short: it is requested by its id later, for that is its own trouble and not that of
+        the listing."""
         identity = wire.id_of(row)
+        if wire.is_trashed(row):
+            return wire.More(archived=archived)
         try:
             versions = await self.versions(identity) if wire.needs_versions(row) else []
             return wire.More(versions, await self._documents(identity), archived)
