@@ -41,6 +41,7 @@ PAGE = 500
 RUNS = ("run", "only")  # commands that write to the target
 COLUMNS = ("asset", "target", "what", "reason")
 LIMIT_HINT = "--max-deletes {number} allows it; --dry-run compares every asset with the target before"
+LIMIT_NOTE = "the rollback itself would stop: {}. --max-deletes {} allows it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class _Undoing:
             surveyed = self._rollback(listed, whole)
             await surveyed.survey()
             if not run.resumed:
-                await self._refuse_too_many(surveyed)
+                if not context.dry and (found := await self._too_many(surveyed)):
+                    raise SafetyStop(found, hint=LIMIT_HINT.format(number=surveyed.counts[TRASHED]))
                 if surveyed.is_done:
                     await self.store.withdraw(run.id, "nothing to undo")
                     return await self._report(surveyed)
@@ -123,14 +125,15 @@ class _Undoing:
         window = await self.store.get_meta(window_key(self.row.id))
         return window is not None and window["since"] is None
 
-    async def _refuse_too_many(self, surveyed: Rollback) -> None:
+    async def _too_many(self, surveyed: Rollback) -> str:
+        """Why it would move more assets to the trash than is allowed; empty if it would not."""
         number, linked = surveyed.counts[TRASHED], await self.store.link_count()
         limit = self._limit()
-        if number and not limit.allows(number, linked):
-            asked = "--max-deletes" if self.asked.max_deletes else "`max_deletes`"
-            found = f"{number:,} of {linked:,} assets would be moved to the trash of the target"
-            message = f"{found}, more than {asked} {limit.limit} allows"
-            raise SafetyStop(message, hint=LIMIT_HINT.format(number=number))
+        if not number or limit.allows(number, linked):
+            return ""
+        asked = "--max-deletes" if self.asked.max_deletes else "`max_deletes`"
+        found = f"{number:,} of {linked:,} assets would be moved to the trash of the target"
+        return f"{found}, more than {asked} {limit.limit} allows"
 
     def _limit(self) -> DeletionPolicy:
         """How many assets may go to the trash; raises ConfigError."""
@@ -163,7 +166,9 @@ class _Undoing:
             linked=await self.store.link_count(),
             calls=dict(context.target.calls),
         )
+        report.over = await self._too_many(undoing) if context.dry else ""
         report.notes.extend(await self._notes(undoing))
+        report.notes.extend([LIMIT_NOTE.format(report.over, report.trashed)] if report.over else [])
         report.done = undoing.is_done
         return report
 

@@ -51,7 +51,11 @@ def rollback(
     async def act(options: RunOptions) -> int:
         report = await rollback_job(job, options, asked)
         _show(output, report)
-        output.next(*after_rollback(str(job), run, dry_run=dry_run, complete=report.complete))
+        output.next(
+            *after_rollback(
+                str(job), run, dry_run=dry_run, allow=report.trashed if report.over else 0, complete=report.complete
+            )
+        )
         return 0 if report.complete else 4
 
     if not (dry_run or output.yes):

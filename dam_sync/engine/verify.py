@@ -46,6 +46,8 @@ from dam_sync.store.store import SqlStore
 LEVELS = ("count", "fields", "digest", "bytes")
 LOOKING_AGAIN = "waiting up to {:.0f} s for the search index of the target, then comparing {} again"
 PAGE = 500
+NOT_MOVED, ROLLED_BACK = "not moved yet", "moved, and rolled back since"
+UNLINKED = {REMOVED: "removed before", **dict.fromkeys(("created", "updated", "unchanged"), ROLLED_BACK)}
 REMOVED_BY_SERVICE, IN_TRASH = "removed by the service", "in its trash"
 DIGESTING = timedelta(minutes=10)  # within which a service may still work on what a run wrote
 SUSPECTS = 5000  # compared again while the target's index may be behind
@@ -194,7 +196,7 @@ class Verifier:
                 for asset in ids:
                     if asset not in links and actions.get(asset) not in ("parked", "skipped"):
                         verdict.unaccounted += 1
-                        found = "removed before" if actions.get(asset) == REMOVED else "neither"
+                        found = UNLINKED.get(actions.get(asset, ""), NOT_MOVED)
                         verdict.note(asset, "", [Difference("asset", "moved or parked", found, pattern=found)])
                 await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
 

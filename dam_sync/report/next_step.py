@@ -35,14 +35,22 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
     if report["kind"] == "adopt":
         return [_line("adopt", job, "--csv ambiguous.csv")] if report["counts"]["ambiguous"] else [_line("plan", job)]
     if report["kind"] == "verify":
-        clean = report["verdict"] is not None and report["verdict"]["clean"]
-        return [_line("status", job)] if clean else [_line("plan", job, "--repair"), _line("run", job, "--repair")]
+        return _after_verify(report["verdict"], job)
     open_conflicts = any(row["cause"] == CONFLICT for row in report["parked"])
     return [
         *([_line("errors", job)] if report["parked"] else []),
         *([_line("conflicts", job)] if open_conflicts else []),
         _line("verify", job),
     ]
+
+
+def _after_verify(verdict: Mapping[str, Any] | None, job: str) -> list[str]:
+    """Repair what differs; what was not moved needs a run."""
+    if verdict is not None and verdict["clean"]:
+        return [_line("status", job)]
+    if verdict is not None and not (verdict["different"] or verdict["missing"]):
+        return [_line("plan", job), _line("run", job)]
+    return [_line("plan", job, "--repair"), _line("run", job, "--repair")]
 
 
 def after_map(job: str, what: str) -> list[str]:
@@ -98,10 +106,11 @@ def after_status(job: str, *, unfinished: str, parked: int) -> list[str]:
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
-def after_rollback(job: str, run: int, *, dry_run: bool, complete: bool) -> list[str]:
-    """Undo it, or look at what is left and plan the next run."""
+def after_rollback(job: str, run: int, *, dry_run: bool, complete: bool, allow: int = 0) -> list[str]:
+    """Undo it, or look at what is left and plan the next run. allow: assets that go to the trash, if they are more than
+    the job allows."""
     if dry_run:
-        return [_line("rollback", job, f"--run {run}")]
+        return [_line("rollback", job, f"--run {run}{f' --max-deletes {allow}' if allow else ''}")]
     return [_line("plan", job)] if complete else [_line("status", job), _line("plan", job)]
 
 

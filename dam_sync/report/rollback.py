@@ -15,7 +15,8 @@ COLUMNS = ("what", "assets or parts", "why", "for example")
 class RollbackReport:
     """run: the run that is rolled back; by: the rollback, 0 for a preview. done: whether an earlier rollback left
     nothing to do. cannot: what stays as the run left it: what, reason, number, examples, stays (it was meant to stay).
-    counts: assets and parts by what becomes of them. trashed: of these, assets that go to the trash, of `linked`."""
+    counts: assets and parts by what becomes of them. trashed: of these, assets that go to the trash, of `linked`;
+    over: why they are too many for a rollback without --max-deletes."""
 
     job: str
     run: int
@@ -29,6 +30,7 @@ class RollbackReport:
     counts: dict[str, int] = field(default_factory=dict)
     trashed: int = 0
     linked: int = 0
+    over: str = ""
     calls: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

@@ -48,6 +48,11 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
         assert asked.exit_code == 2
         assert f"moved to the trash  {created}" in " ".join(asked.stdout.split(" ")).replace("   ", "  ")
         assert "--yes undoes it" in asked.stderr
+        assert f"--max-deletes {created}" in asked.stderr, "the preview says what would stop it"
+        dry = typed(pair, "rollback", "--run", "1", "--dry-run")
+        assert (dry.exit_code, living(pair.target)) == (0, there), "a dry run is not stopped, it says what would"
+        assert "more than `max_deletes` 5% allows" in dry.stderr
+        assert f"--max-deletes {created}" in dry.stderr
         refused = typed(pair, "rollback", "--run", "1", "--yes")
         assert (refused.exit_code, living(pair.target)) == (6, there)
         assert "more than `max_deletes` 5% allows" in refused.stderr
@@ -57,6 +62,11 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
         assert all(row["stays"] for row in told["cannot"])
         assert living(pair.target).keys() == before.keys()
         assert moved(pair).twins == {}
+        verified = typed(pair, "verify", "--level", "count")
+        assert verified.exit_code == 3
+        assert "rolled back since" in verified.stdout
+        assert f"dam-sync plan {pair.job}" in verified.stderr
+        assert "--repair" not in verified.stderr, "a repair creates nothing"
         again = typed(pair, "rollback", "--run", "1", "--yes")
         assert again.exit_code == 0
         assert "run 1 was rolled back by run 2: nothing more can be undone" in again.stderr
