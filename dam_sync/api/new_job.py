@@ -11,7 +11,7 @@ from pathlib import Path
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.job_file import job_of
 from dam_sync.api.new_side import NOTHING, Ask, NewSide, SideQuestions, Tell, variables_of
-from dam_sync.api.suggesting import suggest_mapping
+from dam_sync.api.suggesting import SuggestedMapping, suggest_mapping
 from dam_sync.config.job import JobConfig, job_of_keys
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.secrets import REFERENCE
@@ -21,6 +21,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
+from dam_sync.report import first_settings
 from dam_sync.services import discover
 
 SCHEMAS = "schemas"
@@ -53,7 +54,7 @@ class NewJob:
     @property
     def environment_path(self) -> Path:
         """Where the template of the environment is written."""
-        return self.path.with_name(f"{self.path.stem}.env.example")
+        return template_of(self.path)
 
     @property
     def says_something(self) -> bool:
@@ -64,7 +65,8 @@ class NewJob:
 @dataclass(frozen=True, slots=True)
 class Initialized:
     """What `init` did. written: files; unset: variables without which no mapping can be suggested; lines: of the
-    mapping, of which `doubtful` have a low score; notes: what a person has to decide."""
+    mapping, of which `doubtful` have a low score; notes: what a person has to decide; review: what a person
+    should look at next, in order."""
 
     job: Path
     mapping: Path
@@ -73,6 +75,12 @@ class Initialized:
     lines: int = 0
     doubtful: int = 0
     notes: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+
+    @property
+    def template(self) -> Path:
+        """The template of the environment, if `init` wrote the job file."""
+        return template_of(self.job)
 
     def as_json(self) -> dict[str, Json]:
         """For `--json`."""
@@ -84,7 +92,13 @@ class Initialized:
             "lines": self.lines,
             "doubtful": self.doubtful,
             "notes": list(self.notes),
+            "review": list(self.review),
         }
+
+
+def template_of(path: Path) -> Path:
+    """The template of the environment of a job file."""
+    return path.with_name(f"{path.stem}.env.example")
 
 
 def write_new_job(
@@ -132,7 +146,17 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
     needed = ", ".join(sorted(suggested.required))
     notes = (*((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()), *found.notes)
-    return Initialized(path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes)
+    review = tuple(_review(suggested, job.source.kind))
+    return Initialized(path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes, review)
+
+
+def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
+    """The settings that a person should look at, those that decide most first."""
+    lines = suggested.suggestion.lines
+    yield from first_settings.about_options(suggested.undecided)
+    yield from first_settings.about_idle([line.target for line in lines if line.idle], kind)
+    yield from first_settings.about_doubtful([(line.target, line.why) for line in lines if line.score < DOUBTFUL])
+    yield first_settings.POLICY
 
 
 def _refuse_existing(path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write
@@ -16,6 +17,7 @@ from dam_sync.mapping.document import mapping_of_text, reading_of
 from dam_sync.mapping.suggest import suggest
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.model.errors import ConfigError, MappingError
+from dam_sync.model.probed import Undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -24,12 +26,14 @@ from dam_sync.model.values import Json
 @dataclass(frozen=True, slots=True)
 class SuggestedMapping:
     """A suggestion, and what it leaves to people. unread: fields of the source that no line reads; unwritten: fields of
-    the target that no line writes, the required ones first."""
+    the target that no line writes, the required ones first; undecided: by role, what options of the job have to
+    decide."""
 
     suggestion: Suggestion
     unread: tuple[str, ...]
     unwritten: tuple[str, ...]
     required: frozenset[str]
+    undecided: Mapping[str, tuple[Undecided, ...]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Json]:
         """For `--json`."""
@@ -72,7 +76,8 @@ async def _suggested(job: JobConfig, options: RunOptions, marker: str) -> Sugges
     async with both_sides(job, options) as sides:
         sample, letters = await sample_of(sides.source), sides.target.limits.filename
         schemas = sides.source_schema, sides.target_schema
-    return _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample), *schemas)
+    judged = _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample), *schemas)
+    return replace(judged, undecided=sides.undecided)
 
 
 def _judged(suggestion: Suggestion, source: Schema, target: Schema) -> SuggestedMapping:

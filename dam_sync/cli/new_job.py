@@ -70,10 +70,17 @@ def _show_new(output: Output, done: Initialized) -> None:
     for name in done.unset:
         output.say(f"not set: {name}")
     if done.unset:
-        output.say("no mapping was written: set these variables, and run the same command again with the job file only")
+        output.say(
+            f"no mapping was written: set these variables (the template {done.template.name} says how), and run the "
+            "same command again with the job file only"
+        )
         return
     output.say(
         f"written: {done.mapping}, {done.lines} lines, {done.doubtful} of them with a score below 0.9: read every line"
     )
     for note in done.notes:
         output.say(f"note: {note}")
+    if done.review:
+        output.say("look at these next, in this order:")
+    for number, text in enumerate(done.review, 1):
+        output.say(f"{number}. {text}")

@@ -16,7 +16,7 @@ from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_ma
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
-from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
+from dam_sync.mapping.suggestion import IDLE, SuggestedLine, Suggestion
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json
@@ -312,7 +312,7 @@ class _Suggesting:
 
     def _stays(self, part: Feature, words: str) -> str:
         """The reason of a line for a part of an asset that both services may have."""
-        return words if self._gives(part) else f"{words}; as the job is set up, the source gives none"
+        return words if self._gives(part) else f"{words}; {IDLE}"
 
 
 def _kept_there(known: Field) -> bool:

@@ -16,6 +16,10 @@ HEAD = (
 )
 
 
+IDLE = "as the job is set up, the source gives none"
+"""The end of the reason of a line that does nothing yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class SuggestedLine:
     """One line: key of what it writes, paths it reads, its pipe, how certain it is from 0 to 1, and why.
@@ -41,6 +45,11 @@ class SuggestedLine:
         if self.pipe:
             made["pipe"] = list(self.pipe)
         return made | dict(self.more)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does nothing as the job is set up."""
+        return self.reason.endswith(IDLE)
 
     @property
     def why(self) -> str:

@@ -69,11 +69,23 @@ def test_from_flags_to_a_job_that_check_accepts(desk: Small, tmp_path: Path) -> 
     assert checked(job)["ok"]
 
 
+def test_it_says_what_to_look_at_next_in_order(desk: Small, tmp_path: Path) -> None:
+    found = ran("init", str(tmp_path / "museum.yaml"), *flags(desk), code=0, env=KEYS)
+    found.says("look at these next, in this order", "1. `options` of the target: older file versions are not written")
+    found.says("`policy` in the job file", "dam-sync help jobs")
+    assert found.out.index("version_policy") < found.out.index("`policy` in the job file")
+    decided = tmp_path / "decided.yaml"
+    words = [*flags(desk), "--target", "options.version_policy=none"]
+    review = ran("init", str(decided), *words, "--json", code=0, env=KEYS).data["review"]
+    assert not [text for text in review if "version_policy" in text]
+    assert review[-1].startswith("`policy`")
+
+
 def test_without_the_variables_it_says_which_and_goes_on_later(desk: Small, tmp_path: Path) -> None:
     job = tmp_path / "museum.yaml"
     data = ran("init", str(job), *flags(desk), "--json", code=0).data
     assert (data["unset"], data["mapping"]) == (["M_A_PASSWORD", "M_E_TOKEN"], None)
-    ran("init", str(job), code=0).says("not set: M_A_PASSWORD", f"next: dam-sync init {job}")
+    ran("init", str(job), code=0).says("not set: M_A_PASSWORD", "museum.env.example", f"next: dam-sync init {job}")
     before = job.read_text(encoding="utf-8")
     ran("init", str(job), code=0, env=KEYS).says("museum.mapping.yaml")
     assert job.read_text(encoding="utf-8") == before
