@@ -18,6 +18,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.conflict import PLACEMENTS, shown
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json, instant_text
+from dam_sync.model.wording import counted
 from dam_sync.report.causes import sentence
 from dam_sync.store.base import Storage
 from dam_sync.store.rows import LedgerRow, RunRow
@@ -194,13 +195,16 @@ def _write(row: LedgerRow) -> Facts:
 def _change(key: str, sides: Json) -> Facts:
     if not isinstance(sides, list) or len(sides) != 2:
         return {"value": key, "before": "", "after": "" if sides is None else str(sides)}
+    if key == "members":  # of a bulk write: the other assets are not what was asked for
+        left, joined = (counted(len(ids), "asset") if ids else "" for ids in sides)
+        return {"value": key, "before": f"{left} taken out" * bool(left), "after": f"{joined} put in" * bool(joined)}
     return {"value": key, "before": _side(key, sides[0]), "after": _side(key, sides[1])}
 
 
 def _side(key: str, value: Json) -> str:
     try:
         return shown(PLACEMENTS if key == "placements" else key, value)
-    except (KeyError, TypeError, ValueError):  # ids of members, and what later versions record
+    except (KeyError, TypeError, ValueError):  # what later versions record
         return json.dumps(value, ensure_ascii=False)
 
 

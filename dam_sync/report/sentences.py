@@ -39,7 +39,7 @@ def about_processes(number: int, killed: int, seconds: float) -> list[str]:
     if number < 2:
         return []
     lost = (
-        f", without the last {seconds:.0f} s at most of {killed:,} that {'was' if killed == 1 else 'were'} killed"
+        f", except for at most {seconds:.0f} s at the end of {killed:,} that {'was' if killed == 1 else 'were'} killed"
         if killed
         else ""
     )

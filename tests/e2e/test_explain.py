@@ -128,3 +128,12 @@ def test_assets_that_share_a_name_at_the_source_only_are_listed(
             assert {row["name"] for row in found} == {"same.jpg"}
             assert len({row["filename"] for row in found}) == 2, "the target takes a name once"
             job.run("--full")  # an asset that did not change keeps the name that it is known by
+
+
+def test_a_bulk_membership_counts_its_assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+    with small(tmp_path, photos(2), mapping=[("as: category", "as: collection")]) as job:
+        job.run()
+        source, _ = ids_of(job, 1)
+        writes = [row for row in story_of(job, source)["writes"] if row["operation"].startswith("place:")]
+    assert [change["after"] for row in writes for change in row["changes"]] == ["2 assets put in"]

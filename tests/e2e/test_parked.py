@@ -64,7 +64,7 @@ def faulty(number: int) -> list[dict[str, Any]]:
 
 def test_many_parked_for_one_cause_stop_the_run(tmp_path: Path) -> None:
     with small(tmp_path, faulty(MANY)) as job:
-        words = ("assets were all parked for the same cause", "fields.credit: too long", "--continue-parked")
+        words = ("assets to write were all parked for the same cause", "fields.credit: too long", "--continue-parked")
         job.ran("plan", "--no-progress", code=6).says(*words)
         job.ran("run", "--no-progress", code=6).says(*words)
         assert job.pair.target.writes == 0

@@ -28,7 +28,8 @@ def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
     watching = monitor()
     for number in range(FIRST - 1):
         park(watching, number, "value refused")
-    with pytest.raises(SafetyStop, match=f"the first {FIRST} assets were all parked for the same cause: value refused"):
+    told = f"the first {FIRST} assets to write were all parked for the same cause: value refused"
+    with pytest.raises(SafetyStop, match=told):
         park(watching, FIRST, "value refused")
     assert watching.tripped == "value refused"
 

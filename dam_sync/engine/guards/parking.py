@@ -40,6 +40,6 @@ class ParkingMonitor:
             return
         if not any(each.seq < work.seq for each in in_hand):
             self.tripped = outcome.cause
-            message = f"the first {self.parked} assets were all parked for the same cause: {outcome.cause}; "
+            message = f"the first {self.parked} assets to write were all parked for the same cause: {outcome.cause}; "
             hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
             raise SafetyStop(message + outcome.message, asset=work.asset, hint=hint)
