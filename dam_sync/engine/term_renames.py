@@ -78,8 +78,10 @@ class TermRenames:
         row, digest = self.known.of(TERM, met.rule.name, met.source), _digest(met, self.context)
         name = tuple(map(normal, target.path)) or (normal(target.label),)
         former: tuple[str, ...] = ()
+        given = name
         if row is not None and row.target == target.id:
             name = row.name if not target.path and row.name[-1:] == name else name
+            given = name if run else _given(row, name, met)
             former, run = row.former, run or row.run
         elif row is not None and not index.partial and index.by_id(row.target) is None:
             ours = run or row.name == name or await self._is_renamed(vocabulary, row, name)
@@ -90,7 +92,7 @@ class TermRenames:
             self._note_taken(index, row, met)
         place, path = met.rule.target, met.path
         await self.known.keep(
-            Counterpart(TERM, met.rule.name, met.source, path, place, target.id, path, name, former, digest, run)
+            Counterpart(TERM, met.rule.name, met.source, path, place, target.id, given, name, former, digest, run)
         )
 
     async def _is_renamed(self, vocabulary: str, row: Counterpart, name: Path) -> bool:
@@ -129,7 +131,7 @@ class TermRenames:
         if why is not None:
             self._leave(row, term, why)
             return None
-        if _alike(row.name, now.path or (now.label,)) or self._overrides:
+        if _alike(row.wanted, now.path or (now.label,)) or self._overrides:
             return await self._renamed(vocabulary, index, row, now, (term, met))
         if self.context.policy.conflicts.default is ConflictPolicy.TARGET:
             return now
@@ -152,7 +154,7 @@ class TermRenames:
         return self.context.policy.conflicts.default is ConflictPolicy.SOURCE or self.context.repairs
 
     def _obstacle(self, row: Counterpart) -> NotRenamed | None:
-        if fold(row.name[-1]) != fold(row.origin[-1]):
+        if fold(row.wanted[-1]) != fold(row.origin[-1]):
             return NotRenamed.OTHER_NAME
         if self.known.is_shared(row):
             return NotRenamed.SHARED
@@ -206,6 +208,15 @@ class TermRenames:
 
 def _named(row: Counterpart, term: Term) -> tuple[str, str]:
     return path_text(Term("", path=row.name)), path_text(term) or term.label
+
+
+def _given(row: Counterpart, now: Path, met: MetTerm) -> Path:
+    """The path that a run gave, or found first: another name is of others, unless the source has it, too. A later name
+    of the source that they do not follow counts as given."""
+    if fold(now[-1]) in (fold(row.wanted[-1]), fold(met.path[-1])):
+        return now
+    follows = fold(row.wanted[-1]) == fold(row.origin[-1])
+    return (*row.wanted[:-1], met.path[-1]) if follows else row.wanted
 
 
 def _alike(one: Path, other: Path) -> bool:

@@ -128,7 +128,8 @@ class Counterpart:
     part: TERM or CONTAINER; scope: the rule of the mapping by which the term was found, or the kind of container at the
     source; source: its id there. origin: its path at the source when it was last met, for a term without levels its
     label. place: the vocabulary or the kind at the target; target: its id there. wanted: the path that the mapping
-    wants; name: its path at the target, both as of then. former: ids that it had at the target before it was renamed.
+    wants, of a term the one that a run gave it, or found first; name: its path at the target, both as of then. former:
+    ids that it had at the target before it was renamed.
     mapping: a digest of the rule. run: the run that renamed it last, 0 for none.
     """
 

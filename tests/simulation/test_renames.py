@@ -230,6 +230,38 @@ def test_a_name_that_others_gave_is_theirs_also_after_runs_that_met_it(tmp_path:
 
 
 @each_able
+def test_a_name_that_others_gave_a_term_is_theirs_also_after_runs_that_met_it(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
+        rename_term = RENAMES[kind][1]
+        rename_term(made.target.app.state, SEA, MEER)
+        made.edited = {row["id"]: REPLACED for row in made.target.assets}
+        made.change_source(REPLACED.change)
+        made.run(full=True)
+        rename_term(made.source.app.state, SEA, OCEAN)
+        report = made.run(full=True)
+        if has_ids(made):
+            assert not {"rename_term", "term", "update"} & report.operations.keys()
+            assert {SEA, OCEAN, MEER} & ended(made) == {MEER}
+            assert "renamed at the target, too" in noted(report)
+
+
+@each_able
+def test_the_name_of_the_target_stands_by_policy_however_often_the_source_gives_others(
+    tmp_path: Path, kind: str
+) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
+        renamed(made, "target", THEIRS, MEER)
+        container, term = RENAMES[made.source.kind]
+        for old, new in (((OURS, SEA), (RENAMED, OCEAN)), ((RENAMED, OCEAN), ("Later", "Lake"))):
+            container(made.source.app.state, old[0], new[0])
+            term(made.source.app.state, old[1], new[1])
+            report = made.run(full=True)
+            if has_ids(made):
+                assert (report.operations, noted(report)) == ({}, "")
+                assert ended(made) == {f"/{THEIRS}", MEER}
+
+
+@each_able
 def test_the_name_of_the_target_stands_by_policy(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
         renamed(made, "target", THEIRS, MEER)
