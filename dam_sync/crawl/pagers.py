@@ -175,7 +175,7 @@ class Keyset:
 
     def key_of(self, row: Json) -> Json:
         """The key of one row. Raises ContractBroken if it has none."""
-        if not isinstance(row, Mapping):
+        if not isinstance(row, dict):
             raise ContractBroken("a listing has rows that are not objects")
         key = row.get(self.key) if isinstance(self.key, str) else self.key(row)
         if key is None:

@@ -16,9 +16,7 @@ from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, SEEN, WORK, instant, stamp
 
 _BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_statement("ids"))))
-_REVISIONS = PreparedStatement(
-    select(LINK.c.source, LINK.c.source_revision).where(LINK.c.source.in_(listed_statement("ids")))
-)
+_REVISIONS = PreparedStatement(select(SEEN.c.source, SEEN.c.revision).where(SEEN.c.source.in_(listed_statement("ids"))))
 _BY_TARGET = PreparedStatement(select(LINK).where(LINK.c.target.in_(listed_statement("ids"))))
 _NAMES = ("folded", "owner")
 _RESERVE = PreparedStatement(upsert(NAME).on_conflict_do_nothing(), _NAMES)
@@ -50,8 +48,10 @@ class LinkRepository(Repository):
         """The revisions at which these source assets were last written; those without a link are absent."""
 
         def job(c: Connection) -> dict[AssetId, Revision]:
-            rows = (row for piece in pieces(sources) for row in _REVISIONS.all(c, ids=to_text(list(piece))))
-            return {AssetId(row.source): Revision(row.source_revision) for row in rows}
+            found: dict[AssetId, Revision] = {}
+            for piece in pieces(sources):
+                found.update(_REVISIONS.tuples(c, ids=to_text(piece)))
+            return found
 
         return await self._read(job) if sources else {}
 

@@ -28,11 +28,11 @@ _CLEARED = {
     "hint": "",
 }
 _LISTED = listed_statement("ids")
-_LINKED = PreparedStatement(select(SEEN).where(SEEN.c.source.in_(_LISTED)))
-_KNOWN = PreparedStatement(
-    select(WORK.c.asset, WORK.c.listed_run, WORK.c.revision, WORK.c.deleted, WORK.c.state).where(
-        WORK.c.asset.in_(_LISTED)
-    )
+_LINKED = PreparedStatement(select(SEEN.c.source, SEEN.c.run).where(SEEN.c.source.in_(_LISTED)))
+_KNOWN = PreparedStatement(  # what settled in an earlier run, and was not deleted, is like what is not known
+    select(WORK.c.asset, WORK.c.listed_run, WORK.c.revision, WORK.c.deleted, WORK.c.state)
+    .where(WORK.c.asset.in_(_LISTED))
+    .where((WORK.c.listed_run == bindparam("now")) | WORK.c.deleted | (WORK.c.state != "settled"))
 )
 _SEEN = PreparedStatement(update(SEEN).where(SEEN.c.source.in_(_LISTED)).values(run=bindparam("now")))
 
@@ -157,8 +157,8 @@ class _Listing:
 
     def add(self, entries: Sequence[Entry], texts: Mapping[AssetId, str]) -> None:
         ids = to_text([entry.id for entry in entries])
-        linked: dict[str, int] = dict(_LINKED.all(self._c, ids=ids))
-        known = {row.asset: row for row in _KNOWN.all(self._c, ids=ids)}
+        linked: dict[str, int] = dict(_LINKED.tuples(self._c, ids=ids))
+        known = {row.asset: row for row in _KNOWN.all(self._c, ids=ids, now=self._run)}
         rows: list[dict[str, Any]] = []
         again: list[dict[str, Any]] = []
         restored: list[str] = []
@@ -179,7 +179,7 @@ class _Listing:
         self._write(rows, again, [source for source, run in linked.items() if run != self._run])
 
     def add_again(self, ids: Sequence[str], *, unlisted: bool, deleted: bool) -> None:
-        linked: dict[str, int] = dict(_LINKED.all(self._c, ids=to_text(list(ids))))
+        linked: dict[str, int] = dict(_LINKED.tuples(self._c, ids=to_text(list(ids))))
         columns = (WORK.c.asset, WORK.c.listed_run, WORK.c.deleted, WORK.c.cause, WORK.c.state)
         known = {row.asset: row for row in self._c.execute(select(*columns).where(WORK.c.asset.in_(ids)))}
         rows: list[dict[str, Any]] = []

@@ -169,6 +169,17 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TRIGGER link_dropped AFTER DELETE ON link BEGIN DELETE FROM seen WHERE source = OLD.source; END",
     ),
     16: ("CREATE INDEX ledger_written ON ledger (run, operation)",),
+    17: (
+        "ALTER TABLE seen ADD COLUMN revision TEXT NOT NULL DEFAULT ''",
+        "UPDATE seen SET revision = coalesce((SELECT source_revision FROM link WHERE link.source = seen.source), '')",
+        "DROP TRIGGER link_added",
+        "CREATE TRIGGER link_added AFTER INSERT ON link BEGIN"
+        " INSERT INTO seen (source, revision) VALUES (NEW.source, NEW.source_revision)"
+        " ON CONFLICT (source) DO UPDATE SET revision = excluded.revision; END",
+        "CREATE TRIGGER link_revised AFTER UPDATE OF source_revision ON link"
+        " WHEN OLD.source_revision <> NEW.source_revision BEGIN"
+        " UPDATE seen SET revision = NEW.source_revision WHERE source = NEW.source; END",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

@@ -21,8 +21,8 @@ WHOLE = 1 << 128
 
 LISTED = (
     "SELECT asset, revision FROM work WHERE listed_run = :run UNION ALL"
-    " SELECT source, source_revision FROM seen JOIN link USING (source) WHERE seen.run = :run"
-    " AND NOT EXISTS (SELECT 1 FROM work WHERE work.asset = source AND :run IN (listed_run, work.run))"
+    " SELECT source, revision FROM seen WHERE run = :run"
+    " AND source NOT IN (SELECT asset FROM work WHERE :run IN (listed_run, run))"
 )
 _WORKS = select(WORK).where(WORK.c.asset > bindparam("after")).order_by(WORK.c.asset).limit(PAGE)
 _LINKS = (
@@ -117,14 +117,15 @@ class PlannedRepository(Repository):
 
     async def listing_digest(self, run: int) -> str:
         """A digest of the ids and revisions that the listing of a run returned, whatever their order."""
-        return await self._read(lambda c: _digest(raw_of(c).execute(LISTED, {"run": run})))
+        return await self._read(lambda c: digest_of_rows(raw_of(c).execute(LISTED, {"run": run})))
 
     async def listing_changes(self, run: int) -> list[ListingChange]:
         """How the listing of a run differs from the plan, with examples."""
         return [change for change in await self._read(partial(_changes, run=run)) if change.assets]
 
 
-def _digest(rows: Iterable[tuple[str, str]]) -> str:
+def digest_of_rows(rows: Iterable[tuple[str, str]]) -> str:
+    """A digest of these assets and revisions, whatever their order."""
     total = 0
     for asset, revision in rows:
         total += int.from_bytes(hashlib.sha256(f"{asset}\0{revision}".encode()).digest()[:16], "big")

@@ -142,12 +142,14 @@ class LinkTable(SQLModel, table=True):
 
 
 class SeenTable(SQLModel, table=True):
-    """The last run that listed each linked source asset; triggers on `link` add and remove rows. Apart from the links,
-    because a listing changes it for every asset, and a link is long."""
+    """The last run that listed each linked source asset, and the revision at which it was written; triggers on `link`
+    keep the rows and the revisions. Apart from the links, because a listing reads and changes it for every asset, and a
+    link is long."""
 
     __tablename__: ClassVar[str] = "seen"
     source: str = Field(primary_key=True)
     run: int = 0
+    revision: str = ""
 
 
 class ConflictTable(SQLModel, table=True):

@@ -80,6 +80,21 @@ async def test_a_file_is_not_migrated_under_an_older_program_at_work(tmp_path: P
     await (await SqlStore.open(path, clock)).close()
 
 
+async def test_the_revisions_of_older_links_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "job.db"
+    engine = engine_of(path)
+    with engine.connect() as c:
+        migrate(c, 14)
+        columns = "source, target, source_revision, source_fingerprint, draft_fingerprint, filename, evidence, digests"
+        for name in ("a", "b"):
+            values = f"'{name}', 't', 'r{name}', '', '', '', '', '{{}}', '[]', '{{}}'"
+            c.exec_driver_sql(f"INSERT INTO link ({columns}, versions, draft) VALUES ({values})")
+    engine.dispose()
+    store = await SqlStore.open(path, SystemClock())
+    assert await store.revisions(["a", "b", "c"]) == {"a": "ra", "b": "rb"}
+    await store.close()
+
+
 def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
     engine = engine_of(tmp_path / "job.db")
     with engine.connect() as c:

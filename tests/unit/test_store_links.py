@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.store.links import drop_link
+from dam_sync.store.planned import digest_of_rows
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 
@@ -254,3 +257,33 @@ async def test_revisions_are_those_that_were_last_written(store: SqlStore) -> No
     await store.put_link(WHOLE)
     assert await store.revisions(["a", "b"]) == {"a": WHOLE.source_revision}
     assert await store.revisions([]) == {}
+
+
+async def test_revisions_follow_the_links(store: SqlStore) -> None:
+    await store.put_link(WHOLE)
+    await store.put_link(replace(WHOLE, source="b", target="t2"))
+    await store.put_link(replace(WHOLE, source_revision="r2"))
+    assert await store.revisions(["a", "b"]) == {"a": "r2", "b": "r1"}
+    await store.put_link(replace(WHOLE, source_revision="r2", size=13))
+    assert await store.revisions(["a", "b"]) == {"a": "r2", "b": "r1"}
+    writer = store._database.writer
+    assert writer is not None
+    await writer.run(lambda c: drop_link(c, "a"))
+    assert await store.revisions(["a", "b"]) == {"b": "r1"}
+    await store.put_link(replace(WHOLE, source_revision="r3"))
+    assert await store.revisions(["a", "b"]) == {"a": "r3", "b": "r1"}
+
+
+async def test_the_digest_of_a_listing_has_each_asset_once_at_the_revision_that_was_listed(store: SqlStore) -> None:
+    for name in ("a", "b"):
+        await store.put_link(replace(WHOLE, source=name, target=f"t{name}"))
+    run = (await store.begin("job", "run")).id
+    listed = [("a", "r1"), ("b", "r2"), ("c", "r1")]  # unchanged, changed, new
+    rows = tuple(Entry(AssetId(asset), Revision(revision)) for asset, revision in listed)
+    await store.record(run, Shard("s"), Batch(rows, None), {AssetId("a")})
+    before = await store.listing_digest(run)
+    for work in await store.claim(run, 2, timedelta(minutes=1)):
+        link = replace(WHOLE, source=work.asset, target=f"t{work.asset}", source_revision=work.revision)
+        await store.complete(work, Outcome("updated", link=link))
+    assert await store.revisions(["a", "b", "c"]) == dict(listed)
+    assert await store.listing_digest(run) == before == digest_of_rows(listed)

@@ -44,6 +44,10 @@ class Around:
 @interprets_response
 def uid_of(row: Json) -> AssetId:
     """The document's id. Raises ContractBroken without one."""
+    return _uid(row)
+
+
+def _uid(row: Json) -> AssetId:
     uid = row.get("uid") if isinstance(row, dict) else None
     if not uid:
         raise ContractBroken("a document has no `uid`")
@@ -53,12 +57,18 @@ def uid_of(row: Json) -> AssetId:
 @interprets_response
 def is_asset(row: Json) -> bool:
     """Whether a listed document is an asset; the query already checked this (assumption 1)."""
-    return not (row.get("isVersion") or row.get("isProxy") or facts.NO_ASSET_FACETS & set(row.get("facets") or ()))
+    return not (row.get("isVersion") or row.get("isProxy")) and facts.NO_ASSET_FACETS.isdisjoint(
+        row.get("facets") or ()
+    )
 
 
 @interprets_response
 def is_trashed(row: Json) -> bool:
     """Whether it is in the trash; older data has a state for it (wire B 6.5)."""
+    return _is_trashed(row)
+
+
+def _is_trashed(row: Json) -> bool:
     return row.get("isTrashed") is True or row.get("state") == "deleted"
 
 
@@ -73,7 +83,11 @@ def document_of(row: Json) -> Json:
 @interprets_response
 def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
     """Changes with every change of the document, and with its path (wire B 2.6)."""
-    place = _digest_of_place(folder, is_trashed(row), str(row.get("state")))
+    return _revision(row, folder, _is_trashed(row))
+
+
+def _revision(row: Json, folder: tuple[str, ...], trashed: bool) -> Revision:
+    place = _digest_of_place(folder, trashed, str(row.get("state")))
     return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
 
 
@@ -85,8 +99,8 @@ def _digest_of_place(folder: tuple[str, ...], trashed: bool, state: str) -> str:
 @interprets_response
 def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
     """A listed document; only its id without `asset`."""
-    changed = _moment(row.get("lastModified"))
-    return Entry(uid_of(row), revision_of(row, folder), changed, asset, is_trashed(row))
+    changed, trashed = _moment(row.get("lastModified")), _is_trashed(row)
+    return Entry(_uid(row), _revision(row, folder, trashed), changed, asset, trashed)
 
 
 @interprets_response

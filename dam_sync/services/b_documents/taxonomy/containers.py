@@ -46,6 +46,7 @@ class Tree:
     root: Root
     folders: dict[str, Folder] = field(default_factory=dict)
     _titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    _paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # those asked for since a folder changed
 
     @interprets_response
     def add(self, row: Json) -> Folder:
@@ -57,10 +58,18 @@ class Tree:
             title = f"{title} [{name}]"
             self._titles[parent, title] = uid
         folder = self.folders[uid] = Folder(uid, parent, title, path, trashed)
+        self._paths.clear()
         return folder
 
     def path(self, uid: str) -> tuple[str, ...] | None:
         """Titles from the root down; None if a folder in between is unknown."""
+        known = self._paths.get(uid)
+        path = self._path(uid) if known is None else known
+        if known is None and path is not None:
+            self._paths[uid] = path
+        return path
+
+    def _path(self, uid: str) -> tuple[str, ...] | None:
         titles: list[str] = []
         for _ in range(facts.LEVELS):
             if uid == self.root.uid:
@@ -78,6 +87,7 @@ class Tree:
         self._titles.pop((folder.parent, folder.title), None)
         self._titles[folder.parent, title] = uid
         self.folders[uid] = replace(folder, title=title)
+        self._paths.clear()
 
     def placements(self) -> list[Placement]:
         """All folders that can be filled, parents before children."""
