@@ -42,8 +42,10 @@ SIZE = int(os.environ.get("DAM_SYNC_ASSETS", ALL if os.environ.get("DAM_SYNC_LON
 PROVED = 3 * CLASSES
 CALLS_OF_UNCHANGED = 0.02  # for each known asset, from `ALL` on
 ROTATION = 14
+CALLS_OF_ROTATION = 0.2  # for each known asset, at each service
 POLICY: Mapping[str, Any] = {"deletes": "trash", "grace": "0s"}
 PAIRS = [Kinds(*each) for each in product(SIDES, SIDES)]
+ROTATED = [kinds for kinds in PAIRS if kinds.source.kind == kinds.target.kind]
 every_pair = pytest.mark.parametrize("kinds", PAIRS, ids=[f"{k.source.kind[0]}-{k.target.kind[0]}" for k in PAIRS])
 UNLIKE = frozenset({"calls", "spent:1"})  # notes about what a run cost
 COUNTED = ("counts", "losses", "operations", "mapping", "schemas")
@@ -88,6 +90,19 @@ def test_a_delta_costs_what_changed(tmp_path: Path, kinds: Kinds) -> None:
         made.settle()
         report, calls = _ran(made)
         assert report.operations == {}
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("kinds", ROTATED, ids=[kinds.source.kind for kinds in ROTATED])
+def test_a_rotation_reads_its_part(tmp_path: Path, kinds: Kinds) -> None:
+    """A run that finds nothing changed, and compares one of 14 parts of the library."""
+    with planted(tmp_path / "planted", learn(tmp_path / "model", kinds), SIZE, rotation=ROTATION) as made:
+        report, calls = _ran(made)
+    assert report.operations == {}
+    each = [(side, sent.total(), sent.total() / SIZE) for side, sent in zip(("source", "target"), calls, strict=True)]
+    title = f"{kinds.source.kind}, nothing changed, one of {ROTATION} parts of {SIZE:,} assets compared"
+    show(title, ("service", "calls", "for each asset"), each)
+    assert max(sent for _, _, sent in each) <= CALLS_OF_ROTATION
 
 
 def compare(title: str, calls: tuple[Calls, Calls], least: tuple[Calls, Calls]) -> None:
