@@ -82,8 +82,13 @@ def _place(row: Row) -> str:
 
 
 def _fields(row: Row, *, ids: bool) -> Flat:
-    fields = {f"fields.{key}": texts(_by_id(value) if ids else value) for key, value in row["fields"].items()}
+    fields = {f"fields.{key}": _values(_by_id(value) if ids else value) for key, value in row["fields"].items()}
     return {path: values for path, values in fields.items() if values}
+
+
+def _values(value: Any) -> frozenset[str]:
+    """As texts; unlike in a comparison of two services, `false` is a value that people can take away."""
+    return frozenset({"false"}) if value is False else texts(value)
 
 
 def _by_id(value: Any) -> Any:
