@@ -190,7 +190,8 @@ class TargetWriter:
         try:
             if not resumed.patch.empty:  # the source changed between a crash and this run
                 await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
-            await self._add_versions(made, action.versions[1:], asset.file, draft, journal)
+            versions = () if FILE in resumed.values else action.versions[1:]
+            await self._add_versions(made, versions, asset.file, draft, journal)
             sent = await self._attach(made, attachments, journal)
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
@@ -198,6 +199,8 @@ class TargetWriter:
         link = self._link(asset, wanted, made, action.versions)
         link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
         link = replace(link, kept=dict(resumed.values))
+        if FILE in resumed.values:
+            link = replace(link, digests={}, size=None)
         bulk = DeferredWrites(draft.placements, relations=relations)
         outcome = self._completed("created", item, link, bulk, resumed.losses)
         return replace(outcome, digest=digest)

@@ -51,10 +51,16 @@ class ResumedCreate:
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
             before.append(draft_to_json(Draft(draft.marker, draft.filename)))
             patch = merge_patches(before, draft)
-        files = Files(replace(link, target=actual.id), asset.file, ours=asset.versions)
+        fresh = await self._has_more_versions(link)
+        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
+
+    async def _has_more_versions(self, link: LinkRow) -> bool:
+        """Whether versions are still to be added to the first file."""
+        steps = [await self.attempt.journal.get(journal_names.version(key)) for key in link.versions[1:]]
+        return None in steps
 
     def _left(self, draft: Draft, found: Settlement) -> Settlement:
         """With everything in the draft that differs from earlier ones, and what stands though others changed it: the

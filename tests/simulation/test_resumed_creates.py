@@ -15,6 +15,8 @@ import pytest
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId, Draft, Patch
+from tests.support.connected import Bytes
+from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
@@ -89,6 +91,30 @@ def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path)
         assert (errors(move), unlinked(move)) == ([], [])
 
 
+def test_a_file_that_people_gave_a_partial_create_stays(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("e_profiles", "b_documents"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * 0.6)]))
+        partial = unlinked(move)
+        assert partial, "nothing is partial yet"
+        move.universe.do(filled(move, partial))
+        theirs = {row: file_of(move, row) for row in partial}
+        move.live_to_the_end()
+        assert {row: file_of(move, row) for row in partial} == theirs
+
+
+async def filled(move: Move, partial: Sequence[str]) -> None:
+    """With a new version each."""
+    async with move.side("target") as service:
+        await service.schema()
+        for identity in partial:
+            content = Bytes("by-hand.jpg", f"by hand {identity}".encode(), known=True)
+            await service.replace(AssetId(identity), content, MemoryJournal())
+    await move.universe.clock.sleep(LAGS)
+
+
 async def moved(move: Move, partial: Sequence[str], name: str) -> None:
     """Each into a folder that nobody else uses."""
     async with move.side("target") as service:
@@ -142,6 +168,10 @@ def errors(move: Move, *, retry: bool = False) -> list[dict[str, Any]]:
 
 def row_of(move: Move, identity: str) -> Mapping[str, Any]:
     return next(row for row in move.target.assets if row["id"] == identity)
+
+
+def file_of(move: Move, identity: str) -> str:
+    return str(row_of(move, identity)["versions"][-1]["digests"]["sha256"])
 
 
 def folders(move: Move, identity: str) -> list[str]:

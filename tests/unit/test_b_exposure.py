@@ -114,6 +114,24 @@ async def test_no_crash_opens_or_doubles_a_document(tenant: Tenant) -> None:
     assert blow_at > 8
 
 
+async def test_a_document_that_people_moved_after_a_crash_is_not_made_again(tenant: Tenant) -> None:
+    """Where it was created nothing is left of it."""
+    press = next(iter([each async for each in tenant.connect().containers() if each.path == ("Press",)]))
+    for blow_at in range(1, 60):
+        wanted, journal = draft(f"m-{blow_at}", rights=STAFF), MemoryJournal(blow_at)
+        try:
+            await made(tenant, tenant.connect(), wanted, journal)
+            break
+        except Crash:
+            journal.blow_at = None
+            for row in tenant.marked(f"m-{blow_at}"):
+                await tenant.connect().update(row["id"], Patch(placements_add=frozenset({press})))
+            tenant.advance(90_000)  # behind the day for which answers are replayed
+            identity = await made(tenant, tenant.connect(), wanted, journal)
+        assert [row["id"] for row in tenant.marked(f"m-{blow_at}")] == [identity]
+    assert blow_at > 8
+
+
 async def test_rights_that_changed_between_two_tries_are_never_the_old_ones(tenant: Tenant) -> None:
     journal = MemoryJournal()
     tenant.fail({"match": "POST */automation/Document.FollowLifecycleTransition", "nth": 1, "do": "status:400"})

@@ -27,8 +27,10 @@ from dam_sync.services.b_documents.codec.values import lost
 from dam_sync.services.b_documents.target.create_once import NewDocument, again_on_conflict, asset_name
 from dam_sync.services.b_documents.target.update import LARGE, DocumentsUpdate, holds
 from dam_sync.services.b_documents.uploads import reference
+from dam_sync.transfer.upload_session import source_of
 
 MOVE = "Document.Move"
+SENT = "file"  # the journal entry of the last upload for the create
 
 
 class DocumentsCreate(DocumentsUpdate):
@@ -55,7 +57,7 @@ class DocumentsCreate(DocumentsUpdate):
             form.properties,
             facts.ANSWER_SECONDS if content and content.size > LARGE else None,
         )
-        row = await self._made(new, ours_by(draft.marker, name), content, journal)
+        row = await self._made(new, draft.marker, content, journal)
         asset = wire.uid_of(row)
         if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
             row = await self.put_checked(asset, form.properties, row)
@@ -101,11 +103,11 @@ class DocumentsCreate(DocumentsUpdate):
     async def _any(self) -> Json:
         return self.api.clock.token()[: facts.NAME_LETTERS]
 
-    async def _made(
-        self, new: NewDocument, ours: Callable[[Json], bool], content: Content | None, journal: Journal
-    ) -> Json:
+    async def _made(self, new: NewDocument, marker: Marker | None, content: Content | None, journal: Journal) -> Json:
         """The document with its file, created now or by an earlier attempt."""
+        ours = ours_by(marker, new.name)
         key = str(await journal.run("key", self._token, idempotent=True))
+        known = await journal.get(SENT) if content else None
         handle = await self.uploads.send(content, journal) if content else None
         if handle is not None:
             new = replace(new, properties={**new.properties, wire.CONTENT: reference(handle)})
@@ -115,24 +117,31 @@ class DocumentsCreate(DocumentsUpdate):
             fresh.append(await self.creates.make(new, key, ours))
             return {"uid": wire.uid_of(fresh[0])}
 
-        async def found() -> Json:
-            row = await self.creates.find(new)
-            return {"uid": wire.uid_of(row)} if row is not None and ours(row) else None
-
         try:
-            made = await journal.run("create", make, reconcile=found)
+            made = await journal.run("create", make, reconcile=lambda: self._lost(new, marker))
         except (Rejected, SessionGone):  # refused, so nothing was made
             await journal.discard("create", "key", "file*")
             raise
         row = fresh[0] if fresh else await self.api.document(str(made["uid"]))
         if content is not None and handle is not None:
-            row = await self._with_file(row, content, handle, journal)
+            if fresh or not (_is_of(known, content) and _blob_of(row)):  # else it has this file, or somebody's
+                row = await self._with_file(row, content, handle, journal)
             await self.uploads.drop(handle)
         return row
 
+    async def _lost(self, new: NewDocument, marker: Marker | None) -> Json:
+        """What a create whose answer was lost made, also where people moved it; None if there is nothing."""
+        row = await self.creates.find(new)
+        if row is not None and ours_by(marker, new.name)(row):
+            return {"uid": wire.uid_of(row)}
+        moved = await self.find(marker) if marker is not None else None
+        if moved is None or wire.is_trashed(await self.api.document(moved)):
+            return None
+        return {"uid": moved}
+
     async def _with_file(self, row: Json, content: Content, handle: Json, journal: Journal) -> Json:
         """The document may silently have been created without its file: then the file is sent again (wire B 6.4)."""
-        if await holds((row.get("properties") or {}).get(wire.CONTENT), content, self.api.limits):
+        if await holds(_blob_of(row), content, self.api.limits):
             return row
         asset = wire.uid_of(row)
         await journal.discard("file*")
@@ -208,6 +217,15 @@ def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:
         return str((row.get("properties") or {}).get(marker.field) or "") == marker.value
 
     return ours
+
+
+def _is_of(sent: Json, content: Content) -> bool:
+    """Whether an upload of an earlier attempt was of this file."""
+    return isinstance(sent, dict) and sent.get("source") == source_of(content)
+
+
+def _blob_of(row: Json) -> Json:
+    return (row.get("properties") or {}).get(wire.CONTENT)
 
 
 async def _void(call: Awaitable[None]) -> Json:
