@@ -84,11 +84,17 @@ class ResumedCreate:
             return None
         if actual.status != TRASH:
             return without_arrival(actual)
-        marker = draft.marker  # a run takes it from what it trashes itself
-        if marker is not None and actual.fields.get(marker.field) == marker.value:
+        marker = draft.marker  # taken from a partial create that a run trashes
+        marked = marker is not None and actual.fields.get(marker.field) == marker.value
+        if marked and not await self._was_trashed(asset, made):
             text = f"its create was begun, and {made} is in the trash of the target"
             raise NotFound(text, asset=asset, code=STILL_IN_TRASH, hint=TRASHED_HINT)
         return None
+
+    async def _was_trashed(self, asset: AssetId, made: str) -> bool:
+        """Whether a run trashed this asset of the target, or undid its create."""
+        rows = (await self.context.store.story(asset)).ledger
+        return any(row.target == made and row.changes.get("trash") == [False, True] for row in rows)
 
 
 def without_arrival(actual: Asset) -> Asset:

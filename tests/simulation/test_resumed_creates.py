@@ -15,13 +15,16 @@ import pytest
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId, Draft, Patch
+from dam_sync.model.capabilities import Operation
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
-from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.fuse import BEFORE, CALL, Fuse, Point
 from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.removing import ASSETS, removing
+from tests.support.virtual.rolling import roll_back
 from tests.support.virtual.universe import LAGS
 
 PARTS = {
@@ -73,12 +76,13 @@ def test_where_people_put_a_partial_create_is_a_conflict(tmp_path: Path) -> None
         assert "Somewhere else" not in {folder for row in partial for folder in folders(move, row)}
 
 
-def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path) -> None:
-    simulation = Simulation(tmp_path, ("a_hypermedia", "d_templates"))
+@pytest.mark.parametrize("target", ["d_templates", "e_profiles"])
+def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path, target: str) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", target))
     _, fuse = simulation.reference()
     calls = [point for point in fuse.points() if str(point).startswith("after call")]
     with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * 0.65)]))
+        move.live(Fuse(calls[int(len(calls) * PARTS.get(target, 0.65))]))
         partial = unlinked(move)
         assert partial, "nothing is partial yet"
         move.universe.do(trashed(move, partial))
@@ -115,6 +119,15 @@ async def filled(move: Move, partial: Sequence[str]) -> None:
     await move.universe.clock.sleep(LAGS)
 
 
+def test_what_a_rollback_trashed_is_no_partial_create_of_a_later_run(tmp_path: Path) -> None:
+    with removing(tmp_path, ("a_hypermedia", "d_templates")) as job:
+        roll_back(job, 1)
+        for number in range(10, 60, 10):
+            job.live(Fuse(Point(CALL, BEFORE, number)))
+        again = job.run()
+        assert (again.parked, len(job.living())) == ([], ASSETS)
+
+
 async def moved(move: Move, partial: Sequence[str], name: str) -> None:
     """Each into a folder that nobody else uses."""
     async with move.side("target") as service:
@@ -130,7 +143,13 @@ async def trashed(move: Move, partial: Sequence[str], *, back: bool = False) -> 
     async with move.side("target") as service:
         await service.schema()
         for identity in map(AssetId, partial):
-            await (service.restore(identity, Draft(None, "")) if back else service.remove(identity))
+            if not back:
+                await service.remove(identity)
+            elif Operation.RESTORE in service.capabilities:
+                await service.restore(identity, Draft(None, ""))
+            else:
+                tenant = move.target.app.state.tenant
+                tenant.touched(replace(tenant.assets[identity], deleted=None))
     await move.universe.clock.sleep(LAGS)
 
 

@@ -18,7 +18,7 @@ from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.codec import security, wire
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
 from dam_sync.services.e_profiles.tenant import ProfilesPart
-from dam_sync.services.e_profiles.uploads import ProfilesUploads, UploadForm
+from dam_sync.services.e_profiles.uploads import UPLOAD, ProfilesUploads, UploadForm
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
@@ -67,8 +67,16 @@ class ProfilesTarget(ProfilesPart):
 
     async def find(self, marker: Marker) -> AssetId | None:
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
-        found = await poll_until(self.api.clock, lambda: self._marked(marker), self.api.options.index_lag, FIND_WAITS)
-        return None if found is None else AssetId(found)
+        return await self._found(marker, [])
+
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+        """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other."""
+        made = await journal.get(UPLOAD)
+        if made is not None:
+            return AssetId(str(made))
+        trashed: list[AssetId] = []
+        found = await self._found(marker, trashed)
+        return found if found is not None or not trashed else trashed[-1]
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Each part by its own call, naming every member it sends; rights that shut somebody out come before the other
@@ -140,7 +148,7 @@ class ProfilesTarget(ProfilesPart):
     async def _refuse_queued(self, asset: AssetId, made: AssetId, journal: Journal) -> None:
         """An upload in the queue is resolved by a person (wire E 6.7); one that was deleted there is sent again."""
         if (await self._state(made)).get("deleted_date") is not None:
-            await journal.discard("upload", "chunks:*")
+            await journal.discard(UPLOAD, "chunks:*")
             raise SessionGone(f"the upload {made} was discarded", asset=asset, operation=facts.UPLOAD)
         raise Conflict(
             f"the upload became asset {made} instead of a version",
@@ -177,13 +185,20 @@ class ProfilesTarget(ProfilesPart):
 
         return found
 
-    async def _marked(self, marker: Marker) -> AssetId | None:
-        """The one with the marker itself in its field, the oldest first. One in the trash is of an earlier run, for
-        nothing that a create makes is thrown away before it is settled."""
+    async def _found(self, marker: Marker, trashed: list[AssetId]) -> AssetId | None:
+        """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it."""
+        return await poll_until(
+            self.api.clock, lambda: self._marked(marker, trashed), self.api.options.index_lag, FIND_WAITS
+        )
+
+    async def _marked(self, marker: Marker, trashed: list[AssetId]) -> AssetId | None:
+        """The one with the marker itself in its field, the oldest first. One in the trash is of an earlier run, or
+        people put it there."""
         asked = query.exactly(marker.field, marker.value)
         hits = await self.search.page(asked, expand="metadata")
-        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field) and not row.get("deleted_date")]
-        return wire.id_of(ours[0]) if ours else None
+        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field)]
+        trashed[:] = [wire.id_of(row) for row in ours if row.get("deleted_date")]
+        return next((wire.id_of(row) for row in ours if not row.get("deleted_date")), None)
 
     async def _settled(self, asset: AssetId) -> Json:
         """Name, version and profile of an asset whose last upload is complete (wire E 6.7). Raises Rejected."""

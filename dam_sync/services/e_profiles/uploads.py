@@ -29,6 +29,7 @@ from dam_sync.transfer.upload import send_parts
 
 BINARY = "application/octet-stream"
 SENT_AGAIN = "sent anew"  # name of the journal entry
+UPLOAD = "upload"  # that of the upload that makes an asset, or a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class ProfilesUploads:
                 raise SessionGone(message, operation=facts.UPLOAD) from refusal
 
         try:
-            made = AssetId(await journal.run("upload", post, reconcile=found))
+            made = AssetId(await journal.run(UPLOAD, post, reconcile=found))
         except SessionGone as gone:  # refused, so nothing was made
             await self._start_over(gone, journal)
             raise
@@ -82,7 +83,7 @@ class ProfilesUploads:
         """Discards what was sent, once; when chunks sent again are refused too, expiry was not the reason, and the
         refusal itself is raised."""
         was_sent_again = await journal.get(SENT_AGAIN)
-        await journal.discard("upload", "chunks:*", SENT_AGAIN)
+        await journal.discard(UPLOAD, "chunks:*", SENT_AGAIN)
         if was_sent_again and isinstance(gone.__cause__, InvalidValue | NotFound):
             raise gone.__cause__
         await note_fact(journal, SENT_AGAIN)
