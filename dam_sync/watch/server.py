@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from dam_sync.api.webhooks import Receipt
 from dam_sync.model.errors import ConfigError, DamSyncError
@@ -24,8 +27,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 CLOSING_SECONDS = 2.0
 LARGEST_REQUEST = 64 * 1024  # bytes; deliveries of webhooks have a few hundred, or some thousand
 ANSWER_SECONDS = 20.0  # until a delivery is read and stored; services wait for 30
+MOST_CONNECTIONS = 400  # at once; of them the pages and deliveries that are read are fewer
+IDLE_SECONDS = 75.0  # until a connection without a request is closed; proxies close theirs after 60
 WEBHOOKS = "/webhooks/"
 STATUSES = {Receipt.FORGED: 401, Receipt.FULL: 429}
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,24 +134,77 @@ async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Res
 async def _only_loopback(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse requests that a web page of somebody else sends through a browser: their host is not this one. Deliveries
     come through a proxy, under its name."""
-    if not is_loopback(request.url.host or "") and not request.path.startswith(WEBHOOKS):
+    if not request.path.startswith(WEBHOOKS) and not is_loopback(_host_of(request)):
         raise web.HTTPForbidden(text="this server answers only requests to its own address\n")
     return await handler(request)
+
+
+def _host_of(request: web.Request) -> str:
+    """The name under which the server is asked; empty for one that cannot be read."""
+    try:
+        return request.url.host or ""
+    except ValueError:
+        return ""
+
+
+class _Forward(logging.Handler):
+    """Passes on what the server logs: a request that is not HTTP is a detail, anything else a bug."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        problem = record.exc_info[1] if record.exc_info else None
+        if isinstance(problem, HttpProcessingError):
+            _log.debug("request.invalid", problem=type(problem).__name__)
+        elif record.levelno >= logging.WARNING:
+            _log.error("request.failed", problem=record.getMessage(), exc_info=problem)
+
+
+def _logger() -> logging.Logger:
+    made = logging.Logger(__name__)
+    made.addHandler(_Forward())
+    return made
+
+
+class _Refused(asyncio.Protocol):
+    """A connection that is closed at once."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
 
 
 @asynccontextmanager
 async def serving(app: web.Application, address: ListenAddress) -> AsyncIterator[str]:
     """Serve the application; its URL. Raises ConfigError if the address is taken."""
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=CLOSING_SECONDS)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        auto_decompress=False,  # nobody sends compressed deliveries, and a small one can become any size
+        handle_signals=False,
+        keepalive_timeout=IDLE_SECONDS,
+        logger=_logger(),
+        shutdown_timeout=CLOSING_SECONDS,
+    )
     await runner.setup()
     try:
+        listening = await _listening(runner, address)
         try:
-            await web.TCPSite(runner, address.host, address.port).start()
-        except OSError as error:
-            raise ConfigError(
-                f"--listen {address.host}:{address.port}: {error.strerror}", hint="choose another port"
-            ) from None
-        port = runner.addresses[0][1]
-        yield f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{port}"
+            port = listening.sockets[0].getsockname()[1]
+            yield f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{port}"
+        finally:
+            listening.close()
     finally:
         await runner.cleanup()
+
+
+async def _listening(runner: web.AppRunner, address: ListenAddress) -> asyncio.Server:
+    """Accept connections, so many and no more: each takes a file handle, which runs need as well."""
+    server = runner.server
+    assert server is not None
+
+    def protocol() -> asyncio.Protocol:
+        return server() if len(server.connections) < MOST_CONNECTIONS else _Refused()
+
+    try:
+        return await asyncio.get_running_loop().create_server(protocol, address.host, address.port, backlog=128)
+    except OSError as error:
+        hint = "choose another port"
+        raise ConfigError(f"--listen {address.host}:{address.port}: {error.strerror}", hint=hint) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from dam_sync.model.errors import ConfigError
 
 STOP_SECONDS = 300  # for writes in progress
+BREAKING = re.compile(r"[\0\r\n]")  # each ends a line of a unit
 UNIT = """\
 [Unit]
 Description=dam-sync: keeps {names} in step
@@ -47,12 +49,13 @@ def unit_of(jobs: Sequence[Path], names: Sequence[str], listen: str, *, page: bo
     words += ["--listen", listen] if listen else []
     words += ["--page"] if page else []
     words += ["--no-progress", "--log-format", "json"]
-    if any("\n" in word for word in words):
-        raise ConfigError("a systemd unit cannot name a file with a line break in its name")
+    folder = str(Path.cwd())
+    if any(BREAKING.search(word) for word in (*words, *names, folder)) or folder.endswith("\\"):
+        raise ConfigError("a systemd unit cannot name a file or folder with a line break in its name")
     return UNIT.format(
         names=", ".join(names),
         user=getpass.getuser(),
-        folder=_escaped(str(Path.cwd())),
+        folder=_escaped(folder),
         command=" ".join(_quoted(word) for word in words),
         stop=STOP_SECONDS,
     )

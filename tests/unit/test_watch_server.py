@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 import typer.main
+from aiohttp import web
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
 
@@ -25,7 +27,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
 from dam_sync.watch.scheduler import RunResult
-from dam_sync.watch.server import ListenAddress, application, serving
+from dam_sync.watch.server import ListenAddress, application, loopback_application, serving
 from dam_sync.watch.systemd import unit_of
 from dam_sync.watch.watcher import Watcher
 from tests.support.stepped_clock import SteppedClock
@@ -92,6 +94,52 @@ async def test_other_hosts_cannot_ask(url: str) -> None:
     assert (await get(f"{url}/health", Host="museum.example"))[0] == 403
     assert (await get(f"{url}/health", Host="localhost:1"))[0] == 200
     assert (await get(f"{url}/nothing"))[0] == 404
+    for host in ("localhost:99999", "[", "127.0.0.1@museum.example"):
+        assert (await get(f"{url}/health", Host=host))[0] == 403
+
+
+async def test_a_compressed_request_is_not_unpacked() -> None:
+    """64 KB can become 64 MB, before anybody has looked at the signature."""
+    app, bomb = loopback_application(), gzip.compress(bytes(20_000_000))
+
+    async def read(request: web.Request) -> web.Response:
+        return web.Response(text=str(len(await request.read())))
+
+    app.add_routes([web.post("/", read)])
+    async with serving(app, ListenAddress("127.0.0.1", 0)) as url, aiohttp.ClientSession() as session:
+        async with session.post(url, data=bomb, headers={"Content-Encoding": "gzip"}) as response:
+            assert (response.status, await response.text()) == (200, str(len(bomb)))
+
+
+async def test_so_many_connections_and_no_more(watcher: Watcher, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a file handle of the runs."""
+    monkeypatch.setattr("dam_sync.watch.server.MOST_CONNECTIONS", 3)
+    port = int(url.rpartition(":")[2])
+    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    refused, writer = await asyncio.open_connection("127.0.0.1", port)
+    assert await refused.read() == b""
+    for each in (writer, *(writer for _, writer in opened)):
+        each.close()
+    await asyncio.sleep(0.05)
+    assert (await get(f"{url}/health"))[0] == 200
+
+
+async def test_a_connection_without_a_request_is_closed(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dam_sync.watch.server.IDLE_SECONDS", 0.1)
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0)) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(b"POST /webhooks/museum/x HTTP/1.1\r\nHo")
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
+async def test_a_request_that_is_not_http_leaves_no_traceback(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    writer.write(b"GET /webhooks/museum/key\xff HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
+    assert b"400" in await reader.read()
+    writer.close()
+    assert caplog.text == ""
 
 
 async def test_a_port_that_is_taken_is_told(watcher: Watcher, url: str) -> None:
@@ -112,7 +160,7 @@ def test_only_an_address_of_this_host_is_listened_on(text: str) -> None:
 # -- systemd -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_unit_is_accepted_by_systemd(tmp_path: Path) -> None:
+def test_a_unit_is_accepted_by_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = tmp_path / "100% of the museum's.yaml"
     unit = unit_of([job], ["museum"], "127.0.0.1:8088")
     assert "ExecReload=/bin/kill -HUP $MAINPID" in unit
@@ -120,6 +168,12 @@ def test_a_unit_is_accepted_by_systemd(tmp_path: Path) -> None:
     assert "--listen 127.0.0.1:8088 --page" in unit_of([job], ["museum"], "127.0.0.1:8088", page=True)
     with pytest.raises(ConfigError, match="line break"):
         unit_of([tmp_path / "a\nb.yaml"], ["museum"], "")
+    folder = tmp_path / "x\nExecStartPre=evil"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with pytest.raises(ConfigError, match="line break"):
+        unit_of([job], ["museum"], "")
+    monkeypatch.chdir(tmp_path)
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
     path = tmp_path / "dam-sync.service"
