@@ -24,7 +24,7 @@ def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
     with _told(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
         apart = path.exists() and not path.is_file()  # a pipe or device cannot be replaced
-        handle, part = (os.open(path, os.O_WRONLY), path) if apart else _new_beside(path)
+        handle, part = (_opened_device(path), path) if apart else _new_beside(path)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
                 yield out
@@ -52,6 +52,14 @@ def prove_writable(path: Path | None, what: str) -> None:
                 out.write(bytes(PROBE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
+
+
+def _opened_device(path: Path) -> int:
+    """Open a pipe or device for writing. Raises ConfigError for one of another user, who would read what is written,
+    and OSError."""
+    if os.name != "nt" and path.stat().st_uid not in (0, os.geteuid()):
+        raise ConfigError(f"{path} is a pipe or device of another user", hint="name another file")
+    return os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
 
 
 def _new_beside(path: Path) -> tuple[int, Path]:

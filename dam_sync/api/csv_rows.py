@@ -22,7 +22,8 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         with path.open(encoding="utf-8-sig", newline="") as text:
             first = text.readline()
             text.seek(0)
-            reader = csv.DictReader(text, delimiter=max(DELIMITERS, key=first.count))
+            csv.field_size_limit(LARGEST_CSV)  # a value that is too long for a service is in the list all the same
+            reader = csv.DictReader(text, delimiter=max(DELIMITERS, key=first.count), strict=True)
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)

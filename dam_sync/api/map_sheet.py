@@ -145,7 +145,7 @@ async def import_sheet(path: Path | JobConfig, options: RunOptions, sheet: Path,
         with atomic_write(file, "the pins") as text:
             writer = csv.writer(text)
             writer.writerow(PIN_COLUMNS)
-            writer.writerows({**before, **pins}.items())
+            writer.writerows(map(guarded, pin) for pin in {**before, **pins}.items())
     return ImportedPins(written, tuple(f"{name}: {{…, {_naming_pins(document, name)}}}" for name in new))
 
 

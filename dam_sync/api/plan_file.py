@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dam_sync.api.asset_rows import reason_of
 from dam_sync.api.atomic_io import atomic_write
+from dam_sync.config.loader import regular_file
 from dam_sync.model import journal_names
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from dam_sync.store.planned import AGAIN, ASSET, SHARED, PlannedRow
 from dam_sync.store.store import SqlStore
 
 PLAN = "the plan"
+FIRST = '{"plan": '
 FORMAT, VERSION = "dam-sync plan", 1
 PAGE = 500
 MADE = frozenset(
@@ -59,12 +64,72 @@ class PlanHeader:
         return {"format": FORMAT, "version": VERSION, **{name: getattr(self, name) for name in names}}
 
 
+class _Checked(BaseModel):
+    """A part of the first line; the file may have been edited, and its digest made anew."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Options(_Checked):
+    full: bool
+    repair: bool
+    only: list[str]
+    limit: Annotated[int, Field(ge=0)] | None
+    sample: str
+
+
+class _Side(_Checked):
+    kind: str
+    tenant: str
+    user: str
+    options: dict[str, Json] = {}
+
+
+class _Sides(_Checked):
+    source: _Side
+    target: _Side
+
+
+class _Schema(_Checked):
+    fields_: Annotated[dict[str, dict[str, Json]], Field(alias="fields")] = {}
+    vocabularies: dict[str, dict[str, Json]] = {}
+    lists: dict[str, list[str]] = {}
+
+
+class _Schemas(_Checked):
+    source: _Schema
+    target: _Schema
+
+
+class _State(_Checked):
+    run: int
+    unfinished: list[int]
+    ledger: int
+    links: int
+
+
+class _Header(_Checked):
+    """The types of `PlanHeader`."""
+
+    job: str
+    made: str
+    tool: str
+    options: _Options
+    sides: _Sides
+    mapping: str
+    policy: str
+    schemas: _Schemas
+    state: _State
+    listing: str
+    operations: str
+
+
 async def write_plan(path: Path, header: PlanHeader, report: Report, store: SqlStore, span: tuple[int, int]) -> None:
     """Write the file completely or not at all. span: the run, and the last ledger row before it."""
     run, after = span
     with atomic_write(path, PLAN) as out:
         lines = _HashedLines(out)
-        lines.write('{"plan": ' + _text(header.as_json()) + ",")
+        lines.write(FIRST + _text(header.as_json()) + ",")
         lines.write('"report": ' + _text(report.as_json()) + ",")
         await lines.list_of("assets", _assets(store, run))
         await lines.list_of("operations", _operations(store, after))
@@ -75,7 +140,7 @@ def read_header(path: Path) -> PlanHeader:
     """What a plan was made of, once the whole file is proven to be as it was written. Raises ConfigError."""
     digest = _proven(path)
     with _opened(path) as lines:
-        data = _json(path, next(lines, ""), '{"plan": ')
+        data = _json(path, next(lines, ""), FIRST)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise _unusable(path, "it is not a plan")
     if data.get("version") != VERSION:
@@ -83,12 +148,13 @@ def read_header(path: Path) -> PlanHeader:
         raise ConfigError(
             f"{path} is a plan of version {data.get('version')}, and this program reads {VERSION}", hint=hint
         )
+    given = {key: value for key, value in data.items() if key not in ("format", "version")}
     try:
-        return PlanHeader(
-            **{key: value for key, value in data.items() if key not in ("format", "version")}, digest=digest
-        )
-    except TypeError as error:
-        raise _unusable(path, f"its first line is incomplete ({error})") from error
+        _Header.model_validate(given)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise _unusable(path, f"its first line is not what `plan` writes ({place})") from None
+    return PlanHeader(**given, digest=digest)
 
 
 def read_rows(path: Path) -> Iterator[PlannedRow]:
@@ -103,12 +169,20 @@ def read_rows(path: Path) -> Iterator[PlannedRow]:
                 section = ""
             elif section == "assets":
                 row = _json(path, line)
-                kind = ASSET if row["listed"] else AGAIN
-                yield PlannedRow(kind, row["asset"], row["revision"], row["action"], row["digest"])
+                asset, *rest = _texts(path, row, "asset", "revision", "action", "digest")
+                yield PlannedRow(ASSET if row.get("listed") else AGAIN, asset, *rest)
             elif section == "operations":
-                row = _json(path, line)
-                if row["operation"] in MADE:
-                    yield PlannedRow(SHARED, f"{row['operation']}:{row['what']}")
+                operation, what = _texts(path, _json(path, line), "operation", "what")
+                if operation in MADE:
+                    yield PlannedRow(SHARED, f"{operation}:{what}")
+
+
+def _texts(path: Path, row: Json, *names: str) -> list[str]:
+    """These members of a line. Raises ConfigError unless they are texts."""
+    found = [row.get(name) for name in names] if isinstance(row, dict) else [None]
+    if not all(isinstance(text, str) for text in found):
+        raise _unusable(path, "a line of it is not what `plan` writes")
+    return found
 
 
 @dataclass(slots=True)
@@ -169,6 +243,8 @@ def _proven(path: Path) -> str:
     hashed, last = hashlib.sha256(), ""
     with _opened(path) as lines:
         for line in lines:
+            if not last and not line.startswith(FIRST):
+                raise _unusable(path, "it is not a plan")
             hashed.update(last.encode())
             last = line
     if last != f'"digest": "{hashed.hexdigest()}"}}\n':
@@ -180,10 +256,12 @@ def _proven(path: Path) -> str:
 def _opened(path: Path) -> Iterator[Iterator[str]]:
     """The lines of a file. Raises ConfigError for one that cannot be read."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with os.fdopen(regular_file(path), encoding="utf-8", newline="") as file:
             yield iter(partial(file.readline, LONGEST_LINE), "")
     except OSError as error:
         raise ConfigError(f"the plan {path} cannot be read ({error.strerror or error})", hint=NOT_A_PLAN) from error
+    except TooLarge as error:
+        raise _unusable(path, f"it {error.message}") from error
     except UnicodeDecodeError as error:
         raise _unusable(path, "it is not UTF-8") from error
 
@@ -193,7 +271,7 @@ def _json(path: Path, line: str, begin: str = "") -> Json:
         if not line.startswith(begin):
             raise ValueError(line[:20])
         return json.loads(line.removeprefix(begin).rstrip().removesuffix(","))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unusable(path, "a line of it is not JSON") from error
 
 

@@ -130,6 +130,8 @@ def _exported(job: JobConfig) -> Path:
 async def _opened(path: Path, clock: Clock, *, read_only: bool = True) -> AsyncIterator[SqlStore]:
     if not path.is_file():
         raise ConfigError(f"there is no file at {path}", hint="name the file that `state JOB export` wrote")
+    if not path.stat().st_size:  # SQLite takes it for a new state
+        raise ConfigError(f"{path} is empty", hint="name the file that `state JOB export` wrote")
     store = await SqlStore.open(path, clock, read_only=read_only)
     try:
         yield store

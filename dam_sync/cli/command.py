@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_type_hints
 import typer
 
 from dam_sync.cli.options import COMMON, SharedOption
-from dam_sync.model.errors import DamSyncError
+from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
             with exit_on_error(output):
                 from dam_sync.api.logs import logging_to  # loads structlog
 
+                _refuse_undecodable({**given, **run_options})
                 context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
             function(output, **given)
 
@@ -56,6 +57,22 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
         return wrapped
 
     return decorate
+
+
+def _refuse_undecodable(given: Mapping[str, Any]) -> None:
+    """Raise ConfigError for an argument that is not text in the encoding of this system. A path may be any bytes."""
+    for name, value in given.items():
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        if not all(_is_valid(text) for text in texts if isinstance(text, str)):
+            raise ConfigError(f"the argument {name.upper()} is not valid text", hint="check the encoding of the shell")
+
+
+def _is_valid(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def execute(

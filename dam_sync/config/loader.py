@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -23,15 +24,25 @@ MOST_ITEMS = 60_000  # a parser that keeps line numbers reads about 10,000 per s
 
 def bounded_file(path: Path, largest: int) -> bytes:
     """The bytes of a regular file. Raises OSError, and TooLarge for more than `largest` bytes or if it is not a
-    regular file: a device may never end, a pipe may never begin."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise TooLarge("is a device, a pipe or a folder, not a file")
+    regular file."""
+    with os.fdopen(regular_file(path), "rb") as file:
         found = file.read(largest + 1)
     if len(found) > largest:
         raise TooLarge(f"is larger than {largest:,} bytes")
     return found
+
+
+def regular_file(path: Path) -> int:
+    """A handle to read a regular file. Raises OSError, and TooLarge for anything else: a device may never end, a pipe
+    may never begin."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise TooLarge("is a device or a pipe, not a file")
+    return handle
 
 
 @dataclass(frozen=True, slots=True)

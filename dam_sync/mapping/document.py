@@ -23,6 +23,7 @@ from dam_sync.mapping.transforms.registry import transform_from
 from dam_sync.mapping.vocabulary import fold
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError
+from dam_sync.model.safe_text import unguarded
 from dam_sync.model.values import Json
 
 MAPPING_FILE = FileFormat(
@@ -238,7 +239,8 @@ def _pins(written: SourceMap, folder: Path, diagnostics: list[Diagnostic]) -> di
     for name, spec in _block(written, "vocabularies"):
         pins = spec.get("pins") if isinstance(spec, dict) else None
         if isinstance(pins, str) and pins:
-            found[name] = _table(written, ("vocabularies", name, "pins"), folder, pins, PIN_COLUMNS, diagnostics)
+            table = _table(written, ("vocabularies", name, "pins"), folder, pins, PIN_COLUMNS, diagnostics)
+            found[name] = {unguarded(left): unguarded(right) for left, right in table.items()}
     return found
 
 

@@ -174,6 +174,8 @@ class translate_errors:  # noqa: N801 -- reads as a word, like those of contextl
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, DBAPIError):
             raise explain_error(error.orig or error, self._path, self._what) from error
+        if isinstance(error, UnicodeDecodeError):
+            raise _damaged(self._path, self._what, error) from error
         if isinstance(error, sqlite3.Error | OSError):
             raise explain_error(error, self._path, self._what) from error
 
@@ -188,8 +190,7 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         hint = f"free some space in {path.parent} and run the same command again; it resumes where it stopped"
         return DiskFull(f"no space left to write {what} {path}", hint=hint)
     if code in _BROKEN:
-        hint = "restore it from a backup; without one, rebuild the links with `adopt`"
-        return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
+        return _damaged(path, what, error)
     if code in _REFUSED or (isinstance(error, OSError) and error.errno in _NOT_ALLOWED):
         hint = (
             "check that the file and its folder exist, that this user may read and write both,"
@@ -198,6 +199,11 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
     hint = "check the disk and the `state:` line of the job file"
     return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
+
+
+def _damaged(path: Path, what: str, error: BaseException) -> ConfigError:
+    hint = "restore it from a backup; without one, rebuild the links with `adopt`"
+    return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
 
 
 def _plain(error: BaseException) -> str:

@@ -147,7 +147,9 @@ def test_only_a_state_of_this_job_is_imported(tmp_path: Path) -> None:
         file, twins = exported(pair), moved(pair).twins
         text = pair.job.read_text(encoding="utf-8")
         (pair.folder / "text.db").write_text("no database", encoding="utf-8")
-        for wrong in (pair.folder / "text.db", pair.folder / "none.db", pair.folder / "state" / "job.db"):
+        (pair.folder / "empty.db").touch()
+        wrongs = [pair.folder / f"{name}.db" for name in ("text", "none", "empty")]
+        for wrong in (*wrongs, pair.folder / "state" / "job.db"):
             with pytest.raises(ConfigError):
                 imported(pair, wrong)
         pair.job.write_text(text.replace("name: pair", "name: other"), encoding="utf-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.api.plan_file import read_header, read_rows
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
@@ -152,6 +155,54 @@ def test_a_plan_that_was_edited_cut_off_or_is_none_is_refused(tmp_path: Path) ->
         with pytest.raises(ConfigError, match="cannot be read"):
             followed(move, file)
         assert move.target.assets == []
+
+
+EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no list of assets": lambda plan: plan["options"].pop("only"),
+    "a number for a list": lambda plan: plan["options"].update(only=5),
+    "a list in a list": lambda plan: plan["options"].update(only=[[1]]),
+    "a text for a limit": lambda plan: plan["options"].update(limit="1"),
+    "a list for options": lambda plan: plan.update(options=[]),
+    "no sides": lambda plan: plan.update(sides=None),
+    "a number for a side": lambda plan: plan["sides"].update(source=5),
+    "a list for schemas": lambda plan: plan.update(schemas=[1]),
+    "a number for fields": lambda plan: plan["schemas"]["source"].update(fields=5),
+    "no state": lambda plan: plan.update(state=None),
+    "another key": lambda plan: plan.update(more=1),
+}
+
+
+def signed(lines: list[str]) -> str:
+    """With the digest of these lines, as anybody can compute it."""
+    text = "".join(lines)
+    return f'{text}"digest": "{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
+
+
+def test_a_plan_that_was_edited_with_a_new_digest_is_read_with_care(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        first, *others = file.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]
+        for edit in EDITS.values():
+            plan = json.loads(first.removeprefix('{"plan": ').rstrip().removesuffix(","))
+            edit(plan)
+            file.write_text(signed([f'{{"plan": {json.dumps(plan)},\n', *others]), encoding="utf-8")
+            with pytest.raises(ConfigError, match="first line is not what `plan` writes"):
+                followed(move, file)
+        file.write_text(signed(['{"plan": ' + "[" * 100_000 + "]" * 100_000 + ",\n", *others]), encoding="utf-8")
+        with pytest.raises(ConfigError, match="not JSON"):
+            followed(move, file)
+        for text in ('{"asset": ["1"]}\n', "5\n", '{"asset": "1", "revision": null, "action": "", "digest": ""}\n'):
+            file.write_text(signed([first, '"assets": [\n', text, "],\n"]), encoding="utf-8")
+            with pytest.raises(ConfigError, match="a line of it is not what `plan` writes"):
+                list(read_rows(file))
+        assert move.target.assets == []
+
+
+def test_a_plan_is_a_file_that_ends(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe"):
+        with pytest.raises(ConfigError, match="is a device or a pipe"):
+            read_header(path)
 
 
 def test_options_that_contradict_the_plan_are_refused(tmp_path: Path) -> None:

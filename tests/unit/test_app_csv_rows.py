@@ -44,6 +44,21 @@ def test_a_list_without_a_column_or_in_another_encoding_is_refused(tmp_path: Pat
         list(rows)
 
 
+def test_a_quote_that_is_not_closed_does_not_swallow_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text('asset,value\n7,"a\n8,b\n9,c\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be read as CSV"), read_rows(path, COLUMNS, "") as rows:
+        list(rows)
+
+
+def test_a_value_that_is_too_long_for_a_service_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    with path.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([COLUMNS, ("7", "a" * 300_000)])
+    with read_rows(path, COLUMNS, "") as rows:
+        assert [len(row["value"]) for _, row in rows] == [300_000]
+
+
 @given(st.text(max_size=40))
 def test_a_failed_value_is_recognized_when_its_list_comes_back(text: str) -> None:
     out = io.StringIO()

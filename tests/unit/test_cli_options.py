@@ -72,6 +72,20 @@ def test_what_is_not_a_file_of_its_own_is_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["explain", "job.yaml", "a\udcff"],
+        ["run", "job.yaml", "--only", "\udcff"],
+        ["conflicts", "j", "--only", "\udcff"],
+    ],
+)
+def test_an_argument_that_is_not_text_is_a_wrong_argument(arguments: list[str]) -> None:
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2
+    assert "is not valid text" in done.output
+
+
+@pytest.mark.parametrize(
     ("terminal", "yes", "text", "goes_on"),
     [(True, False, "y\n", True), (True, False, "n\n", False), (True, True, "", True), (False, False, "", True)],
 )

@@ -143,6 +143,9 @@ def test_tables_beside_the_file(tmp_path: Path) -> None:
     assert table.find(" DE") == "Germany"
     assert table.find("XX") is None
     assert document.pins == {"subject": {"12": "Sea"}}
+    (tmp_path / "pins.csv").write_text("source,target\n'=cmd|x,'+1\n'tis,-\n")  # as `map sheet` writes it
+    document = read(tmp_path, TABLES)
+    assert document.pins == {"subject": {"=cmd|x": "+1", "'tis": "-"}}
 
 
 @pytest.mark.parametrize(

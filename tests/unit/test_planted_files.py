@@ -53,6 +53,22 @@ def test_a_report_does_not_follow_a_planted_link(tmp_path: Path, precious: Path,
     assert not report.is_symlink()
 
 
+def test_a_report_is_not_written_into_a_pipe_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, somebody = tmp_path / "report.html", 65534
+    os.mkfifo(report, 0o666)
+    if os.geteuid():
+        monkeypatch.setattr(os, "geteuid", lambda: somebody)
+    else:
+        os.chown(report, somebody, -1)
+    reader = os.open(report, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(ConfigError, match="of another user"), atomic_write(report, "the report") as out:
+            out.write("private")
+        assert os.read(reader, 100) == b""
+    finally:
+        os.close(reader)
+
+
 async def test_a_state_that_is_a_link_is_refused(tmp_path: Path, precious: Path) -> None:
     state = tmp_path / "shared" / "job.db"
     state.symlink_to(precious)
@@ -149,6 +165,15 @@ async def test_a_state_whose_schema_is_malformed_is_refused_in_words(tmp_path: P
         raw.executescript(
             "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE TABLE link (' WHERE name = 'link'"
         )
+    with pytest.raises(ConfigError, match="damaged"):
+        await SqlStore.open(path, SystemClock())
+
+
+async def test_a_state_with_a_damaged_name_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "job.db"
+    await (await SqlStore.open(path, SystemClock())).close()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE link", b"CREATE T\xffBLE link"))
     with pytest.raises(ConfigError, match="damaged"):
         await SqlStore.open(path, SystemClock())
 

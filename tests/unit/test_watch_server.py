@@ -106,9 +106,12 @@ async def test_a_compressed_request_is_not_unpacked() -> None:
         return web.Response(text=str(len(await request.read())))
 
     app.add_routes([web.post("/", read)])
-    async with serving(app, ListenAddress("127.0.0.1", 0)) as url, aiohttp.ClientSession() as session:
-        async with session.post(url, data=bomb, headers={"Content-Encoding": "gzip"}) as response:
-            assert (response.status, await response.text()) == (200, str(len(bomb)))
+    async with (
+        serving(app, ListenAddress("127.0.0.1", 0)) as url,
+        aiohttp.ClientSession() as session,
+        session.post(url, data=bomb, headers={"Content-Encoding": "gzip"}) as response,
+    ):
+        assert (response.status, await response.text()) == (200, str(len(bomb)))
 
 
 async def test_so_many_connections_and_no_more(watcher: Watcher, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
