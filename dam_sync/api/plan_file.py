@@ -65,7 +65,7 @@ class PlanHeader:
 
 
 class _Checked(BaseModel):
-    """A part of the first line; the file may have been edited, and its digest made anew."""
+    """A part of the first line; the file may have been edited, and its digest computed again."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -179,8 +179,9 @@ def read_rows(path: Path) -> Iterator[PlannedRow]:
 
 def _texts(path: Path, row: Json, *names: str) -> list[str]:
     """These members of a line. Raises ConfigError unless they are texts."""
-    found = [row.get(name) for name in names] if isinstance(row, dict) else [None]
-    if not all(isinstance(text, str) for text in found):
+    given = [row.get(name) for name in names] if isinstance(row, dict) else []
+    found = [text for text in given if isinstance(text, str)]
+    if len(found) < len(names):
         raise _unusable(path, "a line of it is not what `plan` writes")
     return found
 

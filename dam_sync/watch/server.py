@@ -27,11 +27,21 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 CLOSING_SECONDS = 2.0
 LARGEST_REQUEST = 64 * 1024  # bytes; deliveries of webhooks have a few hundred, or some thousand
 ANSWER_SECONDS = 20.0  # until a delivery is read and stored; services wait for 30
-MOST_CONNECTIONS = 400  # at once; of them the pages and deliveries that are read are fewer
-IDLE_SECONDS = 75.0  # until a connection without a request is closed; proxies close theirs after 60
 WEBHOOKS = "/webhooks/"
 STATUSES = {Receipt.FORGED: 401, Receipt.FULL: 429}
 _log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionBounds:
+    """most: connections at once, each of which takes a file handle that runs need as well; pages and deliveries that
+    are read are fewer. idle: seconds until one without a request is closed; proxies close theirs after 60."""
+
+    most: int = 400
+    idle: float = 75.0
+
+
+USUAL = ConnectionBounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +182,20 @@ class _Refused(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def serving(app: web.Application, address: ListenAddress) -> AsyncIterator[str]:
+async def serving(app: web.Application, address: ListenAddress, bounds: ConnectionBounds = USUAL) -> AsyncIterator[str]:
     """Serve the application; its URL. Raises ConfigError if the address is taken."""
     runner = web.AppRunner(
         app,
         access_log=None,
         auto_decompress=False,  # nobody sends compressed deliveries, and a small one can become any size
         handle_signals=False,
-        keepalive_timeout=IDLE_SECONDS,
+        keepalive_timeout=bounds.idle,
         logger=_logger(),
         shutdown_timeout=CLOSING_SECONDS,
     )
     await runner.setup()
     try:
-        listening = await _listening(runner, address)
+        listening = await _listening(runner, address, bounds.most)
         try:
             port = listening.sockets[0].getsockname()[1]
             yield f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{port}"
@@ -195,13 +205,13 @@ async def serving(app: web.Application, address: ListenAddress) -> AsyncIterator
         await runner.cleanup()
 
 
-async def _listening(runner: web.AppRunner, address: ListenAddress) -> asyncio.Server:
-    """Accept connections, so many and no more: each takes a file handle, which runs need as well."""
+async def _listening(runner: web.AppRunner, address: ListenAddress, most: int) -> asyncio.Server:
+    """Accept connections, so many at once and no more."""
     server = runner.server
     assert server is not None
 
     def protocol() -> asyncio.Protocol:
-        return server() if len(server.connections) < MOST_CONNECTIONS else _Refused()
+        return server() if len(server.connections) < most else _Refused()
 
     try:
         return await asyncio.get_running_loop().create_server(protocol, address.host, address.port, backlog=128)

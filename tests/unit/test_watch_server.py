@@ -27,7 +27,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
 from dam_sync.watch.scheduler import RunResult
-from dam_sync.watch.server import ListenAddress, application, loopback_application, serving
+from dam_sync.watch.server import ConnectionBounds, ListenAddress, application, loopback_application, serving
 from dam_sync.watch.systemd import unit_of
 from dam_sync.watch.watcher import Watcher
 from tests.support.stepped_clock import SteppedClock
@@ -114,23 +114,22 @@ async def test_a_compressed_request_is_not_unpacked() -> None:
         assert (response.status, await response.text()) == (200, str(len(bomb)))
 
 
-async def test_so_many_connections_and_no_more(watcher: Watcher, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_so_many_connections_and_no_more(watcher: Watcher) -> None:
     """Each takes a file handle of the runs."""
-    monkeypatch.setattr("dam_sync.watch.server.MOST_CONNECTIONS", 3)
-    port = int(url.rpartition(":")[2])
-    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
-    await asyncio.sleep(0.05)
-    refused, writer = await asyncio.open_connection("127.0.0.1", port)
-    assert await refused.read() == b""
-    for each in (writer, *(writer for _, writer in opened)):
-        each.close()
-    await asyncio.sleep(0.05)
-    assert (await get(f"{url}/health"))[0] == 200
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0), ConnectionBounds(most=3)) as url:
+        port = int(url.rpartition(":")[2])
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        refused, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await asyncio.wait_for(refused.read(), 20) == b""
+        for each in (writer, *(writer for _, writer in opened)):
+            each.close()
+            await each.wait_closed()
+        await asyncio.sleep(0.05)
+        assert (await get(f"{url}/health"))[0] == 200
 
 
-async def test_a_connection_without_a_request_is_closed(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dam_sync.watch.server.IDLE_SECONDS", 0.1)
-    async with serving(application(watcher), ListenAddress("127.0.0.1", 0)) as url:
+async def test_a_connection_without_a_request_is_closed(watcher: Watcher) -> None:
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0), ConnectionBounds(idle=0.1)) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(b"POST /webhooks/museum/x HTTP/1.1\r\nHo")
         assert await asyncio.wait_for(reader.read(), 20) == b""

@@ -6,11 +6,12 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import uvicorn
 
 from dam_sync.emulators.kit.app import Application
+from dam_sync.emulators.kit.owner import OwnConnections
 
 
 class Served:
@@ -52,8 +53,9 @@ def serve_in_thread(app_factory: Callable[[], Application], port: int = 0) -> Se
 
 
 def serve_forever(app: Application, port: int, ready: Callable[[Served], None]) -> None:
-    """Serve until interrupted; `ready` is called once, when the sockets answer. Raises OSError for a taken port."""
-    server, sockets = _server(app, port)
+    """Serve this user until interrupted; `ready` is called once, when the sockets answer. Raises OSError for a taken
+    port."""
+    server, sockets = _server(app, port, OwnConnections)
     served = Served(app, server, None)
 
     async def main() -> None:
@@ -72,13 +74,15 @@ def serve_forever(app: Application, port: int, ready: Callable[[Served], None]) 
         app.objects.close()
 
 
-def _server(app: Application, port: int) -> tuple[uvicorn.Server, list[socket.socket]]:
+def _server(
+    app: Application, port: int, protocol: type[asyncio.Protocol] | Literal["auto"] = "auto"
+) -> tuple[uvicorn.Server, list[socket.socket]]:
     sockets = [_listening(port), _listening(0)]
     origins = [f"http://127.0.0.1:{sock.getsockname()[1]}" for sock in sockets]
     app.world.api_origin, app.world.storage_origin = origins
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="off", ws="none", server_header=False, date_header=False,
-        timeout_graceful_shutdown=1, timeout_keep_alive=75,
+        app, http=protocol, log_level="error", access_log=False, lifespan="off", ws="none", server_header=False,
+        date_header=False, timeout_graceful_shutdown=1, timeout_keep_alive=75,
     )  # fmt: skip
     return uvicorn.Server(config), sockets
 
