@@ -68,7 +68,7 @@ async def deliver(job: JobConfig, event: Json, options: RunOptions) -> None:
     notify = job.notify
     if notify is None:
         return
-    body = redact(json.dumps(event, ensure_ascii=False)).encode()
+    body = redact(json.dumps(event, ensure_ascii=False)).encode(errors="replace")
     if notify.command:
         await _piped(notify.command, body)
     else:
@@ -76,8 +76,12 @@ async def deliver(job: JobConfig, event: Json, options: RunOptions) -> None:
 
 
 async def _posted(url: str, secret: str, identity: str, body: bytes, options: RunOptions) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("https", "http") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("https", "http") and parts.hostname
+    except ValueError:
+        usable = None
+    if not usable:
         raise ConfigError("notify.url is not a URL", hint="write https://…")
     timestamp = str(int(options.clock.now().timestamp()))
     headers = {"content-type": "application/json", "webhook-id": identity, "webhook-timestamp": timestamp}

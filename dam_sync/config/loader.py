@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from dam_sync.config.diagnostics import SourceMap, source_map_of
@@ -19,6 +20,7 @@ from dam_sync.model.values import Json
 _VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # parser messages quote values, which may be secrets
 
 
+DEEPEST = 200  # brackets inside each other
 MOST_ITEMS = 60_000  # a parser that keeps line numbers reads about 10,000 per second
 
 
@@ -88,6 +90,8 @@ class FileFormat:
                 raise self._error(
                     path, "file", f"has more than {MOST_ITEMS:,} lines and items; keep long tables in CSV files"
                 )
+            if _depth_of(text) > DEEPEST:  # the parser takes time by the square of it
+                raise ValueError("nested too deeply")
             written = source_map_of(resolve_beside(path), syntax.nodes(text), text)
         except (syntax.broken, ValueError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
@@ -102,6 +106,12 @@ class FileFormat:
 
     def _error(self, path: Path, key: str, message: str, line: int = 1, column: int = 0, hint: str = "") -> ConfigError:
         return self.error.of([Diagnostic(resolve_beside(path), line, key, message, hint, column=column)])
+
+
+def _depth_of(text: str) -> int:
+    """How many brackets are open at once, at most; those in texts and comments count as well."""
+    steps = (1 if found[0] in "[{" else -1 for found in re.finditer(r"[][{}]", text))
+    return max(accumulate(steps), default=0)
 
 
 def resolve_beside(path: Path) -> str:

@@ -8,9 +8,9 @@ from datetime import datetime
 
 import structlog
 
+from dam_sync.api.logs import reported
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import DamSyncError
 from dam_sync.model.values import Json
 from dam_sync.watch.scheduler import RunResult, WatchRecord
 
@@ -104,9 +104,10 @@ class Notifier:
                 await self._clock.sleep(PAUSE * 2 ** (attempt - 1))
             try:
                 await self._deliver(job, event)
-            except DamSyncError as error:
-                problem = str(error)
-                if error.exit_code == 2:  # a wrong secret or URL stays wrong
+            except Exception as error:  # noqa: BLE001 -- a bug of ours is reported; later events are sent
+                known = reported(error)
+                problem = str(known)
+                if known.exit_code == 2:  # a wrong secret or URL stays wrong
                     break
             else:
                 self.sent += 1

@@ -103,6 +103,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("", "mapping.yaml:1: file: is not a mapping file"),
         ("version: 1\nfields:\n\ttitle: {}\n", "mapping.yaml:3:1: YAML: "),
         ("a: " + "[" * 60 + "]" * 60 + "\n", "mapping.yaml:1: YAML: nested too deep"),
+        pytest.param("a: " + "[" * 3_000 + "]" * 3_000, "mapping.yaml:1: YAML: nested too deep", id="very deep"),
         ('version: 1\n"a\\ud800": x\n', "mapping.yaml:1: YAML: half a character"),
         ('version: 1\nmarker: "\\udfff"\n', "mapping.yaml:1: YAML: half a character"),
         (LAUGHS, "mapping.yaml:1: YAML: nested too deeply or too large"),

@@ -107,7 +107,23 @@ async def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) ->
         await deliver(job_with(command=str(tmp_path / "missing")), EVENT, RunOptions())
 
 
-async def notified(errors: list[DamSyncError | None], events: int = 1) -> tuple[Notifier, SteppedClock, list[Json]]:
+async def test_half_a_character_in_an_event_is_replaced(tmp_path: Path) -> None:
+    """A path of this host may contain one, and so may an error that names it."""
+    code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
+    file = tmp_path / "event.json"
+    event = {**EVENT, "data": {"job": "a\udcff"}}
+    await deliver(job_with(command=[sys.executable, "-c", code, str(file)]), event, RunOptions())
+    assert json.loads(file.read_text(encoding="utf-8"))["data"] == {"job": "a?"}
+
+
+async def test_a_url_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in ("http://[", "file:///etc/passwd", "https://"):
+        monkeypatch.setenv("NOTIFY_URL", url)
+        with pytest.raises(ConfigError, match="is not a URL"):
+            await deliver(job_with(url="${env:NOTIFY_URL}"), EVENT, RunOptions())
+
+
+async def notified(errors: list[Exception | None], events: int = 1) -> tuple[Notifier, SteppedClock, list[Json]]:
     """A notifier whose first deliveries end so, and what arrived."""
     clock, arrived, ends = SteppedClock(auto=True), list[Json](), iter(errors)
 
@@ -133,6 +149,11 @@ async def test_a_failed_notification_is_tried_again_and_given_up_in_the_end() ->
     assert (notifier.sent, notifier.failed, clock.slept) == (0, 1, [30.0, 60.0, 120.0])
     notifier, clock, _ = await notified([ConfigError("the secret is not set")])
     assert (notifier.failed, clock.slept) == (1, [])
+
+
+async def test_a_bug_does_not_end_the_notifications() -> None:
+    notifier, _, arrived = await notified([ValueError("a bug")] * 4, events=2)
+    assert (notifier.sent, notifier.failed, arrived) == (1, 1, [EVENT])
 
 
 async def test_nobody_waits_for_notifications() -> None:
