@@ -36,6 +36,7 @@ from dam_sync.report import sentences
 from dam_sync.report.headline import complete
 from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenOption, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
+from dam_sync.services import discover
 from dam_sync.store.note_keys import window_key
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
@@ -77,7 +78,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     work = (await WorkSummary.of(store, run.id)).without(done.work)
     report.accounts, report.collisions, report.files = work.field_accounts(), work.collisions(), work.file_problems()
     report.mapping = _mapping(opened, context, work)
-    lines = work.loss_lines()
+    lines = work.loss_lines(_optional(opened, context))
     report.exposure = await report_exposure(context, lines)
     report.conflicts = await report_conflicts(context, written.conflicts)
     report.losses = [line for line in lines if _is_loss(line)]
@@ -115,6 +116,12 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     removes = context.policy.deletions is not None
     if loss := await disappeared(context):
         report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
+
+
+def _optional(opened: ConnectedJob, context: RunContext) -> frozenset[str]:
+    """Parts of assets that the target would store if an option of the job named their place."""
+    connector = (context.options.connectors or discover())[opened.job.target.kind]
+    return connector.capabilities.parts - opened.target.capabilities.parts
 
 
 def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> list[OpenOption]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -70,10 +70,16 @@ class WorkSummary:
             self.unfit,
         )
 
-    def loss_lines(self) -> list[LossLine]:
-        """The losses, most frequent first."""
+    def loss_lines(self, optional: Collection[str] = ()) -> list[LossLine]:
+        """The losses, most frequent first. optional: parts that the target stores where an option asks for it."""
         return [
-            LossLine(path=path, rule=rule, assets=number, text=in_words(path, rule), examples=self.examples[path, rule])
+            LossLine(
+                path=path,
+                rule=rule,
+                assets=number,
+                text=in_words(path, rule, optional),
+                examples=self.examples[path, rule],
+            )
             for (path, rule), number in sorted(self.losses.items(), key=lambda item: (-item[1], item[0]))
         ]
 

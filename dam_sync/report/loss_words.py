@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 OF_PATHS = {
     "versions": "older versions of the file",
     "attachments": "attachments",
@@ -40,15 +42,16 @@ OF_RULES = {
     "unique": "the value was there twice",
     "null": "the mapping leaves the field empty",
 }
-OPTIONAL = frozenset(
-    {"versions", "relations", "status", "release", "release_at", "expiry", "expires_at", "tags", "tags[]"}
-)  # what some services store only where an option of the job names the place for it
-UNLESS_ASKED = "the target has no place for it, or none that an option of the job asks for"
+PARTS = {"release_at": "release", "expires_at": "expiry"}
+"""What capabilities call some paths."""
+UNLESS_ASKED = "no option of the job says where the target keeps it"
 
 
-def in_words(path: str, rule: str) -> str:
-    """`the creation date: the target has no place for it`; an unknown rule is named as it is."""
-    if rule == "target cannot hold" and path in OPTIONAL:
+def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
+    """`the creation date: the target has no place for it`; an unknown rule is named as it is. optional: parts of assets
+    that the target would store if an option of the job named their place."""
+    part = path.removesuffix("[]")
+    if rule == "target cannot hold" and PARTS.get(part, part) in optional:
         return f"{_what(path)}: {UNLESS_ASKED}"
     return f"{_what(path)}: {OF_RULES.get(rule, rule)}"
 

@@ -9,6 +9,7 @@ from dam_sync.report.causes import sentence
 from dam_sync.report.parts import HIGH, LOW, MEDIUM, ReportedRisk
 from dam_sync.report.report import Report
 
+NAME_TAKEN = "name taken"  # the rule of a loss that has a risk of its own
 SHOWN = 5  # losses and causes named one by one
 
 
@@ -64,7 +65,7 @@ def _options(report: Report) -> Iterator[ReportedRisk]:
 
 def _losses(report: Report) -> Iterator[ReportedRisk]:
     undecided = {one.part for one in report.undecided}
-    losses = [loss for loss in report.losses if loss["path"] not in undecided]
+    losses = [loss for loss in report.losses if loss["path"] not in undecided and loss["rule"] != NAME_TAKEN]
     for loss in losses[:SHOWN]:
         yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({counted(loss['assets'], 'asset')})", loss["assets"])
     if more := len(losses[SHOWN:]):

@@ -49,6 +49,9 @@ def test_what_the_source_lacks_or_the_policy_leaves_out_needs_no_decision() -> N
 
 
 def test_what_an_option_would_carry_is_not_called_impossible() -> None:
-    assert in_words("versions", "target cannot hold") == f"older versions of the file: {UNLESS_ASKED}"
+    assert in_words("versions", "target cannot hold", {"versions"}) == f"older versions of the file: {UNLESS_ASKED}"
+    assert in_words("release_at", "target cannot hold", {"release"}) == f"the release date: {UNLESS_ASKED}"
+    assert in_words("tags[]", "target cannot hold", {"tags"}) == f"tags: {UNLESS_ASKED}"
+    assert in_words("status", "target cannot hold", {"tags"}) == "the status: the target has no place for it"
     assert in_words("created_at", "target cannot hold") == "the creation date: the target has no place for it"
     assert in_words("fields.keywords[]", "first") == "field keywords: only the first of several values is carried"
