@@ -87,7 +87,8 @@ async def job_errors(
     clock: Clock = SYSTEM_CLOCK,
     storage: Storage | None = None,
 ) -> dict[str, Any]:
-    """`errors`: parked assets by cause; `retry` puts them back into the queue."""
+    """`errors`: parked assets by cause; `retry` puts them back into the queue. unfinished: the last run, if it was
+    stopped, otherwise 0."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
@@ -99,7 +100,9 @@ async def job_errors(
         ]
         rows = await _parked(store, causes)
         retried = await store.unpark(list(causes) or None) if retry else 0
-        return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried}
+        last = await store.runs(at_most=1)
+        stopped = last[0].number if last and last[0].state != "done" else 0
+        return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried, "unfinished": stopped}
 
 
 def _refuse_unknown(causes: Sequence[str], known: set[str]) -> None:

@@ -73,12 +73,14 @@ async def _parked(
     if retry:
         output.note(f"{parked['retried']} assets will be tried again by the next run")
     values = any(row["failed"] for row in parked["assets"])
-    output.next(*after_errors(str(job), parked["count"], parked["retried"], values=values))
+    stopped = bool(parked["unfinished"])
+    output.next(*after_errors(str(job), parked["count"], parked["retried"], values=values, stopped=stopped))
 
 
 def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
     if not parked["causes"]:
-        output.say("nothing is parked")
+        stopped = f"; run {parked['unfinished']} was stopped and is not finished" if parked["unfinished"] else ""
+        output.say(f"nothing is parked{stopped}")
     causes = [(r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]]
     output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
     shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]

@@ -73,9 +73,10 @@ def after_rehearsal(job: str) -> list[str]:
     return [_line("plan", job)]
 
 
-def after_errors(job: str, parked: int, retried: int, *, values: bool = False) -> list[str]:
-    """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list."""
-    if retried:
+def after_errors(job: str, parked: int, retried: int, *, values: bool = False, stopped: bool = False) -> list[str]:
+    """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list;
+    stopped: the last run is to be resumed."""
+    if retried or (stopped and not parked):
         return [_line("run", job)]
     correct = [_line("errors", job, "--csv errors.csv")] if values else []
     return [*correct, _line("errors", job, "--retry")] if parked else [_line("verify", job)]

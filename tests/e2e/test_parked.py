@@ -69,6 +69,7 @@ def test_many_parked_for_one_cause_stop_the_run(tmp_path: Path) -> None:
         job.ran("run", "--no-progress", code=6).says(*words)
         assert job.pair.target.writes == 0
         assert job.ran("errors", "--json", code=0).data["count"] == 0  # they are tried again
+        job.ran("errors", code=0).says("nothing is parked; run 1 was stopped", f"next: dam-sync run {job.pair.job}")
         job.ran("run", "--no-progress", code=6).says(*words)
         assert job.run("--continue-parked", code=4).data["counts"]["parked"] == MANY
         mapping = tmp_path / "mapping.yaml"
