@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Patch, Relation
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import (
     Conflict,
     DamSyncError,
@@ -56,6 +57,14 @@ async def test_probe_counts_assets_and_not_versions(opened: Opened) -> None:
     account = await opened.connect().probe()
     assert (account.user, account.total) == ("svc@example.test", 1)
     assert ": 1 of the listed records" in account.as_source[0]
+
+
+async def test_parts_that_no_option_names_are_to_be_decided(opened: Opened) -> None:
+    account = await opened.connect(release_field="", status_field="", tags_field="").probe()
+    assert [one.text for one in account.undecided_as("source")] == ["expiry dates are not read"]
+    (one,) = account.undecided_as("target")
+    assert (one.part, one.text) == (Feature.EXPIRY, "expiry dates are not written")
+    assert '`expiry_field: ""`' in one.hint
 
 
 async def test_templates_become_types_and_attributes_fields(opened: Opened) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import ClassVar
@@ -20,7 +20,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context
+from dam_sync.model.service import Account, Context, Undecided
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
@@ -38,6 +38,12 @@ from dam_sync.services.d_templates.codec.security import Security
 from dam_sync.services.d_templates.codec.wire import VersionGroup, hits, listed, total_of
 from dam_sync.services.d_templates.source.versions import VersionGroups
 
+LEFT = {
+    "release": "release dates are",
+    "expiry": "expiry dates are",
+    "status": "the status is",
+    "tags": "tags are",
+}
 _DATE_STEP = timedelta(seconds=2)
 _LIVE = {"includeDeleted": False, "includeVersions": False}
 _BOTH = {"includeDeleted": True, "includeVersions": True}
@@ -167,7 +173,19 @@ class TemplatesPart(HttpService):
             total=total,
             clock_skew=self._skew(reply),
             as_source=await self._notes(total),
+            undecided_as_source=tuple(self._unset("source", "read")),
+            undecided_as_target=tuple(self._unset("target", "written")),
         )
+
+    def _unset(self, role: str, done: str) -> Iterator[Undecided]:
+        """Parts of assets that are kept in attributes, of which the job does not say whether there is one."""
+        for name in OPTIONAL:
+            option = f"{name}_field"
+            if option not in self.api.options.model_fields_set:
+                hint = (
+                    f'the option `{option}` of the {role} names the attribute; `{option}: ""` says that there is none'
+                )
+                yield Undecided(Feature[name.upper()], f"{LEFT[name]} not {done}", hint)
 
     @interprets_response
     def _skew(self, reply: Response) -> timedelta:
