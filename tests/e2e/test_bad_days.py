@@ -71,7 +71,7 @@ def test_the_state_is_from_a_newer_version(tmp_path: Path) -> None:
         version = job.state_version()
         job.state_version(999)
         before = job.state.read_bytes()
-        told = job.process("run", "--no-progress", code=2)
+        told = job.ran("run", "--no-progress", code=2)
         told.says("was made by a newer dam-sync (version 999)", "install the newer dam-sync")
         assert job.state.read_bytes() == before
         for verb in ("status", "errors", "state", "verify"):

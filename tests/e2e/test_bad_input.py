@@ -63,7 +63,7 @@ def password_column(desk: Small) -> int:
 def test_wrong_password_of_the_source(job: Small) -> None:
     job.credential(SOURCE, "wrong-hush-hush")
     job.secrets += ("wrong-hush-hush",)
-    told = job.process("run", "--no-progress", code=7)
+    told = job.ran("run", "--no-progress", code=7)
     told.says("a_hypermedia", "401", "check the credential in the job file")
     job.ran("plan", "--no-progress", code=7)
     findings = job.ran("check", "--json", code=7).data["findings"]
@@ -266,7 +266,7 @@ def test_every_fault_of_a_mapping_at_once(desk: Small) -> None:
     good = path.read_text(encoding="utf-8")
     bad = good.replace("credit: {", "credits: {").replace("shotDate: {", "shotDay: {").replace("documents}", "papers}")
     path.write_text(bad, encoding="utf-8")
-    told = desk.process("run", "--no-progress", code=2)
+    told = desk.ran("run", "--no-progress", code=2)
     assert told.err.count(f"{path}:") == 3
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from tests.support.small import MAPPING, Small, photo, photos, small
+from tests.support.tenants import Command, alone
 
 
 def own_mapping(job: Small, mapping: Path) -> None:
@@ -25,8 +26,8 @@ def changed(folder: Path) -> Path:
     return path
 
 
-def test_a_suggestion_is_complete_and_changes_nothing(tmp_path: Path) -> None:
-    with small(tmp_path, photos(3)) as job:
+def test_a_suggestion_is_complete_and_changes_nothing(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, photos(3), command=command) as job:
         path, before = str(job.pair.job), MAPPING.read_bytes()
         new = tmp_path / "new" / "mapping.yaml"
         found = job.pair.json("map", "suggest", path, "-o", str(new))
@@ -41,10 +42,10 @@ def test_a_suggestion_is_complete_and_changes_nothing(tmp_path: Path) -> None:
         assert job.pair.target.assets == []
 
 
-def test_faults_and_examples_have_their_lines(tmp_path: Path) -> None:
-    with small(tmp_path, photos(2)) as job:
+def test_faults_and_examples_have_their_lines(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, photos(2), command=command) as job:
         path = str(job.pair.job)
-        assert "fits both schemas" in job.pair.cli("map", "check", path).stdout
+        assert "fits both schemas" in alone("map", "check", path).stdout
         mapping = tmp_path / "own.yaml"
         text = MAPPING.read_text(encoding="utf-8").replace("tests:", "x-tests:")
         test = "tests:\n  - given: {id: '7', fields: {title: {texts: {en: Sea}}}}\n    expect: {title: %s}\n"
@@ -60,8 +61,8 @@ def test_faults_and_examples_have_their_lines(tmp_path: Path) -> None:
         assert "inventry" in job.pair.cli("map", "check", path, check=2).stderr
 
 
-def test_a_changed_mapping_is_compared_without_calls(tmp_path: Path) -> None:
-    with small(tmp_path, photos(5)) as job:
+def test_a_changed_mapping_is_compared_without_calls(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, photos(5), command=command) as job:
         path, other = str(job.pair.job), changed(tmp_path)
         found = job.pair.json("map", "diff", path, str(other), check=3)
         assert (found["assets"], found["changed"], found["whole"]) == (5, 5, True)
@@ -84,8 +85,8 @@ def test_a_changed_mapping_is_compared_without_calls(tmp_path: Path) -> None:
 PINNED = "country: {source: country, target: country, match: [pin], unmatched: park, pins: country.pins.csv}"
 
 
-def test_a_librarian_decides_about_terms(tmp_path: Path) -> None:
-    with small(tmp_path, [photo(1, country="France"), photo(2, country="France"), photo(3)]) as job:
+def test_a_librarian_decides_about_terms(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, [photo(1, country="France"), photo(2, country="France"), photo(3)], command=command) as job:
         path, mapping, sheet = str(job.pair.job), tmp_path / "own.yaml", tmp_path / "terms.csv"
         text = MAPPING.read_text(encoding="utf-8")
         line = next(line for line in text.splitlines() if line.startswith("  country: {source"))
@@ -112,8 +113,8 @@ def test_a_librarian_decides_about_terms(tmp_path: Path) -> None:
         assert json.dumps(job.pair.target.assets).count('"Worldwide"') == 2
 
 
-def test_a_decision_needs_no_file_of_pins(tmp_path: Path) -> None:
-    with small(tmp_path, [photo(1, country="France")]) as job:
+def test_a_decision_needs_no_file_of_pins(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, [photo(1, country="France")], command=command) as job:
         path, sheet = str(job.pair.job), tmp_path / "terms.csv"
         wrote = job.pair.cli("map", "sheet", path, "-o", str(sheet))
         assert f"next: dam-sync map sheet {path} --import {sheet}" in wrote.stderr

@@ -14,7 +14,7 @@ from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import FOLDER, profile_of
 from tests.support.small import photo, photos, small
-from tests.support.tenants import Pair
+from tests.support.tenants import Command, Pair
 
 PAIRS = [pair for pair in pairs(3, 4) if pair[1] != FOLDER]
 
@@ -40,8 +40,8 @@ def test_the_run_does_what_was_rehearsed(tmp_path: Path, source: str, target: st
         assert found.verification.clean == verified(pair)["clean"]
 
 
-def test_a_sample_with_generated_files(tmp_path: Path) -> None:
-    with small(tmp_path, photos(20)) as job:
+def test_a_sample_with_generated_files(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, photos(20), command=command) as job:
         result = job.pair.json("rehearse", str(job.pair.job), "--sample", "40%", "--placeholders")
         assert 0 < result["run"]["counts"]["created"] < 20
         assert result["run"]["counts"]["created"] == result["verify"]["verdict"]["equal"]

@@ -39,11 +39,17 @@ class Resumed:
 
 
 def kill_and_resume(
-    folder: Path, size: int, kill_at: int, *, more: str = "", faults: Sequence[Mapping[str, Any]] = ()
+    folder: Path,
+    size: int,
+    kill_at: int,
+    *,
+    options: str = "version_policy: file_only",
+    more: str = "",
+    faults: Sequence[Mapping[str, Any]] = (),
 ) -> Resumed:
     """One file of `size` bytes; the run is killed when the target saw `kill_at` chunks, and started again."""
     written = write_bulk(folder, Bulk(1, size=size))
-    with processes(folder, written, more=more) as pair:
+    with processes(folder, written, options=options, more=more) as pair:
         pair.target.add_faults(*faults)
         done = _killed_and_resumed(pair, kill_at, lambda: pair.target.calls.get(CHUNK, 0))
         assert pair.target.calls[START] == done.sessions
