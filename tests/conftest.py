@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Iterator
+from functools import cache
 
 import pytest
 import structlog
+import typer.testing
 from hypothesis import settings
-
-import tests.support.once  # noqa: F401 -- for what it does
 
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
+typer.testing._get_command = cache(typer.testing._get_command)  # the command line is built once, not by each command
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
@@ -11,6 +12,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from dam_sync.model.values import Json
 
+SHORT = 64 * 1024  # characters; a watching process reads short files before each run, and parses them once
 UNHASHABLE = "a key that is a list or a block"
 PROBLEMS = (
     (r"found character '\\t'", "a tab in front of the line", "YAML is indented by spaces: replace the tab"),
@@ -47,7 +49,17 @@ def explained(problem: str) -> tuple[str, str]:
 
 
 def positioned(text: str) -> Json:
-    """The keys and values of a YAML file, with their positions. Raises YAMLError, RecursionError, and ValueError."""
+    """The keys and values of a YAML file, with their positions, for reading alone. Raises YAMLError, RecursionError,
+    and ValueError."""
+    return _kept(text) if len(text) <= SHORT else _parsed(text)
+
+
+@lru_cache(maxsize=8)
+def _kept(text: str) -> Json:
+    return _parsed(text)
+
+
+def _parsed(text: str) -> Json:
     try:
         return YAML(typ="rt").load(text)
     except TypeError:  # the parser takes a list or a block as a key, then cannot use it

@@ -27,6 +27,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector
 from dam_sync.store.base import Storage
+from tests.support.engines import shared_engine
 from tests.support.parts import limited
 from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 from tests.support.undoing import undone_afterwards
@@ -62,7 +63,7 @@ class FastClock(SystemClock):
 
 
 CLOCK: Clock = SystemClock()  # of the commands of this process
-STORAGE: Storage | None = None
+STORAGE = Storage(engine=shared_engine)
 NEVER_STILL = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy machine is no standing still
 
 
@@ -79,7 +80,7 @@ def set_right() -> None:
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Commands in this process live by the faster clock from now on."""
     patch.setattr("tests.support.small.CLOCK", FastClock())
-    patch.setattr("tests.support.small.STORAGE", Storage(still=NEVER_STILL))
+    patch.setattr("tests.support.small.STORAGE", Storage(engine=shared_engine, still=NEVER_STILL))
 
 
 @dataclass(slots=True)

@@ -23,7 +23,6 @@ from typing import Any, Final
 import httpx
 import structlog
 
-import tests.support.once  # noqa: F401 -- in a process that has read no `conftest`
 from dam_sync.emulators import profile_of
 from dam_sync.model.error_origin import BUGS
 from dam_sync.model.errors import DamSyncError, InternalError

@@ -30,7 +30,8 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
-from dam_sync.store.sqlite import engine_of, raw_of
+from dam_sync.store.sqlite import raw_of
+from tests.support.engines import shared_engine
 from tests.support.opened import opened_side
 from tests.support.parts import limited
 from tests.support.profiles import FOLDER
@@ -46,7 +47,6 @@ _WHOLE = Fuse()
 LAGS = 900.0  # seconds after which every index has what was written
 PORT = 20_000  # of the first origin; nothing listens there
 _JOBS: dict[tuple[Path, int, int], JobConfig] = {}
-_SHARED: list[Engine] = []
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -180,14 +180,8 @@ def _writer(engine: Engine, path: Path) -> VirtualWriter:
 
 
 def _engine(path: Path, *, read_only: bool = False) -> Engine:
-    """An engine that shares its dialect, and so what it compiled, with those of other lives, and leaves its writes to
-    the system, which outlives every process here."""
-    engine = engine_of(path, read_only=read_only)
-    if not _SHARED:
-        engine.connect().close()  # tells the dialect what the driver can do
-        _SHARED.append(engine)
-    engine.dialect, engine._compiled_cache = _SHARED[0].dialect, _SHARED[0]._compiled_cache
-    engine.pool._dialect = engine.dialect
+    """An engine that leaves its writes to the system, which outlives every process here."""
+    engine = shared_engine(path, read_only=read_only)
     if not read_only:
         with engine.connect() as connection:
             raw_of(connection).execute("PRAGMA synchronous = OFF")
