@@ -11,11 +11,11 @@ import structlog
 from dam_sync.engine.accounts import FIXED
 from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.rename_steps import Path, next_step
+from dam_sync.engine.rename_steps import Level, Names, Path
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, Loss, Placement, with_new_top
+from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
 from dam_sync.model.errors import DamSyncError
@@ -36,7 +36,9 @@ class ContainerRenames:
     _made: dict[tuple[str, str, Path], Placement | None] = field(default_factory=dict)
     _listed: dict[tuple[str, str], Placement] | None = None
     _alive: set[tuple[str, Path]] = field(default_factory=set)
+    _made_from: dict[tuple[str, Path], Placement] = field(default_factory=dict)
     _noted: bool = False
+    _earlier: bool = False  # earlier runs knew containers
     _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
 
     async def placed(self, asset: Asset, placements: frozenset[Placement]) -> frozenset[Placement]:
@@ -52,7 +54,7 @@ class ContainerRenames:
         """What others renamed at the target, so that what is below it is found there."""
         if self._noted:
             return
-        self._noted = True
+        self._noted, self._earlier = True, any(True for _ in self.known.containers())
         for row in self.known.containers():
             if self.containers.path_of(row.place, row.target) not in ((), row.wanted):
                 self.containers.stand_ins[row.place, row.wanted] = row.target
@@ -63,13 +65,11 @@ class ContainerRenames:
             name = self.containers.paths.get((place.kind, place.id))
             if name is not None and (origin.kind, origin.id) not in self._open:
                 row = self.known.of(CONTAINER, origin.kind, origin.id)
-                same = row if row is not None and row.target == place.id else None
-                await self._keep(origin, place, same.run if same is not None else 0, _last_name(same, name))
+                await self._keep(origin, place, row.run if row is not None and row.target == place.id else 0)
 
-    async def _keep(self, origin: Placement, place: Placement, run: int, name: Path = ()) -> None:
-        """place: what the mapping wants, with the target's id; name: the one that a run knows, that of the target for
-        none."""
-        name, digest = name or self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
+    async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
+        """place: what the mapping wants, with the target's id."""
+        name, digest = self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
         await self.known.keep(
             Counterpart(
                 CONTAINER,
@@ -117,6 +117,8 @@ class ContainerRenames:
         """Where an asset belongs that is in this container of the source."""
         row = self.known.of(CONTAINER, origin.kind, origin.id)
         if row is None or row.place != place.kind:
+            if not self.containers.standing(place.kind, place.path):
+                await self._above(place)
             return place
         if row.wanted != place.path:
             listed = (await self._listing()).get((origin.kind, origin.id))
@@ -132,6 +134,22 @@ class ContainerRenames:
         if row.wanted == place.path and self.containers.path_of(row.place, row.target):
             await self._found_by(row, place, origin)
         return place
+
+    async def _above(self, place: Placement) -> None:
+        """Follow what was renamed above a container that is to be made."""
+        kind, path = place.kind, place.path
+        for above in (path[:depth] for depth in range(1, len(path) if self._earlier else 0)):
+            listed = None if self.containers.standing(kind, above) else await self._listed_at(kind, above)
+            row = self.known.of(CONTAINER, listed.kind, listed.id) if listed is not None else None
+            if listed is not None and row is not None:
+                await self._followed(Placement(kind, above), listed)
+                if (listed.kind, listed.id) in self._open:
+                    self.containers.stand_ins[kind, above] = row.target
+
+    async def _listed_at(self, kind: str, path: Path) -> Placement | None:
+        """The container of the source of which the mapping makes this path."""
+        await self._listing()
+        return self._made_from.get((kind, path))
 
     async def _found_by(self, row: Counterpart, place: Placement, origin: Placement) -> None:
         """Find what others renamed at the target by the path that the mapping gives it; a repair gives it its name."""
@@ -150,17 +168,19 @@ class ContainerRenames:
             if Operation.CONTAINERS in self.context.source.capabilities:
                 async for origin in self.context.source.containers():
                     self._listed[origin.kind, origin.id] = origin
-            made = [place for place in map(self._made_of, self._listed.values()) if place is not None]
-            self._alive = {
-                (place.kind, place.path[:depth]) for place in made for depth in range(1, len(place.path) + 1)
-            }
+            for origin in self._listed.values():
+                if (place := self._made_of(origin)) is not None:
+                    self._made_from[place.kind, place.path] = origin
+                    self._alive |= {(place.kind, place.path[: level + 1]) for level in range(len(place.path))}
         return self._listed
 
     async def _follow(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
         """Rename what stands for `origin`, where that is possible."""
+        await self._above(wanted)
+        row = self.known.rows[row.key]
         if not self.containers.path_of(row.place, row.target):
             return  # gone from the target: a new one is made
-        taken = self.containers.found(row.place, wanted.path)
+        taken = self.containers.standing(row.place, wanted.path)
         able = self.context.target.capabilities
         if taken == row.target:
             await self._rename(row, origin, wanted)
@@ -192,45 +212,52 @@ class ContainerRenames:
 
     async def _step_by_step(self, row: Counterpart, wanted: Placement) -> NotRenamed | None:
         """Levels above it first; why it cannot be done, if it cannot."""
-        kind, path = row.place, wanted.path
-        now = self.containers.path_of(kind, row.target)
-        name = await self._completed(row, path, now)
-        if name != now:  # somebody else renamed it
-            if now != path and not self._overrides(kind):
+        kind, accepted = row.place, self.containers.accepted
+        await self._complete(row, wanted.path)
+        names = Names(accepted(row.wanted), accepted(wanted.path), self.context.repairs)
+        stands, at = partial(self.containers.standing, kind), partial(self.containers.found, kind)
+        while (step := names.step(self._now(row), stands, at, partial(self._lives, kind))) is not None:
+            if step.theirs and not self._overrides(kind):
                 return NotRenamed.BOTH
-            name = now
-        while name != path:
-            step = next_step(name, path, partial(self._exists, kind), partial(self._lives, kind))
             if step.moved and kind not in self.context.target.capabilities.moves:
                 return NotRenamed.MOVED
-            identity = row.target if step.old == name else self.containers.found(kind, step.old)
-            before = self.containers.paths[kind, identity]
-            after = step.new if step.moved else (*before[:-1], step.new[-1])
-            parent = await self.containers.above(kind, step.new) if step.moved else None
-            await self._take(kind, identity, before, after, parent)
-            name = with_new_top(name, step.old, step.new)
+            await self._go(row, step)
+            if step.moved:
+                break
+            names = names.after(step)
         return None
 
-    async def _completed(self, row: Counterpart, path: Path, now: Path) -> Path:
-        """The path that we know of, after what a killed process of this run renamed was completed in the journal."""
-        kind, name = row.place, self.containers.accepted(row.name)
-        while now not in (name, ()) and name != path:
-            step = next_step(name, path, lambda _: False, partial(self._lives, kind))
-            entry = journal_names.renamed_container(kind, Placement("", step.old).text, Placement("", step.new).text)
-            if not await self.context.store.run_journal(CONTAINERS).is_begun(entry):
-                break
-            identity = row.target if step.old == name else self.containers.found(kind, step.new)
-            if identity:
-                await self._take(kind, identity, step.old, step.new, None)
-            name = with_new_top(name, step.old, step.new)
-        return name
+    async def _go(self, row: Counterpart, step: Level) -> None:
+        kind, now = row.place, self._now(row)
+        identity = row.target if step.depth == len(now) else self.containers.found(kind, now[: step.depth])
+        before, parent = self.containers.paths[kind, identity], None
+        above = before[:-1]
+        if step.moved:
+            parent = await self.containers.above(kind, step.new)
+            above = self.containers.paths[kind, parent] if parent else ()
+        if (*above, step.new[-1]) != before:
+            await self._take(kind, identity, (before, (*above, step.new[-1])), step.new, parent)
 
-    async def _take(self, kind: str, identity: str, before: Path, after: Path, parent: str | None) -> None:
-        await self.containers.rename(kind, identity, before, after, parent)
-        await self.known.moved(kind, before, after)
+    def _now(self, row: Counterpart) -> Path:
+        return self.containers.path_of(row.place, row.target)
 
-    def _exists(self, kind: str, path: Path) -> bool:
-        return bool(self.containers.found(kind, path))
+    async def _complete(self, row: Counterpart, wanted: Path) -> None:
+        """Complete in the journal what a killed process of this run renamed."""
+        kind, now, journal = row.place, self._now(row), self.context.store.run_journal(CONTAINERS)
+        known = [self.containers.accepted(path) for path in (row.name, row.wanted)]
+        for depth in range(1, len(now) + 1):
+            new, levels = now[:depth], [path[depth - 1 : depth] for path in known]
+            olds = {(*new[:-1], *level) for level in levels} | (set(known) if depth == len(now) else set())
+            for old in sorted(olds - {new}):
+                entry = journal_names.renamed_container(kind, *(Placement("", path).text for path in (old, new)))
+                identity = self.containers.found(kind, new)
+                if identity and await journal.is_begun(entry):
+                    await self._take(kind, identity, (old, new), wanted[:depth], None)
+
+    async def _take(self, kind: str, identity: str, paths: tuple[Path, Path], wanted: Path, parent: str | None) -> None:
+        """paths: at the target, before and after; wanted: the one that the source has for it."""
+        await self.containers.rename(kind, identity, *paths, parent)
+        await self.known.moved(kind, self.containers.below(kind, identity), wanted)
 
     def _lives(self, kind: str, path: Path) -> bool:
         return (kind, path) in self._alive
@@ -256,13 +283,7 @@ class ContainerRenames:
     async def _stand(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
         """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
         if self.context.policy.conflicts.of(f"{PLACEMENTS}{row.place}") is ConflictPolicy.TARGET:
-            await self._keep(origin, replace(wanted, id=row.target), row.run, row.name)
+            await self._keep(origin, replace(wanted, id=row.target), row.run)
             return
         self._open.add((origin.kind, origin.id))
         self._leave(row, wanted, NotRenamed.BOTH)
-
-
-def _last_name(row: Counterpart | None, now: Path) -> Path:
-    """The path that a run gave, or found first: another name is of others, and stays theirs; another path above is
-    not."""
-    return now if row is None or row.name[-1:] == now[-1:] else row.name

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from dam_sync.model.asset import Asset, Placement, with_new_top
+from dam_sync.model.asset import Asset, Placement
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Scalar, Term, Value
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
@@ -90,13 +90,15 @@ class Counterparts:
         if self.store is not None:
             await self.store.keep_counterparts(changed)
 
-    async def moved(self, place: str, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        """Containers of this kind at the target have another path: what was at `old` is at `new`, with all below."""
-        changed = []
+    async def moved(self, place: str, below: Mapping[str, tuple[str, ...]], wanted: tuple[str, ...]) -> None:
+        """A container of this kind at the target has another path, and all below it. below: their paths by ids; wanted:
+        that of the source for the first of them."""
+        top, changed = min(map(len, below.values())), list[Counterpart]()
         for row in self.containers():
-            if row.place == place and row.name[: len(old)] == old:
-                name, wanted = (with_new_top(path, old, new) for path in (row.name, row.wanted))
-                changed.append(replace(row, name=name, wanted=wanted))
+            if row.place == place and row.target in below:
+                name = below[row.target]
+                rest = row.wanted[len(row.wanted) - (len(name) - top) :]
+                changed.append(replace(row, name=name, wanted=(*wanted, *rest)))
         for row in changed:
             self._put(row)
         if self.store is not None:

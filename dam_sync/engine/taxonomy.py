@@ -239,6 +239,18 @@ class TargetContainers:
         made = (self.index or {}).get((kind, tuple(path)), "")
         return made if made and self.path_of(kind, made) == tuple(path) else ""
 
+    def standing(self, kind: str, path: Sequence[str]) -> str:
+        """The id of what an asset of this path goes to, or of what stands for it; empty if it would be made."""
+        path = tuple(path)
+        return (self.index or {}).get((kind, self._below_renamed(kind, path)), "") or self.stand_ins.get(
+            (kind, path), ""
+        )
+
+    def below(self, kind: str, identity: str) -> dict[str, tuple[str, ...]]:
+        """This container and all below it, by ids, with their paths."""
+        top = self.paths[kind, identity]
+        return {made: path for (each, made), path in self.paths.items() if each == kind and path[: len(top)] == top}
+
     def path_of(self, kind: str, identity: str) -> tuple[str, ...]:
         """The path of a container by its id, as the target accepts names; empty if there is none."""
         return self.accepted(self.paths.get((kind, identity), ()))
@@ -254,7 +266,9 @@ class TargetContainers:
 
     async def above(self, kind: str, path: Sequence[str]) -> str:
         """The id of the container above this path, created if it is missing; empty at the top."""
-        return await self._ensure(await self.known(), kind, tuple(path[:-1])) if len(path) > 1 else ""
+        if len(path) == 1:
+            return ""
+        return self.standing(kind, path[:-1]) or await self._ensure(await self.known(), kind, tuple(path[:-1]))
 
     async def rename(
         self, kind: str, identity: str, before: Sequence[str], path: tuple[str, ...], parent: str | None = None
@@ -313,8 +327,9 @@ class TargetContainers:
         if (kind, path) in (self.index or {}):
             return path
         for depth in range(len(path) - 1, 0, -1):
-            if (kind, path[:depth]) in self.stand_ins:
-                return (*self.path_of(kind, self.stand_ins[kind, path[:depth]]), *path[depth:])
+            found = self.stand_ins.get((kind, path[:depth])) or self.called.get((kind, path[:depth]))
+            if found:
+                return (*self.path_of(kind, found), *path[depth:])
         return path
 
     async def _ensure(self, known: Known, kind: str, path: tuple[str, ...]) -> str:

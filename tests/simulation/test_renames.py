@@ -302,6 +302,28 @@ def test_a_container_that_moved_to_another_parent_moves_at_the_target(tmp_path: 
         assert missed_nothing(made)
 
 
+def test_a_name_that_others_gave_a_level_above_is_theirs(tmp_path: Path) -> None:
+    """Also where only a container below it has assets."""
+    with scene(tmp_path, "e_profiles", (), exposure=ACCEPTED) as made:
+        source, target = (tenant.app.state.tenant.taxonomy for tenant in (made.source, made.target))
+        spare, ours = (
+            next(each for each in source.categories.values() if each.title == name) for name in ("Spare", OURS)
+        )
+        source.move(ours, spare.id)
+        made.run(full=True)
+        target.rename(next(each for each in target.categories.values() if each.title == "Spare"), THEIRS)
+        assert made.run(full=True).operations == {}
+        source.rename(spare, RENAMED)
+        for _ in range(2):
+            report = made.run(full=True)
+            assert report.operations == {}
+            assert "renamed at the target, too" in noted(report)
+            assert f"/{THEIRS}/{OURS}" in made.names().values()
+        made.policy(exposure=ACCEPTED, conflicts="source")
+        made.run(full=True)
+        assert f"/{RENAMED}/{OURS}" in made.names().values()
+
+
 def test_a_folder_that_moved_is_made_where_the_target_cannot_move_it(tmp_path: Path) -> None:
     with scene(tmp_path, "a_hypermedia", (), exposure=ACCEPTED) as made:
         folders = made.source.app.state.instance.library.folders

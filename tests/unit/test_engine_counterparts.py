@@ -75,7 +75,7 @@ async def test_what_was_written_is_told_by_present_names(store: SqlStore) -> Non
     await known.keep(replace(SEA, name=("Nature", "Ocean")))
     await known.keep(PRESS)
     await known.keep(YEAR)
-    await known.moved("category", ("Press",), ("News",))
+    await known.moved("category", {"c1": ("News",), "c2": ("News", "24")}, ("News",))
     old = {"id": "t1", "label": "Sea"}
     sky = {"id": "t9", "label": "Sky"}
     told = known.present(draft(subject=[old, sky], main=old, other=old, title="Sea"), SCHEMA)
@@ -83,6 +83,16 @@ async def test_what_was_written_is_told_by_present_names(store: SqlStore) -> Non
     assert told["fields"] == {"subject": [new, sky], "main": new, "other": old, "title": "Sea"}
     assert told["placements"] == [{"kind": "category", "path": ["News", "24"], "id": "c2"}]
     assert {row.name for row in await store.counterparts()} == {("News",), ("News", "24"), ("Nature", "Ocean")}
+
+
+async def test_what_moved_keeps_the_names_of_the_source_below_a_level_that_others_renamed(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    other = replace(PRESS, source="3", target="c3", name=("Own",))
+    for row in (PRESS, replace(YEAR, name=("Presse", "24")), other):
+        await known.keep(row)
+    await known.moved("category", {"c2": ("Presse", "25")}, ("Press", "25"))
+    assert known.rows[YEAR.key] == replace(YEAR, name=("Presse", "25"), wanted=("Press", "25"))
+    assert (known.rows[PRESS.key], known.rows[other.key]) == (PRESS, other)
 
 
 async def test_a_term_that_got_another_id_with_its_name_is_the_same(store: SqlStore) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from dam_sync.engine.rename_steps import Path, Step, next_step
+from dam_sync.engine.rename_steps import Level, Names, Path, Step, next_step
 from dam_sync.model.asset import with_new_top
 
 
@@ -54,3 +54,52 @@ def test_a_level_above_that_the_target_has_already_is_another() -> None:
 def test_what_is_alive_itself_is_renamed_all_the_same() -> None:
     """A new one may have the old name."""
     assert way("A/x", "A/y", alive=["A", "A/x"]) == ["A/x > A/y"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "now", "step"),
+    [
+        ("A/x", "A/y", "A/x", Level(2, ("A", "y"))),
+        ("A/x", "A/y", "B/x", Level(2, ("A", "y"))),
+        ("A/x", "A/y", "A/z", Level(2, ("A", "y"), theirs=True)),
+        ("A/x", "A/y", "A/y", None),
+        ("A/x", "B/x", "A/x", Level(1, ("B",))),
+        ("A/x", "B/x", "C/x", Level(1, ("B",), theirs=True)),
+        ("A/x", "B/x", "B/x", None),
+        ("A/x", "A/x", "C/z", None),
+        ("A/x", "x", "A/x", Level(2, ("x",), moved=True)),
+        ("A/x", "x", "A/z", Level(2, ("x",), moved=True, theirs=True)),
+        ("A/x", "B/x", "x", Level(1, ("B", "x"), moved=True, theirs=True)),
+        ("A/x", "A/y", "x", Level(1, ("A", "y"))),
+        ("A/x", "A/x", "x", None),
+    ],
+)
+def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str, step: Level | None) -> None:
+    nothing = dict[Path, str]()
+    found = Names(path(given), path(wanted)).step(
+        path(now), lambda one: nothing.get(one, ""), lambda one: "/".join(one), lambda _: False
+    )
+    assert found == step
+
+
+@pytest.mark.parametrize(
+    ("there", "alive", "step"),
+    [
+        ({}, (), Level(1, ("B",))),
+        ({"B": "b"}, (), Level(2, ("B", "x"), moved=True)),
+        ({}, ("A",), Level(2, ("B", "x"), moved=True)),
+        ({"B": "A"}, (), None),
+    ],
+)
+def test_a_level_above_that_stands_or_lives_was_left(
+    there: dict[str, str], alive: Collection[str], step: Level | None
+) -> None:
+    names, at = Names(path("A/x"), path("B/x")), {"A": "A", "A/x": "x"}
+    texts = "/".join
+    found = names.step(
+        path("A/x"),
+        lambda one: there.get(texts(one), ""),
+        lambda one: at.get(texts(one), ""),
+        lambda one: texts(one) in alive,
+    )
+    assert found == step
