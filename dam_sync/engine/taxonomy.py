@@ -213,7 +213,7 @@ class TargetContainers:
     allowed: Allowed | None = None
     paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
     called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
-    stand_ins: Known = field(default_factory=dict)  # the same, for what is below them only
+    stand_ins: Known = field(default_factory=dict)  # the same, where no asset of theirs was met yet
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
@@ -323,10 +323,10 @@ class TargetContainers:
         return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
 
     def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:
-        """The path below a container that others renamed, by the name that it has."""
+        """The path of a container that others renamed, or below one, by the name that it has."""
         if (kind, path) in (self.index or {}):
             return path
-        for depth in range(len(path) - 1, 0, -1):
+        for depth in range(len(path), 0, -1):
             found = self.stand_ins.get((kind, path[:depth])) or self.called.get((kind, path[:depth]))
             if found:
                 return (*self.path_of(kind, found), *path[depth:])

@@ -100,3 +100,5 @@ async def test_what_is_below_one_that_others_renamed_is_found_and_made_there() -
     containers.stand_ins["folder", ("Ours",)] = "c1"
     made = await containers.resolve([Placement("folder", ("Ours", year)) for year in ("2024", "2025")])
     assert {place.path: place.id for place in made} == {("Ours", "2024"): "c3", ("Ours", "2025"): "new in c1"}
+    ours = await containers.resolve([Placement("folder", ("Ours",))])
+    assert [place.id for place in ours] == ["c1"]
