@@ -45,6 +45,7 @@ from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")
 LOOKING_AGAIN = "waiting up to {:.0f} s for the search index of the target, then comparing {} again"
+COMPARING_AGAIN = "comparing {} again"
 PAGE = 500
 NOT_MOVED, ROLLED_BACK = "not moved yet", "moved, and rolled back since"
 UNLINKED = {REMOVED: "removed before", **dict.fromkeys(("created", "updated", "unchanged"), ROLLED_BACK)}
@@ -156,6 +157,7 @@ class Verifier:
             self._raise_if_stopped()
             left = self.patience = await self.context.lag_left()
             if left <= 0 or await self._some_agree():
+                self.context.progress.begin(COMPARING_AGAIN.format(counted(len(self.suspects), "asset")))
                 await self._compare_again(self.suspects)
         self.again = ComparedAgain(first, first - (self._wrong - before), clock.monotonic() - began)
 

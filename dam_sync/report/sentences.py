@@ -49,7 +49,7 @@ def about_processes(number: int, killed: int, seconds: float) -> list[str]:
 def about_lag(number: int, agreed: int, seconds: float) -> list[str]:
     """For a verification soon after a run: assets that differed and were compared again, and how many agreed then."""
     return [
-        f"{counted(number, 'asset')} differed at first and {'was' if number == 1 else 'were'} compared again for up to "
+        f"{counted(number, 'asset')} differed at first and {'was' if number == 1 else 'were'} compared again within "
         f"{seconds:.0f} s, because the search index of the target may run behind the last run: {agreed:,} agreed then"
     ]
 
