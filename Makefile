@@ -30,7 +30,7 @@ check: $(STAMP) ## format, lint, types and house rules
 	$(BIN)/pytest -q tests/house
 
 test: $(STAMP) ## every suite but the benchmarks; of cases, pairs of services, crash points, faults and fuzzed answers a sample
-	$(BIN)/pytest -q -n 4 --dist loadgroup tests -m 'not bench'
+	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder tests -m 'not bench'
 
 conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance
@@ -42,7 +42,7 @@ sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken aw
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py
 
 fuzz: $(STAMP) ## mutated answers of all services, and five times as many mapping files: make fuzz N=20000 SEED=1
-	DAM_SYNC_FUZZ=$(or $(N),20000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/fuzz
+	DAM_SYNC_ALL=1 DAM_SYNC_FUZZ=$(or $(N),20000) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/fuzz
 
 e2e: $(STAMP) ## whole runs over sockets, all pairs, with kills and resumes
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 4 --dist loadgroup tests/e2e

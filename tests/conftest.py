@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 import structlog
@@ -13,7 +14,7 @@ from hypothesis import settings
 
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
-typer.testing._get_command = cache(typer.testing._get_command)  # the command line is built once, not by each command
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
 
 
 @pytest.hookimpl(wrapper=True)
@@ -25,6 +26,16 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """How `--dist loadgroup` shares the tests out."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from tests.support.scheduling import ByModule  # xdist may be missing
+
+    return ByModule(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from tests.support.sampled import only_in_full
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.machine import PAUSES, ROLES, Machine, Plan, machine
 
-CYCLES = int(os.environ.get("DAM_SYNC_CYCLES", "50" if EVERYTHING else "3"))
+CYCLES = int(os.environ.get("DAM_SYNC_CYCLES", "50" if EVERYTHING else "2"))
 EDITS = int(os.environ.get("DAM_SYNC_EDITS", "200" if EVERYTHING else "30"))  # in each cycle
 PAIR = os.environ.get("DAM_SYNC_PAIR", "")
 ASSETS = 12 if EVERYTHING else 8
