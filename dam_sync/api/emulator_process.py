@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from threading import Thread
 
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
@@ -24,10 +27,12 @@ def emulate_arguments(kind: str) -> list[str]:
 
 @asynccontextmanager
 async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
-    """Start an emulated service in a process of its own, return its URL, and stop it afterwards. Raises DamSyncError if
-    it does not start."""
+    """Start an emulated service in a process of its own, return its URL, and stop it afterwards, also if this process
+    is killed. Raises DamSyncError if it does not start."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "dam_sync", "emulate", "--json", *arguments, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "dam_sync", "emulate", "--json", "--attached", *arguments),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         yield await _address(process)
@@ -35,6 +40,33 @@ async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """End like after Ctrl-C when the process is terminated or its terminal is closed: no file stays behind."""
+    names = (name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+    ours = [number for number in map(signal.Signals.__getitem__, names) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        return
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def end_with_input() -> None:
+    """Terminate this process when its standard input ends, which the process that started it holds open."""
+
+    def wait() -> None:
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=wait, daemon=True, name="end-with-input").start()
 
 
 async def _address(process: asyncio.subprocess.Process) -> str:

@@ -60,18 +60,23 @@ def emulate(
     files: Annotated[Path | None, typer.Option("--files", help="Folder with the catalogue's files.")] = None,
     option: Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE, may be repeated.")] = None,
     assumptions: Annotated[bool, typer.Option("--assumptions", help="List the numbered assumptions and exit.")] = False,
+    attached: Annotated[bool, typer.Option("--attached", help="End with its standard input.")] = False,
 ) -> None:
     """Serve one emulated service on localhost until Ctrl-C."""
     with exit_on_error(output):
         require_demo_packages()
         from dam_sync.api.emulate import Emulation, assumptions_of, serve_emulation
+        from dam_sync.api.emulator_process import end_with_input, ending_cleanly
 
         if assumptions:
             rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]
             output.table("Assumptions", ("service", "no.", "assumed", "contract"), rows)
             return
         emulation = Emulation(kind, port, rate, lag, faults, load, files, tuple(option or ()))
-        serve_emulation(emulation, partial(_show_ready, output))
+        if attached:
+            end_with_input()
+        with ending_cleanly():
+            serve_emulation(emulation, partial(_show_ready, output))
 
 
 def require_demo_packages() -> None:

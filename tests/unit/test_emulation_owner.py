@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -40,13 +41,34 @@ def test_a_connection_is_that_of_the_user_whom_the_system_names(tmp_path: Path, 
     assert is_own(CLIENT, SERVER, tmp_path / "tcp", 1000) is own
 
 
+STARTED = [sys.executable, "-m", "dam_sync", "emulate", "--json"]
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGHUP", "SIGINT", "the process that started it"])
+def test_it_leaves_no_file_behind(tmp_path: Path, end: str) -> None:
+    """A rehearsal puts real files into its folder."""
+    arguments = [*STARTED, "--attached", "e_profiles"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        assert list(tmp_path.iterdir())
+        if end.startswith("SIG"):
+            process.send_signal(signal.Signals[end])
+        else:
+            process.stdin.close()
+        process.wait(60)
+    assert not list(tmp_path.iterdir())
+
+
 ASK = "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET /_emulator/calls HTTP/1.0\\r\\n\\r\\n' >&3; head -c 12 <&3"
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can ask as another user")
 def test_another_user_gets_no_response() -> None:
-    started = [sys.executable, "-m", "dam_sync", "emulate", "--json", "e_profiles"]
-    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*STARTED, "e_profiles"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]
