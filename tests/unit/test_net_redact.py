@@ -75,6 +75,14 @@ def test_what_is_left_alone(text: str) -> None:
     assert redact(text) == text
 
 
+@pytest.mark.parametrize(
+    "part", ["?a", "?x-amz-", "x-amz-", "?", 'password="', "basic ", "bearer ", "eyJ", "a://b:", "&sig"]
+)
+def test_a_long_text_takes_time_by_its_length(part: str) -> None:
+    """A title is whatever a user of the source wrote; with a square of its length this would take hours."""
+    assert SECRET not in redact(f"{part * 100_000} password={SECRET}")
+
+
 def test_a_known_secret_is_masked_wherever_it_is() -> None:
     hide("Ein ganz /geheimes/ Wort")
     assert redact("x Ein ganz /geheimes/ Wort y") == "x *** y"
