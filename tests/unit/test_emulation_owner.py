@@ -47,6 +47,8 @@ STARTED = [sys.executable, "-m", "dam_sync", "emulate", "--json"]
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGHUP", "SIGINT", "the process that started it"])
 def test_it_leaves_no_file_behind(tmp_path: Path, end: str) -> None:
     """A rehearsal puts real files into its folder."""
+    if end == "SIGHUP" and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        pytest.skip("started by nohup: it goes on")
     arguments = [*STARTED, "--attached", "e_profiles"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     pipe = subprocess.PIPE
