@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import structlog
 
 from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.rename_steps import Path, next_step
+from dam_sync.engine.rename_steps import Level, Names, Path
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
@@ -37,6 +38,10 @@ class TermRenames:
     known: Counterparts
     _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
     _left: set[tuple[str, str]] = field(default_factory=set)  # not renamed, for reasons that were noted
+    _earlier: bool = field(init=False)  # earlier runs knew terms
+
+    def __post_init__(self) -> None:
+        self._earlier = any(row.part == TERM for row in self.known.rows.values())
 
     async def found(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
         """Of the terms that would have to be created, those that the target has under another name, which they get,
@@ -46,17 +51,43 @@ class TermRenames:
             return found
         for vocabulary, term in needed:
             index = (await self.terms.known())[vocabulary]
-            for met in index.sources(term.path):
+            for met in index.sources(term.path) or await self._levels(vocabulary, term):
                 stands = await self._standing(vocabulary, index, term, met)
                 if stands is not None:
                     found[vocabulary, term.path] = stands
-                if stands is not None and (met.rule.name, met.source) not in self._open:
-                    index.add_created(term.path, stands)
-        for vocabulary, term in needed:
-            stands = (await self.terms.known())[vocabulary].by_path(term.path)
+                    self._find_again(index, term.path, stands, met)
+        for vocabulary, term in reversed(needed):
+            stands = self._spared(vocabulary, term, needed, found)
             if stands is not None:
                 found.setdefault((vocabulary, term.path), stands)
         return found
+
+    def _find_again(self, index: TermIndex, path: Path, stands: Term, met: MetTerm) -> None:
+        if (met.rule.name, met.source) not in self._open:
+            index.add_created(path, stands)
+        elif met.rule.by_path:
+            index.call(stands, path)
+
+    def _spared(
+        self, vocabulary: str, term: Term, needed: Sequence[tuple[str, Term]], found: Mapping[TermKey, Term]
+    ) -> Term | None:
+        """What a term has that need not be made: it exists, or all below it that would be made stand elsewhere."""
+        index = (self.terms.index or {})[vocabulary]
+        stands = index.by_path(term.path)
+        if stands is not None or index.sources(term.path):
+            return stands
+        below = [found.get((key, one.path)) for key, one in needed if (key, one.path[:-1]) == (vocabulary, term.path)]
+        return below[0] if below and None not in below else None
+
+    async def _levels(self, vocabulary: str, term: Term) -> tuple[MetTerm, ...]:
+        """A level above a term of a tree, as the term of the source that it is; only earlier runs know of its names."""
+        rule = self.context.crosswalk.vocabularies.get(vocabulary)
+        if rule is None or not rule.by_path or not self._earlier:
+            return ()
+        if Operation.TERMS in self.context.source.capabilities:
+            await self.origins.read()
+        own = self.origins.by_path.get(term.path)
+        return (MetTerm(rule, own.id, term.path),) if own is not None else ()
 
     def call(self, vocabulary: str, index: TermIndex) -> None:
         """Let the terms of a tree that others renamed at the target be found by the paths of the source, so that what
@@ -81,7 +112,7 @@ class TermRenames:
         given = name
         if row is not None and row.target == target.id:
             name = row.name if not target.path and row.name[-1:] == name else name
-            given = name if run else _given(row, name, met)
+            given = _given(row, name, met)
             former, run = row.former, run or row.run
         elif row is not None and not index.partial and index.by_id(row.target) is None:
             ours = run or row.name == name or await self._is_renamed(vocabulary, row, name)
@@ -131,13 +162,17 @@ class TermRenames:
         if why is not None:
             self._leave(row, term, why)
             return None
-        if _alike(row.wanted, now.path or (now.label,)) or self._overrides:
-            return await self._renamed(vocabulary, index, row, now, (term, met))
+        return await self._renamed(vocabulary, index, row, now, (term, met))
+
+    async def _stands(self, row: Counterpart, now: Term, term: Term) -> Term:
+        """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
         if self.context.policy.conflicts.default is ConflictPolicy.TARGET:
             return now
         self._leave(row, term, NotRenamed.BOTH)
         self._open.add((row.scope, row.source))
-        return replace(now, label=row.name[-1])  # as it was written
+        name = tuple(map(normal, now.path)) or row.name
+        await self.known.keep(replace(row, name=name))
+        return replace(now, label=name[-1])
 
     async def _called_otherwise(
         self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
@@ -164,35 +199,43 @@ class TermRenames:
         self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
     ) -> Term | None:
         term, met = wanted
-        old = tuple(map(normal, now.path)) or (normal(now.label),)
-        new = met.path if met.rule.by_path and len(met.path) > 1 else (*old[:-1], met.path[-1])
-        if old[:-1] != new[:-1]:
+        at = tuple(map(normal, now.path)) or (normal(now.label),)
+        whole = met.rule.by_path and len(met.path) > 1
+        new, given = (met.path, row.wanted) if whole else ((*at[:-1], each[-1]) for each in (met.path, row.wanted))
+        if at[:-1] != new[:-1]:
             await self.origins.read()
+        names, stands = Names(given, new, self.context.repairs), partial(_standing_at, index)
         try:
-            while old != new:
-                step = next_step(old, new, lambda path: index.by_path(path) is not None, self._lives)
-                if step.moved:
+            while (step := names.step(at, stands, stands, self._lives)) is not None:
+                if step.theirs and not self._overrides:
+                    return await self._stands(row, now, term)
+                if step.moved or index.by_path(at[: step.depth]) is None:
                     self._leave(row, term, NotRenamed.MOVED)
                     return None
-                own = step.old == old
-                one = index.by_path(step.old)
-                if one is None:
-                    return None
-                renamed = (
-                    self.origins.completed(replace(term, label=step.new[-1], path=step.new, id="")) if own else None
-                )
-                await self.terms.rename(vocabulary, one, renamed or Term(step.new[-1], path=step.new))
-                old = with_new_top(old, step.old, step.new)
+                at, names = await self._level_renamed(vocabulary, term, at, step), names.after(step)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise
             log.warning("term.not_renamed", vocabulary=vocabulary, term=term.label, message=error.message)
             self._leave(row, term, NotRenamed.REFUSED, error.message)
             return None
-        stands = index.by_path(new)
-        if stands is not None:
-            await self._keep(vocabulary, index, met, stands, self.context.run.id)
-        return stands
+        found = index.by_path(at)
+        if found is not None:
+            await self._keep(vocabulary, index, met, found, self.context.run.id)
+        return found
+
+    async def _level_renamed(self, vocabulary: str, term: Term, at: Path, step: Level) -> Path:
+        """Its path after one level of it got another name. at: its path at the target."""
+        path, one = (
+            (*at[: step.depth - 1], step.new[-1]),
+            (await self.terms.known())[vocabulary].by_path(at[: step.depth]),
+        )
+        renamed = Term(path[-1])
+        if step.depth == len(at):
+            renamed = self.origins.completed(replace(term, label=path[-1], path=step.new, id=""))
+        if one is not None:
+            await self.terms.rename(vocabulary, one, replace(renamed, path=path))
+        return with_new_top(at, at[: step.depth], path)
 
     def _lives(self, path: Path) -> bool:
         """Whether the source may have a term at this path: unknown unless its vocabularies were read."""
@@ -210,13 +253,23 @@ def _named(row: Counterpart, term: Term) -> tuple[str, str]:
     return path_text(Term("", path=row.name)), path_text(term) or term.label
 
 
+def _standing_at(index: TermIndex, path: Path) -> str:
+    found = index.by_path(path)
+    return (found.id or path_text(found) or found.label) if found is not None else ""
+
+
 def _given(row: Counterpart, now: Path, met: MetTerm) -> Path:
-    """The path that a run gave, or found first: another name is of others, unless the source has it, too. A later name
-    of the source that they do not follow counts as given."""
-    if fold(now[-1]) in (fold(row.wanted[-1]), fold(met.path[-1])):
+    """The path that runs gave, or found first: another name at a level is of others, unless the source has it, too. A
+    later name of the source that they do not follow counts as given."""
+    if len({len(now), len(row.wanted), len(row.origin), len(met.path)}) > 1:
+        return (*now[:-1], _name_given(row.wanted[-1], now[-1], row.origin[-1], met.path[-1]))
+    return tuple(map(_name_given, row.wanted, now, row.origin, met.path))
+
+
+def _name_given(given: str, now: str, origin: str, met: str) -> str:
+    if fold(now) in (fold(given), fold(met)):
         return now
-    follows = fold(row.wanted[-1]) == fold(row.origin[-1])
-    return (*row.wanted[:-1], met.path[-1]) if follows else row.wanted
+    return met if fold(given) == fold(origin) else given
 
 
 def _alike(one: Path, other: Path) -> bool:

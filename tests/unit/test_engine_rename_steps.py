@@ -6,24 +6,28 @@ from collections.abc import Collection
 
 import pytest
 
-from dam_sync.engine.rename_steps import Level, Names, Path, Step, next_step
+from dam_sync.engine.rename_steps import Level, Names, Path
 from dam_sync.model.asset import with_new_top
 
 
 def way(old: str, new: str, there: Collection[str] = (), alive: Collection[str] = ()) -> list[str]:
     """The steps, one after another, `>>` for a move."""
-    at, goal, told = path(old), path(new), list[str]()
-    target, source = [path(each) for each in there], [path(each) for each in alive]
-    while at != goal:
-        step: Step = next_step(at, goal, lambda one: one in target, lambda one: one in source)
-        told.append(f"{'/'.join(step.old)} {'>>' if step.moved else '>'} {'/'.join(step.new)}")
-        at = with_new_top(at, step.old, step.new)
+    at, names, told = path(old), Names(path(old), path(new)), list[str]()
+    while step := names.step(
+        at, lambda one: text(one) if text(one) in there else "", text, lambda one: text(one) in alive
+    ):
+        told.append(f"{text(at[: step.depth])} {'>>' if step.moved else '>'} {text(step.new)}")
+        at, names = with_new_top(at, at[: step.depth], step.new), names.after(step)
         assert len(told) < 9
     return told
 
 
-def path(text: str) -> Path:
-    return tuple(text.split("/"))
+def path(joined: str) -> Path:
+    return tuple(joined.split("/"))
+
+
+def text(one: Path) -> str:
+    return "/".join(one)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +79,7 @@ def test_what_is_alive_itself_is_renamed_all_the_same() -> None:
     ],
 )
 def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str, step: Level | None) -> None:
-    nothing = dict[Path, str]()
-    found = Names(path(given), path(wanted)).step(
-        path(now), lambda one: nothing.get(one, ""), lambda one: "/".join(one), lambda _: False
-    )
+    found = Names(path(given), path(wanted)).step(path(now), lambda _: "", text, lambda _: False)
     assert found == step
 
 
@@ -94,12 +95,7 @@ def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str
 def test_a_level_above_that_stands_or_lives_was_left(
     there: dict[str, str], alive: Collection[str], step: Level | None
 ) -> None:
-    names, at = Names(path("A/x"), path("B/x")), {"A": "A", "A/x": "x"}
-    texts = "/".join
-    found = names.step(
-        path("A/x"),
-        lambda one: there.get(texts(one), ""),
-        lambda one: at.get(texts(one), ""),
-        lambda one: texts(one) in alive,
+    found = Names(path("A/x"), path("B/x")).step(
+        path("A/x"), lambda one: there.get(text(one), ""), text, lambda one: text(one) in alive
     )
     assert found == step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -241,3 +241,54 @@ async def test_a_term_is_made_below_the_one_that_others_renamed(life: Life) -> N
     assert await life.meets(town, sea, lake) == ["new City Town", "t1 Sea", "new Lake Lake"]
     assert (life.target.renamed, life.target.rows["new Lake"].parent) == (["City > Town"], "t0")
     assert set(life.target.rows) == {"t0", "t1", "new City", "new Lake"}
+
+
+async def named(life: Life, **names: str) -> None:
+    """Others give the terms of Nature/Sea other names, and a run meets them."""
+    nature, sea = names.get("nature", "Nature"), names.get("sea", "Sea")
+    life.target.rows |= {"t0": Term(nature, "t0", (nature,)), "t1": Term(sea, "t1", (nature, sea), "t0")}
+    await life.meets(Term("Nature", "1", ("Nature",)), Term("Sea", "7", ("Nature", "Sea")))
+
+
+def at_target(life: Life) -> set[str]:
+    return {"/".join(term.path) for term in life.target.rows.values()}
+
+
+@pytest.mark.parametrize("met", [("Sea",), ("Wild", "Sea"), ("Sea", "Lake"), ("Lake",)], ids=" ".join)
+async def test_a_name_that_others_gave_a_level_above_is_theirs(life: Life, met: Sequence[str]) -> None:
+    """And nothing is made beside it, whatever is below it."""
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    await named(life)
+    await named(life, nature="Theirs")
+    wild = [Term("Wild", "1", ("Wild",))] + [
+        Term(name, number, ("Wild", name)) for name, number in (("Sea", "7"), ("Lake", "8"))
+    ]
+    life.source.rows = {term.id: term for term in wild}
+    for told in ([NotRenamed.BOTH], [NotRenamed.BOTH] if "Wild" in met else []):
+        await life.meets(*[term for term in wild if term.label in met])
+        assert (life.target.renamed, why(life)) == ([], told)
+        made = {term.id: term.parent for term in life.target.rows.values() if term.id not in NATURE}
+        assert made == ({"new Lake": "t0"} if "Lake" in met else {})
+    life.policy = ConflictPolicy.SOURCE
+    await life.meets(*wild[:2])
+    assert life.target.renamed == ["Theirs > Wild"]
+
+
+async def test_a_level_above_is_renamed_though_others_renamed_the_term(life: Life) -> None:
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    await named(life)
+    await named(life, sea="Theirs")
+    wild = Term("Sea", "7", ("Wild", "Sea"))
+    life.source.rows = {"7": wild}
+    assert await life.meets(wild) == await life.meets(wild) == ["t1 Theirs"]
+    assert (at_target(life), why(life)) == ({"Wild", "Wild/Theirs"}, [])
+
+
+async def test_a_term_is_renamed_below_a_level_that_others_renamed(life: Life) -> None:
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    await named(life)
+    await named(life, nature="Theirs")
+    lake = Term("Lake", "7", ("Nature", "Lake"))
+    life.source.rows = {"7": lake, "1": Term("Nature", "1", ("Nature",))}
+    assert await life.meets(lake) == ["t1 Lake"]
+    assert (at_target(life), why(life)) == ({"Theirs", "Theirs/Lake"}, [])
