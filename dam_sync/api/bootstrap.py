@@ -38,16 +38,22 @@ SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class ConnectedJob:
-    """A job with both services connected and probed, their schemas, and the mapping compiled against them."""
+class BothSides:
+    """Both services of a job, connected and probed, and their schemas."""
 
-    job: JobConfig
     source: Service
     target: Service
     source_account: Account
     target_account: Account
     source_schema: Schema
     target_schema: Schema
+
+
+@dataclass(slots=True)
+class ConnectedJob(BothSides):
+    """A job with both sides, and the mapping compiled against their schemas."""
+
+    job: JobConfig
     crosswalk: Crosswalk
     budget: MemoryBudget
     document: MappingDocument
@@ -122,34 +128,52 @@ def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
 
 
 @asynccontextmanager
+async def both_sides(
+    job: JobConfig,
+    options: RunOptions,
+    budget: MemoryBudget | None = None,
+    *,
+    read_only: bool = True,
+    may_write: Callable[[], None] | None = None,
+) -> AsyncIterator[BothSides]:
+    """Open both services of a job and read their schemas. The source is never written to, nor the target if
+    `read_only`. may_write: called before each call that may write to the target; raises if it must not be sent."""
+    budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
+    async with AsyncExitStack() as stack:
+        source = connect(job, "source", options, budget, read_only=True)
+        stack.push_async_callback(source.close)
+        target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write)
+        stack.push_async_callback(target.close)
+        progress.source_calls = lambda: sum(source.calls.values())
+        progress.target_calls = lambda: sum(target.calls.values())
+        progress.begin("connecting")
+        accounts = await source.probe(), await target.probe()
+        progress.expected = accounts[0].total
+        progress.source_rates = partial(_rates_of, source, "source", options.rates)
+        progress.target_rates = partial(_rates_of, target, "target", options.rates)
+        schema = await source.schema()
+        await target.adopt_schema(schema)
+        yield BothSides(source, target, *accounts, schema, await target.schema())
+
+
+@asynccontextmanager
 async def connected(
     job: JobConfig, options: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
 ) -> AsyncIterator[ConnectedJob]:
-    """Both services connected and probed, and the mapping compiled. In a dry run neither can write.
-
-    may_write: awaited before each call that may write to the target; raises if it must not be sent.
-    """
-    async with AsyncExitStack() as stack:
-        budget = MemoryBudget(MEMORY_FOR_FILES)
-        source = connect(job, "source", options, budget, read_only=True)
-        stack.push_async_callback(source.close)
-        target = connect(job, "target", options, budget, read_only=dry, may_write=may_write)
-        stack.push_async_callback(target.close)
-        if dry:
-            target = DryTarget(target, lambda: (options.clock.monotonic(), sum(source.calls.values())))
-        options.progress.source_calls = lambda: sum(source.calls.values())
-        options.progress.target_calls = lambda: sum(target.calls.values())
-        options.progress.begin("connecting")
-        accounts = await source.probe(), await target.probe()
-        options.progress.expected = accounts[0].total
-        options.progress.source_rates = partial(_rates_of, source, "source", options.rates)
-        options.progress.target_rates = partial(_rates_of, target, "target", options.rates)
-        source_schema = await source.schema()
-        await target.adopt_schema(source_schema)
-        schemas = source_schema, await target.schema()
-        document, crosswalk = compile_reading(reading_of_job(job), *schemas)
+    """Both sides, and the mapping compiled. In a dry run neither side can write. may_write: see `both_sides`."""
+    budget = MemoryBudget(MEMORY_FOR_FILES)
+    async with both_sides(job, options, budget, read_only=dry, may_write=may_write) as sides:
+        document, crosswalk = compile_reading(reading_of_job(job), sides.source_schema, sides.target_schema)
         refuse_unwritten(job, crosswalk)
-        yield ConnectedJob(job, source, target, *accounts, *schemas, crosswalk, budget, document)
+        target = _dry(sides, options) if dry else sides.target
+        accounts = sides.source_account, sides.target_account
+        schemas = sides.source_schema, sides.target_schema
+        yield ConnectedJob(sides.source, target, *accounts, *schemas, job, crosswalk, budget, document)
+
+
+def _dry(sides: BothSides, options: RunOptions) -> DryTarget:
+    """The target as a dry run sees it."""
+    return DryTarget(sides.target, lambda: (options.clock.monotonic(), sum(sides.source.calls.values())))
 
 
 def _rates_of(side: Service, role: str, rates: JobRates | None) -> RateStatus:

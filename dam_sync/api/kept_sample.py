@@ -10,8 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from dam_sync.api.atomic_io import atomic_write
-from dam_sync.api.bootstrap import scope_of
-from dam_sync.api.both_sides import both_sides
+from dam_sync.api.bootstrap import both_sides, scope_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.model.asset import Asset, digest_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dam_sync.api.bootstrap import reading_of_job
-from dam_sync.api.both_sides import both_sides
+from dam_sync.api.bootstrap import both_sides, reading_of_job
 from dam_sync.api.job_file import job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.mapping.compile import compile_reading

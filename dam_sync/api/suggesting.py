@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write
-from dam_sync.api.both_sides import both_sides
+from dam_sync.api.bootstrap import both_sides
 from dam_sync.api.job_file import job_of
 from dam_sync.api.sampling import sample_of
 from dam_sync.config.job import JobConfig
@@ -17,7 +17,7 @@ from dam_sync.mapping.document import mapping_of_text, reading_of
 from dam_sync.mapping.suggest import suggest
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.model.errors import ConfigError, MappingError
-from dam_sync.model.probed import Undecided
+from dam_sync.model.probed import Undecided, undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -75,9 +75,10 @@ async def suggest_mapping(
 async def _suggested(job: JobConfig, options: RunOptions, marker: str) -> SuggestedMapping:
     async with both_sides(job, options) as sides:
         sample, letters = await sample_of(sides.source), sides.target.limits.filename
-        schemas = sides.source_schema, sides.target_schema
+        schemas, accounts = (sides.source_schema, sides.target_schema), (sides.source_account, sides.target_account)
+        left = undecided(*accounts, sides.source.capabilities, job.policy.versions)
     judged = _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample), *schemas)
-    return replace(judged, undecided=sides.undecided)
+    return replace(judged, undecided=left)
 
 
 def _judged(suggestion: Suggestion, source: Schema, target: Schema) -> SuggestedMapping:
