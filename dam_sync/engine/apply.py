@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
-from dam_sync.model.ports import Call, Content, Journal, note_fact
+from dam_sync.model.ports import Call, Content, Journal, completed, note_fact
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
@@ -170,7 +170,9 @@ class TargetWriter:
         update = self.context.target.update
         patch = Patch(closed=True)
         with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
-            await journal.run(journal_names.HIDE, lambda: _void(update(AssetId(link.target), patch)), idempotent=True)
+            await journal.run(
+                journal_names.HIDE, lambda: completed(update(AssetId(link.target), patch)), idempotent=True
+            )
         return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
 
     async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
@@ -302,7 +304,7 @@ class TargetWriter:
         """One update. before: the draft last written; number: the number of this draft among those of the asset."""
         update = self.context.target.update
         with self._recording(known, changes_of_patch(patch, before, self.context.policy.ledger)):
-            await journal.run(journal_names.update(number), lambda: _void(update(known, patch)), idempotent=True)
+            await journal.run(journal_names.update(number), lambda: completed(update(known, patch)), idempotent=True)
 
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
         return recording(WriteRecord(target, changes))
@@ -457,8 +459,3 @@ def _sent(content: Content) -> None:
         record.size = content.size
         algorithm = next((name for name in DIGESTS if name in content.digests), "")
         record.digest = f"{algorithm}:{content.digests[algorithm]}" if algorithm else ""
-
-
-async def _void(call: Awaitable[None]) -> Json:
-    await call
-    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -22,7 +22,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Waiver, is_wider
-from dam_sync.model.ports import Journal, note_fact
+from dam_sync.model.ports import Journal, completed, note_fact
 from dam_sync.model.values import Json, value_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LinkRow, Work
@@ -284,7 +284,7 @@ class AssetUndoer:
         with recording(WriteRecord(undo.written.target, back)):
             name = journal_names.undo("update")
             await self._journal(undo.written).run(
-                name, lambda: _void(self.context.target.update(asset, patch)), idempotent=True
+                name, lambda: completed(self.context.target.update(asset, patch)), idempotent=True
             )
 
     def _with_values(self, patch: Patch, held: Asset, now: Asset) -> Patch:
@@ -345,8 +345,3 @@ def _without_versions(undo: Undo, reason: Obstacle) -> Undo:
     return replace(
         undo, versions=(), obstacles=(*kept, reason), rows=tuple(seq for seq in undo.rows if seq not in rows)
     )
-
-
-async def _void(call: Awaitable[None]) -> Json:
-    await call
-    return True

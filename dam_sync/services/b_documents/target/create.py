@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
-from dam_sync.model.ports import Content, Journal
+from dam_sync.model.ports import Content, Journal, completed
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.search import LIVE, quoted, select
@@ -163,19 +163,19 @@ class DocumentsCreate(DocumentsUpdate):
         if late:
             await journal.run("late", lambda: self.put_checked(asset, late, row), idempotent=True)
         if form.tags:
-            await journal.run("tags", lambda: _void(self.tag(asset, form.tags, frozenset())), idempotent=True)
+            await journal.run("tags", lambda: completed(self.tag(asset, form.tags, frozenset())), idempotent=True)
         if draft.closed:
-            await journal.run("closed", lambda: _void(self.permissions.close(asset)), idempotent=True)
+            await journal.run("closed", lambda: completed(self.permissions.close(asset)), idempotent=True)
         elif groups:
             name = f"groups:{digest_of(sorted(groups))}"  # others than an earlier try gave are given first
-            await journal.run(name, lambda: _void(self.permissions.give_alone(asset, groups)), idempotent=True)
+            await journal.run(name, lambda: completed(self.permissions.give_alone(asset, groups)), idempotent=True)
         if state and state != facts.INITIAL:
 
             async def arrived() -> Json:
                 return True if (await self.api.document(asset)).get("state") == state else None
 
             now = str(row.get("state") or facts.INITIAL)
-            await journal.run("state", lambda: _void(self.follow(asset, now, state)), reconcile=arrived)
+            await journal.run("state", lambda: completed(self.follow(asset, now, state)), reconcile=arrived)
 
     async def _move_out(self, asset: AssetId, place: NewDocument, ours: Callable[[Json], bool]) -> Json:
         """Move it out of the closed folder. If one of ours is already there, from a lost state,
@@ -226,8 +226,3 @@ def _is_of(sent: Json, content: Content) -> bool:
 
 def _blob_of(row: Json) -> Json:
     return (row.get("properties") or {}).get(wire.CONTENT)
-
-
-async def _void(call: Awaitable[None]) -> Json:
-    await call
-    return True
