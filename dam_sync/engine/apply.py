@@ -32,6 +32,7 @@ from dam_sync.model.ports import Call, Content, Journal, completed, note_fact
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
+from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
 log = structlog.get_logger(__name__)
@@ -207,14 +208,17 @@ class TargetWriter:
         outcome = self._completed("created", item, link, bulk, resumed.losses)
         return replace(outcome, digest=digest)
 
-    async def _resumed(self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: Journal) -> Settlement:
+    async def _resumed(
+        self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: StoredJournal
+    ) -> Settlement:
         """What an earlier attempt left to do, beyond the create itself; nothing for a new asset."""
         draft = item.drafted.draft
         if not meant:
             return Settlement(Patch())
-        inner = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
+        prefix = journal_names.inside(journal_names.CREATE)
+        inner, entered = NamespacedJournal(journal, prefix), await journal.has_entries(prefix)
         attempt = Attempt(journal, item.work.begun)
-        return await ResumedCreate(self.context, meant, attempt, inner).settlement(item.asset, draft, begun)
+        return await ResumedCreate(self.context, meant, attempt, inner, entered).settlement(item.asset, draft, begun)
 
     async def _made(self, asset: Asset, draft: Draft, action: Create, journal: Journal) -> AssetId:
         """The asset at the target, created once, with its first version."""

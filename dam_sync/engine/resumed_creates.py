@@ -30,12 +30,13 @@ TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{ST
 @dataclass(frozen=True, slots=True)
 class ResumedCreate:
     """The create of one asset. meant: drafts that earlier attempts may have written in part; inner: the journal of the
-    create itself."""
+    create itself; entered: whether it has an entry, without which nothing was created."""
 
     context: RunContext
     meant: Sequence[Json]
     attempt: Attempt
     inner: Journal
+    entered: bool
 
     async def settlement(self, asset: Asset, draft: Draft, link: LinkRow) -> Settlement:
         """What to do about what others changed, and what is left to write once the asset is created, with what no call
@@ -74,7 +75,7 @@ class ResumedCreate:
         target = self.context.target
         if draft.closed or any(state.get("closed") for state in self.meant):
             return None
-        if not made and draft.marker is not None and Operation.FIND in target.capabilities:
+        if not made and self.entered and draft.marker is not None and Operation.FIND in target.capabilities:
             made = await target.find_partial(draft.marker, self.inner) or ""
         if not made:
             return None

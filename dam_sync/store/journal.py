@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
@@ -94,6 +94,14 @@ class StoredJournal(Repository):
     async def is_begun(self, name: str) -> bool:
         """Whether this write was made, or started."""
         return await self._kept(name, None) is not None
+
+    async def has_entries(self, prefix: str) -> bool:
+        """Whether a write whose name begins so was made, or started."""
+        if self._memory.certain:
+            return any(name.startswith(prefix) for name in self._memory.journal)
+        matching = JOURNAL.c.name.startswith(prefix, autoescape=True)
+        chosen = select(exists().where(JOURNAL.c.scope == self._scope, matching))
+        return bool(await self._read(lambda c: c.execute(chosen).scalar()))
 
     async def _take(
         self, name: str, call: Call, reconcile: Call | None, kept: CompletedWork | None, idempotent: bool

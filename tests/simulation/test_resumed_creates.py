@@ -26,6 +26,7 @@ from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.removing import ASSETS, removing
 from tests.support.virtual.rolling import roll_back
 from tests.support.virtual.universe import LAGS
+from tests.support.virtual.weather import Trouble
 
 PARTS = {
     "b_documents": 0.65,
@@ -128,6 +129,25 @@ def test_what_a_rollback_trashed_is_no_partial_create_of_a_later_run(tmp_path: P
         assert (again.parked, len(job.living())) == ([], ASSETS)
 
 
+def test_a_create_that_began_nothing_is_not_searched_for(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", "e_profiles"))
+    with simulation.moving() as move:
+        move.live()
+        usual = searches(move)
+    with simulation.moving() as move:
+        weather = move.universe.network.weather
+        weather.lines.append(Trouble(move.target.app, "POST /v2/uploads", "status:400", nth=1))
+        move.live()
+        assert not weather.unhit()
+        assert unlinked(move) == []
+        before = searches(move)
+        done = move.universe.do(job_errors(move.job, (), True, move.universe.clock, move.universe.storage))
+        assert done["retried"] == 1
+        move.live()
+        assert searches(move) - before == usual
+        assert unlinked(move) == []
+
+
 async def moved(move: Move, partial: Sequence[str], name: str) -> None:
     """Each into a folder that nobody else uses."""
     async with move.side("target") as service:
@@ -151,6 +171,11 @@ async def trashed(move: Move, partial: Sequence[str], *, back: bool = False) -> 
                 tenant = move.target.app.state.tenant
                 tenant.touched(replace(tenant.assets[identity], deleted=None))
     await move.universe.clock.sleep(LAGS)
+
+
+def searches(move: Move) -> int:
+    """Calls to the target's search."""
+    return sum(n for (_, name), n in move.target.app.world.api_days.items() if name == "GET /v2/assets/search")
 
 
 async def edited(move: Move, partial: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -78,6 +79,19 @@ async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore
     ]
     await store.complete(work, Outcome("created", link=LinkRow(work.asset, "t1")))
     assert not await store.is_recorded("file_1%")
+
+
+async def test_a_write_that_was_started_is_an_entry_and_one_that_was_refused_is_none(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    journal = store.journal(work, run)
+    with pytest.raises(Denied):
+        await journal.run("in 1%: a", Calls(error=Denied("no")))
+    assert not await journal.has_entries("in 1%: ")
+    with pytest.raises(Transient):
+        await journal.run("in 1%: a", Calls(error=Transient("lost")))
+    later = store.journal(replace(work, begun=True), run)
+    assert [await kept.has_entries("in 1%: ") for kept in (journal, later)] == [True, True]
+    assert not await later.has_entries("in 1_: ")
 
 
 async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore) -> None:
