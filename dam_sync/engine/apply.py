@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import structlog
 
@@ -28,7 +28,8 @@ from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
-from dam_sync.model.ports import Call, Content, Journal, completed, note_fact
+from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
@@ -38,34 +39,6 @@ from dam_sync.store.rows import LinkRow, Outcome, Work
 log = structlog.get_logger(__name__)
 DRIFT = "changed at the target"  # the rule of what a rotation finds
 DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
-
-
-@dataclass(frozen=True, slots=True)
-class NamespacedJournal(Journal):
-    """A journal whose entries have a prefix, so that the same upload can be recorded for several versions."""
-
-    journal: Journal
-    prefix: str
-
-    async def run(
-        self,
-        name: str,
-        call: Call,
-        *,
-        reconcile: Call | None = None,
-        ttl: timedelta | None = None,
-        idempotent: bool = False,
-    ) -> Json:
-        """See `Journal.run`."""
-        return await self.journal.run(self.prefix + name, call, reconcile=reconcile, ttl=ttl, idempotent=idempotent)
-
-    async def discard(self, *names: str) -> None:
-        """See `Journal.discard`."""
-        await self.journal.discard(*(self.prefix + name for name in names))
-
-    async def get(self, name: str) -> Json:
-        """See `Journal.get`."""
-        return await self.journal.get(self.prefix + name)
 
 
 @dataclass(frozen=True, slots=True)

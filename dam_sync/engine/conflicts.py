@@ -16,7 +16,8 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
 from dam_sync.model.conflict import CONFLICT, RIGHTS, ConflictPolicy, ConflictRules, Take
 from dam_sync.model.exposure import is_wider
-from dam_sync.model.ports import Journal, note_fact
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import ConflictRow, LinkRow, Outcome

@@ -8,7 +8,8 @@ from dam_sync.engine.decide import patch_between
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.codec import draft_to_json
-from dam_sync.model.ports import Journal, note_fact
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 
 

@@ -6,13 +6,13 @@ from contextlib import suppress
 
 import structlog
 
-from dam_sync.engine.apply import NamespacedJournal
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected
+from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.ports import Journal
 from dam_sync.store.rows import Work
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from dam_sync.engine.apply import NamespacedJournal
 from dam_sync.engine.compare import foreign_edits, scope_of
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
@@ -22,7 +21,8 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Waiver, is_wider
-from dam_sync.model.ports import Journal, completed, note_fact
+from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, value_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LinkRow, Work

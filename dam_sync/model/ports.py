@@ -115,21 +115,6 @@ class Journal(Protocol):
         ...
 
 
-async def completed(call: Awaitable[None]) -> Json:
-    """The result of a call that returns nothing, for the journal: that it was made."""
-    await call
-    return True
-
-
-async def note_fact(journal: Journal, name: str, fact: Json = True) -> Json:
-    """Record what a later attempt has to know; the fact that an earlier one recorded stays, and is returned."""
-
-    async def give() -> Json:
-        return fact
-
-    return await journal.run(name, give, idempotent=True)
-
-
 class Budget(Protocol):
     """Memory for file bytes, shared by all transfers of the process."""
 

@@ -18,8 +18,9 @@ from dam_sync.model.errors import (
     Transient,
     Unsupported,
 )
+from dam_sync.model.journal import note_fact
 from dam_sync.model.limits import Part
-from dam_sync.model.ports import Budget, Call, Content, Journal, note_fact
+from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi

@@ -10,7 +10,8 @@ from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
-from dam_sync.model.ports import Content, Journal, completed
+from dam_sync.model.journal import completed
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.search import LIVE, quoted, select

@@ -13,7 +13,8 @@ from dam_sync.http.interpreting import interpreting_response, interprets_respons
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
-from dam_sync.model.ports import Content, IsReferenced, Journal, note_fact
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.ports import Content, Journal, note_fact
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Content, Journal
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads

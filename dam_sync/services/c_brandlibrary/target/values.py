@@ -13,7 +13,8 @@ from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
-from dam_sync.model.ports import Call, Journal, note_fact
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
