@@ -20,6 +20,7 @@ from dam_sync.emulators.b_documents.render import View
 from dam_sync.emulators.b_documents.security import require
 from dam_sync.emulators.b_documents.server import Server
 from dam_sync.emulators.b_documents.values import Reader
+from dam_sync.emulators.kit.bodies import pieces_of
 from dam_sync.emulators.kit.environment import Json
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
@@ -138,16 +139,9 @@ class Call:
         """A document as the response."""
         return Reply(status, self.server.writer.document(doc, self.view))
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    def stream(self) -> AsyncIterator[bytes]:
         """The bytes of the body as they come. Raises ClientDisconnect."""
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            if message.get("body"):
-                yield message["body"]
-            if not message.get("more_body"):
-                return
+        return pieces_of(self._receive)
 
 
 Handler = Callable[[Call], Reply]

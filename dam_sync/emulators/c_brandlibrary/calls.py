@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dam_sync.emulators.c_brandlibrary.options import Options
 from dam_sync.emulators.c_brandlibrary.records import Refusal, User
 from dam_sync.emulators.c_brandlibrary.state import Tenant
+from dam_sync.emulators.kit.bodies import pieces_of
 from dam_sync.emulators.kit.environment import Environment, Json
 
 BODY_MOST = 16 << 20
@@ -78,15 +79,10 @@ class Call:
     async def json(self) -> Mapping[str, Json]:
         """A JSON object. Raises Refusal 400."""
         data = bytearray()
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            data += message.get("body", b"")
+        async for piece in pieces_of(self._receive):
+            data += piece
             if len(data) > BODY_MOST:
                 raise Refusal(413, "The body is too large")
-            if not message.get("more_body"):
-                break
         try:
             sent = json.loads(bytes(data) or b"{}")
         except ValueError:

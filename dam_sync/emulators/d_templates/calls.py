@@ -17,6 +17,7 @@ from dam_sync.emulators.d_templates.accounts import Accounts
 from dam_sync.emulators.d_templates.options import Options
 from dam_sync.emulators.d_templates.records import Refusal, User, broken, refused
 from dam_sync.emulators.d_templates.state import Tenant
+from dam_sync.emulators.kit.bodies import pieces_of
 from dam_sync.emulators.kit.environment import Json
 
 BODY_MOST = 10 << 20  # of the gateway
@@ -141,15 +142,13 @@ class Endpoint:
 
 
 async def read(receive: Receive) -> bytes:
-    """The whole body. Raises ClientDisconnect."""
+    """The body, whole unless it is too large. Raises ClientDisconnect."""
     data = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        data += message.get("body", b"")
-        if not message.get("more_body") or len(data) > BODY_MOST:
-            return bytes(data)
+    async for piece in pieces_of(receive):
+        data += piece
+        if len(data) > BODY_MOST:
+            break
+    return bytes(data)
 
 
 async def answer(reply: Reply, send: Send, most: int) -> None:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dam_sync.emulators.e_profiles.accounts import Accounts
 from dam_sync.emulators.e_profiles.records import Refusal, User
+from dam_sync.emulators.kit.bodies import pieces_of
 from dam_sync.emulators.kit.environment import Environment, Json
 
 BODY_MOST = 16 << 20
@@ -82,16 +83,9 @@ class Call:
         path: str = self.scope["path"]
         return path.split("/", number)[-1] if path.count("/") >= number else ""
 
-    async def body(self) -> AsyncIterator[bytes]:
+    def body(self) -> AsyncIterator[bytes]:
         """The bytes as they come. Raises ClientDisconnect."""
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            if message.get("body"):
-                yield message["body"]
-            if not message.get("more_body"):
-                return
+        return pieces_of(self._receive)
 
     async def json(self) -> Mapping[str, Json]:
         """A JSON object. Raises Refusal 400, or 413."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote
 from xml.sax.saxutils import escape
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dam_sync.emulators.kit.bodies import pieces_of
 from dam_sync.emulators.kit.object_store import Blob, Held, ObjectStore, TooLong
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
@@ -138,16 +139,9 @@ async def _done(told: Awaitable[None] | None, blob: Blob) -> Response:
     return Response(status_code=200, headers={"etag": f'"{blob.digests().md5}"'})
 
 
-async def body_of(request: Request) -> AsyncIterator[bytes]:
+def body_of(request: Request) -> AsyncIterator[bytes]:
     """The bytes of a request's body as they come. Raises ClientDisconnect if the connection breaks."""
-    while True:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        if message.get("body"):
-            yield message["body"]
-        if not message.get("more_body"):
-            return
+    return pieces_of(request.receive)
 
 
 def _xml(status: int, code: str, message: str) -> Response:
