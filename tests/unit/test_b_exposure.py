@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,19 +14,14 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.journal import Crash, MemoryJournal
 
+KIND = "b_documents"
 STAFF = Rights(groups=frozenset({"staff"}))
 EVERYBODY = ["group:public", "group:staff", "user"]
 WRITER = {"name": "mover", "password": "p", "groups": ["movers"]}
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,34 +10,12 @@ import pytest
 
 from dam_sync.model.asset import Placement
 from dam_sync.services.b_documents.taxonomy.containers import container_name
-from tests.conformance.tenant import Start, Tenant, starting
+from tests.conformance.tenant import Tenant
 from tests.support.altered import AlteredTransport
 
+KIND = "b_documents"
 COMPOSED = unicodedata.normalize("NFC", "Été à Brest")
 APART = unicodedata.normalize("NFD", COMPOSED)
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
-
-
-@pytest.fixture
-def tenant(start: Start) -> Tenant:
-    return start()
-
-
-@pytest.fixture
-async def raw(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
-    client = httpx.AsyncClient(
-        base_url=f"{tenant.served.url}/api/v1",
-        auth=("Administrator", "secret-b"),
-        headers={"Accept": "application/json"},
-        verify=False,
-    )
-    async with client:
-        yield client
 
 
 async def operate(raw: httpx.AsyncClient, name: str, given: str, **params: Any) -> None:

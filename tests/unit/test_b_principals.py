@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from dam_sync.model.asset import Draft, Marker, Patch, Rights
 from dam_sync.model.errors import InvalidValue
-from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.conformance.tenant import Tenant, content
 from tests.support.journal import MemoryJournal
 
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
-
-
-@pytest.fixture
-def tenant(start: Start) -> Tenant:
-    return start()
+KIND = "b_documents"
 
 
 def draft(*groups: str) -> Draft:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import httpx
 import pytest
 
@@ -12,32 +9,11 @@ from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import LINK
-from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.conformance.tenant import Tenant, content
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
 
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
-
-
-@pytest.fixture
-def tenant(start: Start) -> Tenant:
-    return start()
-
-
-@pytest.fixture
-async def raw(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
-    client = httpx.AsyncClient(
-        base_url=f"{tenant.served.url}/api/v1",
-        auth=("Administrator", "secret-b"),
-        headers={"Accept": "application/json"},
-        verify=False,
-    )
-    async with client:
-        yield client
+KIND = "b_documents"
 
 
 def draft(key: str) -> Draft:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,24 +18,14 @@ from dam_sync.services.b_documents.service import DocumentsService
 from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import worked
-from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import body, entries
 from tests.support.journal import Crash, MemoryJournal
 
+KIND = "b_documents"
 CREATE = "POST /api/v1/id/*"
 EVERYTHING = Window()
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
-
-
-@pytest.fixture
-def tenant(start: Start) -> Tenant:
-    return start()
 
 
 def draft(key: str, **more: Any) -> Draft:
@@ -51,18 +39,6 @@ async def made(tenant: Tenant, service: Service, wanted: Draft, journal: MemoryJ
         identity = await worked(lambda: service.create(wanted, given, memory), memory)
     assert tenant.truth()[identity]["versions"][-1]["digests"]["md5"] == digest
     return identity
-
-
-@pytest.fixture
-async def raw(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
-    client = httpx.AsyncClient(
-        base_url=f"{tenant.served.url}/api/v1",
-        auth=("Administrator", "secret-b"),
-        headers={"Accept": "application/json"},
-        verify=False,
-    )
-    async with client:
-        yield client
 
 
 # -- creates -----------------------------------------------------------------------------------------------------------

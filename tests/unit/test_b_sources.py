@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,16 +9,11 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement
 from dam_sync.model.service import Service, Window
-from tests.conformance.tenant import Start, Tenant, starting
+from tests.conformance.tenant import Start, Tenant
 
+KIND = "b_documents"
 API = "/api/v1"
 LOGIN = ("Administrator", "secret-b")
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
 
 
 async def listed_by(service: Service) -> list[Entry]:

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Rights
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.service import Service
-from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.journal import MemoryJournal
 
+KIND = "b_documents"
 STATE = "POST */automation/Document.FollowLifecycleTransition"
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("b_documents", tmp_path) as begin:
-        yield begin
-
-
-@pytest.fixture
-def tenant(start: Start) -> Tenant:
-    return start()
 
 
 def draft(**more: object) -> Draft:

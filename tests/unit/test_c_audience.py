@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,18 +15,13 @@ from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.codec.wire import AssetDecodeContext, restrictions_of
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Start, Tenant, starting
+from tests.conformance.tenant import Start, Tenant
 from tests.support.connected import alike, entries
 from tests.unit.test_c_service import draft, made
 
+KIND = "c_brandlibrary"
 LATER = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
 PLACED = {"placements": [{"kind": "collection", "path": ["Quiet"]}]}
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("c_brandlibrary", tmp_path) as begin:
-        yield begin
 
 
 def seen(tenant: Tenant) -> Any:

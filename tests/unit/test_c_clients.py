@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,16 +12,12 @@ import pytest
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import NotFound, Rejected
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Start, content, starting
+from tests.conformance.tenant import Start, content
 from tests.support.altered import AlteredTransport
 from tests.support.journal import MemoryJournal
 from tests.unit.test_c_service import draft, made
 
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("c_brandlibrary", tmp_path) as begin:
-        yield begin
+KIND = "c_brandlibrary"
 
 
 class Recording(AlteredTransport):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -17,15 +15,11 @@ from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
-from tests.conformance.tenant import Start, content, starting
+from tests.conformance.tenant import Start, content
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
 
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("c_brandlibrary", tmp_path) as begin:
-        yield begin
+KIND = "c_brandlibrary"
 
 
 async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> None:

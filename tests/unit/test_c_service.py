@@ -6,10 +6,8 @@ import asyncio
 import base64
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -29,20 +27,15 @@ from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
-from tests.conformance.tenant import Start, Tenant, content, starting
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
 from tests.support.parts import changed
 from tests.support.vault import MemoryVault
 
+KIND = "c_brandlibrary"
 LATER = {"readiness": "later"}
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("c_brandlibrary", tmp_path) as begin:
-        yield begin
 
 
 def draft(key: str, **more: Any) -> Draft:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,18 +16,13 @@ from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset, field
-from tests.conformance.tenant import Start, Tenant, starting
+from tests.conformance.tenant import Start, Tenant
 from tests.support.journal import MemoryJournal
 
+KIND = "d_templates"
 VAULT = {"record": "group", "name": "vault"}
 SECRET = field("secret", "text", sensitive=True)
 SENSITIVE = frozenset({Restriction(RestrictionKind.SENSITIVE, "secret")})
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("d_templates", tmp_path) as begin:
-        yield begin
 
 
 def draft(**more: Any) -> Draft:

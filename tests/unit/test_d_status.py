@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
-
-import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA, field
-from tests.conformance.tenant import Start, Tenant, starting
+from tests.conformance.tenant import Start, Tenant
 from tests.support.journal import MemoryJournal
 
+KIND = "d_templates"
 OPTIONS = {"status_field": "state"}
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    async with starting("d_templates", tmp_path) as begin:
-        yield begin
 
 
 def with_states(labels: Sequence[str], **more: Any) -> list[Any]:

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
-
 from dam_sync.model.webhooks import Hint
 from dam_sync.store.hints import HintBounds, Receipt
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock
 
 QUEUED, DUPLICATE, IGNORED, FULL = Receipt.QUEUED, Receipt.DUPLICATE, Receipt.IGNORED, Receipt.FULL
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
-    made = await SqlStore.open(tmp_path / "job.db", clock)
-    yield made
-    await made.close()
 
 
 async def test_a_delivery_counts_once_and_so_does_an_asset_that_waits(store: SqlStore, clock: SetClock) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -38,18 +36,6 @@ class Calls:
         if self.error is not None:
             raise self.error
         return self.result
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", clock)
-    yield opened
-    await opened.close()
 
 
 async def claimed(store: SqlStore, name: str = "a") -> tuple[int, Work]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -22,18 +20,6 @@ from tests.support.store import SetClock
 
 LEASE = timedelta(minutes=5)
 FAILED = FailedValue("fields.title", "too long", "A title")
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", clock)
-    yield opened
-    await opened.close()
 
 
 def report(run: int, kind: str = "run", result: str = "done") -> NewReport:

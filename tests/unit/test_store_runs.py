@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -20,18 +19,6 @@ from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock
 
 LEASE = timedelta(minutes=5)
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", clock)
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

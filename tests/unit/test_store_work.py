@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,6 @@ LEASE = timedelta(minutes=5)
 
 def entry(name: str, revision: str = "r1") -> Entry:
     return Entry(AssetId(name), Revision(revision))
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", clock)
-    yield opened
-    await opened.close()
 
 
 async def listed(store: SqlStore, *names: str) -> int:
