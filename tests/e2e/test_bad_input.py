@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import PASSWORD, SOURCE, TARGET, TOKEN, Small, hurry, photo, small
+from tests.support.small import PASSWORD, SOURCE, TARGET, TOKEN, Small, hurry, photo, small, spoiling
 
 BLIND = {"login": "blind", "password": "secret-blind", "permission": "READ", "folders": []}
 GUEST: dict[str, Any] = {"name": "guest", "token": "wat_demo_guestguest", "groups": [], "sees": [], "orders": []}
@@ -36,14 +36,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
 
 @pytest.fixture
 def desk(shared: Small) -> Iterator[Small]:
-    """Its files may be spoilt: they are put back, and nothing was written."""
-    files = (shared.pair.job, shared.pair.folder / "mapping.yaml")
-    good = {path: path.read_text(encoding="utf-8") for path in files}
-    yield shared
-    for path, text in good.items():
-        path.write_text(text, encoding="utf-8")
-    shared.pair.job = files[0]
-    assert shared.pair.target.writes == 0
+    """Its files may be spoilt."""
+    with spoiling(shared):
+        yield shared
 
 
 def line_of(good: str, bad: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import SOURCE, Small, hurry, photo, photos, small
+from tests.support.small import SOURCE, Small, hurry, photo, photos, small, spoiling
 
 LONG = "y" * 2_000
 MARKER = "srckey: {marker: true}"
@@ -32,13 +32,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
 
 @pytest.fixture
 def desk(shared: Small) -> Iterator[Small]:
-    """Its files are put back, and nothing was written."""
-    files = (shared.pair.job, shared.pair.folder / "mapping.yaml")
-    good = {path: path.read_text(encoding="utf-8") for path in files}
-    yield shared
-    for path, text in good.items():
-        path.write_text(text, encoding="utf-8")
-    assert shared.pair.target.writes == 0
+    """Its files may be spoilt."""
+    with spoiling(shared):
+        yield shared
 
 
 def found(job: Small, code: int) -> dict[str, list[dict[str, Any]]]:

@@ -12,7 +12,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
+
+Talk: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,63 +154,61 @@ def in_turn(*answers: Said) -> Handler:
 async def no_http(words: bytes, linger: float = 0.0) -> AsyncIterator[str]:
     """The address of a server that says these words to whatever comes first, reads on for a while and hangs up."""
 
-    talking: set[asyncio.Task[None]] = set()
-
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.read(10)
-            writer.write(words)
-            await writer.drain()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(linger):
-                    while linger and await reader.read(65536):
-                        pass
-        except OSError:
-            pass
-        finally:
-            writer.close()
+        await reader.read(10)
+        writer.write(words)
+        await writer.drain()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(linger):
+                while linger and await reader.read(65536):
+                    pass
 
-    def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talking.add(asyncio.ensure_future(talk(reader, writer)))
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        server.close()
-        await asyncio.gather(*talking)
+    async with _talking(talk) as (url, _):
+        yield url
 
 
 @asynccontextmanager
 async def dripping(first: bytes, drop: bytes, gap: float) -> AsyncIterator[str]:
     """The address of a server that answers with `first` and then with `drop` again and again."""
 
-    talking: set[asyncio.Task[None]] = set()
-
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(first)
+        while True:
+            writer.write(drop)
+            await writer.drain()
+            await asyncio.sleep(gap)
+
+    async with _talking(talk) as (url, tasks):
         try:
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(first)
-            while True:
-                writer.write(drop)
-                await writer.drain()
-                await asyncio.sleep(gap)
-        except (OSError, asyncio.IncompleteReadError):
-            pass
+            yield url
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+@asynccontextmanager
+async def _talking(talk: Talk) -> AsyncIterator[tuple[str, set[asyncio.Task[None]]]]:
+    """The address of a server that talks so to each client until it is hung up on, and its conversations, which end
+    with the block."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await talk(reader, writer)
         finally:
             writer.close()
 
     def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talking.add(asyncio.ensure_future(talk(reader, writer)))
+        tasks.add(asyncio.ensure_future(ended(reader, writer)))
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", tasks
     finally:
         server.close()
-        for task in talking:
-            task.cancel()
-        await asyncio.gather(*talking, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def free_port() -> int:

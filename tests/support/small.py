@@ -275,6 +275,18 @@ _options = options  # `small` has a parameter of this name
 
 
 @contextmanager
+def spoiling(made: Small) -> Iterator[None]:
+    """Job file and mapping may be spoilt inside: they are put back, and nothing was written."""
+    files = (made.pair.job, made.pair.folder / "mapping.yaml")
+    good = {path: path.read_text(encoding="utf-8") for path in files}
+    yield
+    for path, text in good.items():
+        path.write_text(text, encoding="utf-8")
+    made.pair.job = files[0]
+    assert made.pair.target.writes == 0
+
+
+@contextmanager
 def small(
     folder: Path,
     assets: Sequence[Record] | None = None,
