@@ -31,11 +31,15 @@ from tests.support.virtual.universe import Universe
 
 RECORDS = int(os.environ.get("DAM_SYNC_RECORDS", "60" if EVERYTHING else "30"))
 SEEDS = int(os.environ.get("DAM_SYNC_SEEDS", "1"))
-WITHIN, FEW = 0.01, 2  # of the calls; calls that look again at what is not ready yet
+WITHIN = 0.01  # of the calls
 HITS = 0.9  # of the seeds, whose run takes between p50 and p90
 PAIRS = [(a, b) for a in KINDS for b in KINDS]
-UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot be foreseen
-PATIENT = {"c_brandlibrary": {"first_look": 8}}  # the default; demos look at once
+UNLIMITED = {
+    "c_brandlibrary": {"rate": 0}
+}  # its rate is not documented: what it refuses and is sent again is not foreseen
+PATIENT = {
+    "c_brandlibrary": {"first_look": 8}
+}  # the default; one that looks at once, as demos do, looks again and again
 OUTCOMES = ("written", "transformed", "defaulted", "dropped", "lost", "parked")
 
 
@@ -90,7 +94,7 @@ def compared(plan: Report, run: Report, file: Path) -> None:
     assert plan.digest == run.digest
     assert plan.counts == run.counts
     for estimated, made in ((plan.source, run.source), (plan.target, run.target)):
-        assert abs(estimated.total_calls - made.total_calls) <= max(FEW, WITHIN * made.total_calls), (
+        assert abs(estimated.total_calls - made.total_calls) <= max(1, WITHIN * made.total_calls), (
             estimated.calls,
             made.calls,
         )

@@ -35,7 +35,7 @@ def _record(number: int, row: Json, seed: int) -> Json:
     fields |= {"legend": {"texts": {"en": row["credit"]}}} if row["credit"] else {}
     fields |= {"cleared": number % 2 == 0, "shot": {"date": f"19{number % 90 + 10}-0{number % 9 + 1}-11"}}
     fields |= {"body": f"<p>{title}</p>"} if number % 7 == 0 else {}
-    versions = [_file(name, number, part) for part in range(2 if number % 40 == 0 else 1)]
+    versions = [_file(name, number, part) for part in range(2 if number % 11 == 0 else 1)]
     made: dict[str, Any] = asset(
         number,
         filename=name,
