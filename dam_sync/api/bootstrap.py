@@ -24,9 +24,10 @@ from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, MappingError
 from dam_sync.model.limits import RateStatus
 from dam_sync.model.ports import Content
+from dam_sync.model.probed import Account
 from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Context, Service
+from dam_sync.model.service import Context, Service
 from dam_sync.services import discover
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import Run

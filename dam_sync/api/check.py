@@ -38,10 +38,10 @@ from dam_sync.model.errors import (
     SafetyStop,
     Transient,
 )
-from dam_sync.model.probed import undecided
+from dam_sync.model.probed import Account, undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
 from dam_sync.report.sentences import unseen_parts
 from dam_sync.transfer.content import MemoryBudget

@@ -29,8 +29,8 @@ from dam_sync.mapping.rules import FieldRule
 from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
-from dam_sync.model.probed import undecided
-from dam_sync.model.service import Account, Service
+from dam_sync.model.probed import Account, undecided
+from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
 from dam_sync.report import sentences
 from dam_sync.report.headline import complete

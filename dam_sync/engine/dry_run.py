@@ -16,9 +16,9 @@ from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
+from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import (
-    Account,
     Attachment,
     Batch,
     Calls,

@@ -18,10 +18,11 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
+from dam_sync.model.probed import Account
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account, Service
+from dam_sync.model.service import Service
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.store.rows import Run, Work

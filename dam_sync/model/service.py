@@ -25,8 +25,7 @@ from dam_sync.model.errors import NotFound, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
 from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
-from dam_sync.model.probed import Account as Account
-from dam_sync.model.probed import Undecided as Undecided
+from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dam_sync.model.capabilities import YES, Capabilities, Feature
-from dam_sync.model.probed import undecided
-from dam_sync.model.service import Account, Undecided
+from dam_sync.model.probed import Account, Undecided, undecided
 from dam_sync.report.loss_words import UNLESS_ASKED, in_words
 from tests.support.small import photos, small
 

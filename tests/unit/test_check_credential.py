@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dam_sync.api.check import _about
-from dam_sync.model.service import Account
+from dam_sync.model.probed import Account
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,10 @@ from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Account, Batch, Shard
+from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Term
 from dam_sync.store.rows import LinkRow, Outcome, RunRow
 from dam_sync.store.store import SqlStore

@@ -25,9 +25,10 @@ from dam_sync.model.errors import (
 from dam_sync.model.inventory import SideInventory
 from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Stream
+from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
-from dam_sync.model.service import TRASH, Account, Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.service import TRASH, Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term, Value
 
 NATURE, SEA, CITY = Term("Nature", "1"), Term("Sea", "2", ("Nature", "Sea"), "1"), Term("City", "3")

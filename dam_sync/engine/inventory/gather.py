@@ -27,9 +27,10 @@ from dam_sync.model.inventory import (
     VocabularyInventory,
 )
 from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Field, Schema
-from dam_sync.model.service import Account, Service
+from dam_sync.model.service import Service
 
 READING, LISTING = "reading the {}", "reading vocabularies and containers of the {}"
 

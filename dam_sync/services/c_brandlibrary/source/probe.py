@@ -8,8 +8,8 @@ from dataclasses import replace
 from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interprets_response, member_text
 from dam_sync.model.errors import ContractBroken, Denied, Rejected, TruncatedListing
+from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Account
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import fields
