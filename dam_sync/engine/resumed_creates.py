@@ -52,6 +52,7 @@ class ResumedCreate:
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
             before.append(draft_to_json(Draft(draft.marker, draft.filename)))
             patch = merge_patches(before, draft)
+            actual = replace(actual, placements=actual.placements - self.context.target_schema.container_staging)
         fresh = await self._has_more_versions(link)
         files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions)
         compared = three_way_of(self.context, draft, patch, before, actual, files)

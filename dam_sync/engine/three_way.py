@@ -136,7 +136,7 @@ class ThreeWay:
         for kind in sorted(kind for kind, most in self.schema.container_most.items() if most == 1):
             ours = {place for place in self.patch.placements_add if place.kind == kind}
             theirs = {place for place in self._placements() if place.kind == kind}
-            known = ours.union(*before, self.schema.container_default, self.schema.container_staging)
+            known = ours.union(*before, self.schema.container_default)
             if ours and theirs - known:
                 wrote = placements_to_json(place for place in before[0] if place.kind == kind)
                 yield ValueConflict(f"{PLACEMENTS}{kind}", wrote, placements_to_json(ours), placements_to_json(theirs))

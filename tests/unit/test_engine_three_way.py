@@ -44,6 +44,7 @@ SCHEMA = Schema(
     },
     locales=("en", "fr"),
     container_most={"folder": 1},
+    container_staging=frozenset({PLACES[2]}),  # people may put an asset there, too
 )
 LIMITS = Limits(page=1, pace=Pace())
 UNKNOWN = Newer(Take.NONE)
