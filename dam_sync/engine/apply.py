@@ -92,7 +92,10 @@ class TargetWriter:
     def _with_present_names(self, item: DraftedAsset) -> DraftedAsset:
         """The link as if its draft had been written after terms and containers got the names that they have."""
         link = item.link
-        return item if link is None else replace(item, link=replace(link, draft=self._present(link.draft)))
+        if link is None:
+            return item
+        kept = self.context.counterparts.present_values(link.kept, self.context.target_schema)
+        return replace(item, link=replace(link, draft=self._present(link.draft), kept=kept))
 
     def _present(self, draft: Json) -> Json:
         return self.context.counterparts.present(draft, self.context.target_schema)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from dam_sync.model.asset import Asset, Placement
+from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Scalar, Term, Value
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
@@ -126,6 +127,20 @@ class Counterparts:
             for key, value in draft["fields"].items()
         }
         return {**draft, "placements": places, "fields": fields}
+
+    def present_values(self, values: Mapping[str, Json], schema: Schema) -> dict[str, Json]:
+        """Values that the target keeps, by path, in the same way."""
+        return {path: self._present_value(path, value, schema) for path, value in values.items()}
+
+    def _present_value(self, path: str, value: Json, schema: Schema) -> Json:
+        if path.startswith(PLACEMENTS) and value is not None:
+            return [self._place(place) for place in value]
+        known = schema.fields.get(path.removeprefix(FIELDS)) if path.startswith(FIELDS) else None
+        return value if known is None or not known.vocabulary else self._value(known.vocabulary, value)
+
+    def has_term(self, vocabulary: str, target: str) -> bool:
+        """Whether a term of the target stands for one of the source."""
+        return self._by_target(TERM, vocabulary, target) is not None
 
     def as_known(self, actual: Asset, schema: Schema) -> Asset:
         """An asset of the target with its terms and containers by the names that drafts have for them, so that one that

@@ -24,7 +24,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import rights_to_json
-from dam_sync.model.conflict import FILE
+from dam_sync.model.conflict import FIELDS, FILE
 from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
 from dam_sync.model.service import TRASH
@@ -86,7 +86,8 @@ class Repairer:
         settlement = await Settler(self.context).settlement(compared, asset, attempt)
         if settlement.open:
             return Repair(Patch(), link, None, settlement)
-        draft = overlay(draft, {**kept_values(link, draft, asset.file), **settlement.values})
+        kept = self._still_there(kept_values(link, draft, asset.file), actual)
+        draft = overlay(draft, {**kept, **settlement.values})
         patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
         patch, losses = self._without_reopening(draft, actual, patch)
         lost = self._lost_files(asset, actual, link)
@@ -102,6 +103,19 @@ class Repairer:
         paths = repaired_paths(patch, base, settlement.patch, actual.rights)
         paths += [part for part, some in parts if some]
         return Repair(patch, seen, _before(actual, patch), settlement, tuple(paths), (*fixed, *losses, *lost.losses))
+
+    def _still_there(self, kept: Mapping[str, Json], actual: Asset) -> dict[str, Json]:
+        """Values that the target keeps. One with terms that only the target had, and that the asset has no more, is as
+        it is now: others may have renamed or removed these."""
+        fields = self.context.target_schema.fields
+        found = dict(kept)
+        for path, value in kept.items():
+            known, now = fields.get(path.removeprefix(FIELDS)), actual.fields.get(path.removeprefix(FIELDS))
+            if known is not None and known.vocabulary and path.startswith(FIELDS):
+                lost = _term_ids(value) - _term_ids(None if now is None else value_to_json(now))
+                if not all(self.context.counterparts.has_term(known.vocabulary, one) for one in lost):
+                    found[path] = None if now is None else value_to_json(now)
+        return found
 
     async def _actual(self, link: LinkRow) -> Asset:
         target = self.context.target
@@ -173,6 +187,11 @@ def _before(actual: Asset, patch: Patch) -> Json:
     fields = {key: value_to_json(actual.fields[key]) for key in patch.fields if key in actual.fields}
     rights = rights_to_json(actual.rights)
     return {"fields": fields, "filename": actual.filename, "status": actual.status, "rights": rights}
+
+
+def _term_ids(value: Json) -> set[str]:
+    rows = value if isinstance(value, list) else [value]
+    return {str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")}
 
 
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:

@@ -105,6 +105,32 @@ async def test_a_term_that_got_another_id_with_its_name_is_the_same(store: SqlSt
     assert told["fields"]["main"] == {"id": "Sea", "label": "Sea"}
 
 
+async def test_values_that_the_target_keeps_have_present_names(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(replace(SEA, target="Ocean", name=("Ocean",), former=("Sea",)))
+    await known.keep(replace(PRESS, wanted=("News",)))
+    sky, place = {"id": "t9", "label": "Sky"}, {"kind": "category", "path": ["Press"], "id": "c1"}
+    told = known.present_values(
+        {
+            "fields.subject": [{"id": "Sea", "label": "Sea"}, sky],
+            "fields.main": None,
+            "fields.title": "Sea",
+            "placements.category": [place],
+            "placements.folder": None,
+            "status": "draft",
+        },
+        SCHEMA,
+    )
+    assert told == {
+        "fields.subject": [{"id": "Ocean", "label": "Ocean"}, sky],
+        "fields.main": None,
+        "fields.title": "Sea",
+        "placements.category": [{**place, "path": ["News"]}],
+        "placements.folder": None,
+        "status": "draft",
+    }
+
+
 async def test_what_others_renamed_at_the_target_has_the_names_of_drafts(store: SqlStore) -> None:
     """So that it is neither a conflict, nor a change of the assets that have it."""
     known = await Counterparts.load(store, dry=False)
