@@ -107,15 +107,16 @@ class StoredJournal(Repository):
         self, name: str, call: Call, reconcile: Call | None, kept: CompletedWork | None, idempotent: bool
     ) -> Json:
         """Run an entry that is not recorded yet."""
+        record = self._written(name)
         if kept is not None and reconcile is not None and (result := await reconcile()) is not None:
-            return await self._record(name, result)
+            return await self._record(name, result, record)
         if kept is not None and kept.state == "intent" and reconcile is None and not idempotent:
             raise Uncertain(
                 f"the write “{name}” was started at {kept.at} and its outcome is unknown",
                 asset=self._asset,
                 operation=name,
             )
-        record, began = self._written(name), self._database.clock.monotonic()
+        began = self._database.clock.monotonic()
         if not idempotent or reconcile is not None:  # a call that may be repeated blindly needs no intent
             await self._intend(name)
         try:

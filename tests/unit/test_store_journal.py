@@ -16,6 +16,7 @@ from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import Denied, InvalidValue, StopRequested, Throttled, Transient, Uncertain
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.store.sqlite import raw_of
 from dam_sync.store.store import SqlStore
@@ -316,3 +317,15 @@ def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPa
 
     asyncio.run(play())
     assert len(target.made) <= 1
+
+
+async def test_a_write_that_is_found_done_after_a_crash_is_told_with_its_changes(store: SqlStore) -> None:
+    """Otherwise a rollback could not undo it."""
+    run, work = await claimed(store)
+    changed = {"term": [{"label": "Sea"}, {"label": "Ocean"}]}
+    with suppress(RuntimeError), recording(WriteRecord("t7", changed)):
+        await store.journal(work, run).run("rename", Calls(error=RuntimeError()), reconcile=Calls(None))
+    with recording(WriteRecord("t7", changed)):
+        assert await store.journal(replace(work, begun=True), run).run("rename", Calls(), reconcile=Calls("t7")) == "t7"
+    (row,) = await store.ledger(0, 10)
+    assert (row.target, row.changes) == ("t7", changed)
