@@ -109,7 +109,8 @@ class TermRenames:
         row, digest = self.known.of(TERM, met.rule.name, met.source), _digest(met, self.context)
         name = tuple(map(normal, target.path)) or (normal(target.label),)
         former: tuple[str, ...] = ()
-        given = name
+        levels = met.rule.by_path and len(met.path) == len(name)
+        given = (*met.path[:-1], name[-1]) if levels else name  # above it others may have given names
         if row is not None and row.target == target.id:
             name = row.name if not target.path and row.name[-1:] == name else name
             given = _given(row, name, met)

@@ -292,3 +292,17 @@ async def test_a_term_is_renamed_below_a_level_that_others_renamed(life: Life) -
     life.source.rows = {"7": lake, "1": Term("Nature", "1", ("Nature",))}
     assert await life.meets(lake) == ["t1 Lake"]
     assert (at_target(life), why(life)) == ({"Theirs", "Theirs/Lake"}, [])
+
+
+async def test_a_level_above_is_theirs_also_for_a_term_that_was_made_below_it(life: Life) -> None:
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    await named(life)
+    await named(life, nature="Theirs")
+    lake = Term("Lake", "8", ("Nature", "Lake"))
+    await life.meets(lake)
+    life.target.rows["new Lake"] = Term("Lake", "new Lake", ("Theirs", "Lake"), "t0")
+    await life.meets(lake)
+    lake, nature = replace(lake, path=("Wild", "Lake")), Term("Wild", "1", ("Wild",))
+    life.source.rows = {"1": nature, "8": lake}
+    await life.meets(lake, nature)
+    assert (life.target.renamed, why(life)) == ([], [NotRenamed.BOTH])
