@@ -31,9 +31,9 @@ def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -
     for n in range(200):
         verdict.note(str(n), f"t{n}", [Difference("fields.title", "X", "Y")])
     verdict.note("7", "t7", [Difference("tags", "", "sea", pattern="other")])
-    rows = [row for group in grouped(verdict.as_json(), extra=False) for row in group.rows()]
+    rows = [row for group in grouped(verdict.as_json(), extra=False) for row in group.rows({"1": "sea.jpg"})]
     assert [row[::2][:2] for row in rows] == [("fields.title", "200"), ("", ""), ("", ""), ("tags", "1")]
-    assert rows[1][3:] == ("1", "t1", "X", "Y")
+    assert [row[3:] for row in rows[:2]] == [("0", "t0", "X", "Y"), ("sea.jpg (1)", "t1", "X", "Y")]
 
 
 def test_evidence_is_told_by_kind_of_file() -> None:
