@@ -142,7 +142,9 @@ C = Least(
     proof=Counter(),
     asked=Counter({_ASSET_C: 1}),
     receive=_KNOW_C,
-    once=one_each("sections", "collections", "labels", under=f"{_C}libraries/{{id}}/"),  # where things go (5.2)
+    # where things go (5.2); 1: an empty list, here of collections or labels, is believed once the key is proven again
+    once=one_each("sections", "collections", "labels", under=f"{_C}libraries/{{id}}/")
+    + one_each("users/whoami", under=_C),
     write={
         TEXT: _READ_C + Counter({f"PUT {_C}custom_field_values/{{id}}": 1}),
         RENAME: _READ_C + Counter({f"PUT {_C}attachments/{{id}}": 1}),
