@@ -154,8 +154,8 @@ def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     """The settings that a person should look at, those that decide most first."""
     lines = suggested.suggestion.lines
     yield from first_settings.about_options(suggested.undecided)
-    told = {one.part.name.lower() for one in suggested.undecided.get("source", ())}
-    idle = [line.target for line in lines if line.idle and line.target not in told]
+    undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ())}
+    idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)
     yield from first_settings.about_doubtful([(line.target, line.why) for line in lines if line.score < DOUBTFUL])
     yield first_settings.POLICY

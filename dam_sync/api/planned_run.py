@@ -194,9 +194,9 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
         yield "the policy of the job changed"
     now = schema_facts(context)
     if digest_of(now) != digest_of(header.schemas):
-        told = _narrowed(header.schemas, now)
+        changed = _narrowed(header.schemas, now)
         sides = [side for side in ("source", "target") if digest_of(now[side]) != digest_of(header.schemas[side])]
-        yield from told or (f"the schema of the {side} changed in fields that the mapping uses" for side in sides)
+        yield from changed or (f"the schema of the {side} changed in fields that the mapping uses" for side in sides)
 
 
 def _narrowed(then: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:

@@ -52,6 +52,6 @@ YOUNG_OBJECTS = 20_000  # of which a part may be in cycles
 
 def main() -> None:
     """The `dam-sync` command. Its process looks for reference cycles less often than by default: loading the libraries
-    and reading pages of rows make many objects and hardly any cycle, and looking took a fifth of its time."""
+    and reading pages of rows make many objects and hardly any cycle, and looking took up to a fifth of its time."""
     gc.set_threshold(YOUNG_OBJECTS)
     cli()

@@ -107,14 +107,15 @@ class Repairer:
     def _still_there(self, kept: Mapping[str, Json], actual: Asset) -> dict[str, Json]:
         """Values that the target keeps. One with terms that only the target had, and that the asset has no more, is as
         it is now: others may have renamed or removed these."""
-        fields = self.context.target_schema.fields
-        found = dict(kept)
+        schema, found = self.context.target_schema, dict(kept)
         for path, value in kept.items():
-            known, now = fields.get(path.removeprefix(FIELDS)), actual.fields.get(path.removeprefix(FIELDS))
-            if known is not None and known.vocabulary and path.startswith(FIELDS):
-                lost = _term_ids(value) - _term_ids(None if now is None else value_to_json(now))
-                if not all(self.context.counterparts.has_term(known.vocabulary, one) for one in lost):
-                    found[path] = None if now is None else value_to_json(now)
+            key = path.removeprefix(FIELDS) if path.startswith(FIELDS) else ""
+            vocabulary = schema.fields[key].vocabulary if key in schema.fields else ""
+            if vocabulary:
+                now = value_to_json(actual.fields[key]) if key in actual.fields else None
+                lost = _term_ids(value) - _term_ids(now)
+                if not all(self.context.counterparts.has_term(vocabulary, one) for one in lost):
+                    found[path] = now
         return found
 
     async def _actual(self, link: LinkRow) -> Asset:

@@ -227,10 +227,8 @@ class TermRenames:
 
     async def _level_renamed(self, vocabulary: str, term: Term, at: Path, step: Level) -> Path:
         """Its path after one level of it got another name. at: its path at the target."""
-        path, one = (
-            (*at[: step.depth - 1], step.new[-1]),
-            (await self.terms.known())[vocabulary].by_path(at[: step.depth]),
-        )
+        path = (*at[: step.depth - 1], step.new[-1])
+        one = (await self.terms.known())[vocabulary].by_path(at[: step.depth])
         renamed = Term(path[-1])
         if step.depth == len(at):
             renamed = self.origins.completed(replace(term, label=path[-1], path=step.new, id=""))

@@ -63,8 +63,8 @@ MEANINGS: Final = (
 EITHER: Final = (("date created", "creation date", "created on"), ("date made", "shot date"))
 """Names that may mean any of several things: the names, and one name of each thing."""
 
-_SHORT: Final = {"no": "number", "nr": "number", "num": "number"}  # at the end of a name
-_STOP: Final = frozenset({"of", "the", "and", "or", "for", "a", "s"})
+NUMBER: Final = frozenset({"no", "nr", "num", "number"})  # at the end of a name
+FILLING: Final = frozenset({"the", "and", "or", "for", "a", "s"})  # what a name means without
 
 
 def meanings_of(words: Sequence[str]) -> frozenset[int]:
@@ -74,17 +74,14 @@ def meanings_of(words: Sequence[str]) -> frozenset[int]:
 
 def possible_meanings_of(words: Sequence[str]) -> frozenset[int]:
     """What it may mean, too."""
-    names, means = EITHER
-    vague = {spelling for name in names for spelling in _spellings(name.split())}
-    every = meanings_of(words)
-    return every.union(*(meanings_of(each.split()) for each in means)) if vague & set(_spellings(words)) else every
+    return meanings_of(words) | (_EITHER if _VAGUE.intersection(_spellings(words)) else frozenset())
 
 
 def _spellings(words: Sequence[str]) -> Iterator[str]:
     """A name without filling words and plurals, as one word: in its order, and in that of the alphabet."""
     *first, last = words or ("",)
-    spelt = [*first, _SHORT.get(last, last) if first else last]
-    plain = [singular(each) for each in spelt if each not in _STOP]
+    spelt = [*first, "number" if first and last in NUMBER else last]
+    plain = [singular(each) for each in spelt if each not in FILLING and each != "of"]
     yield "".join(plain)
     yield " ".join(sorted(plain))
 
@@ -97,3 +94,5 @@ def singular(word: str) -> str:
 _SURE: Mapping[str, int] = {
     spelling: number for number, row in enumerate(MEANINGS) for name in row for spelling in _spellings(name.split())
 }
+_VAGUE = frozenset(spelling for name in EITHER[0] for spelling in _spellings(name.split()))
+_EITHER = frozenset[int]().union(*(meanings_of(name.split()) for name in EITHER[1]))

@@ -9,10 +9,10 @@ from typing import Final
 
 from rapidfuzz.distance import Prefix
 
-from dam_sync.mapping.meanings import singular
+from dam_sync.mapping.meanings import FILLING, NUMBER, singular
 
-FILLING: Final = frozenset({"the", "and", "or", "for", "a", "by", "in", "on", "at", "s"})
-NUMBERS: Final = frozenset({"id", "identifier", "no", "nr", "num", "number", "code", "ref", "reference"})
+BESIDE: Final = FILLING | {"by", "in", "on", "at"}
+NUMBERS: Final = NUMBER | {"id", "identifier", "code", "ref", "reference"}
 NAMES: Final = frozenset({"name", "title", "date", "value", "field"})
 """Last words that add nothing: a series title is a series."""
 GENERIC: Final = NUMBERS.union(
@@ -44,7 +44,7 @@ def parts_of(words: Sequence[str]) -> NameParts | None:
     if "of" in words[1:-1]:  # `year of production` is a production year
         cut = words.index("of")
         words = (*words[cut + 1 :], *words[:cut])
-    left = [singular(word) for word in words if word not in FILLING and word != "of"]
+    left = [singular(word) for word in words if word not in BESIDE and word != "of"]
     while len(left) > (2 if left[-1:] == ["date"] else 1) and left[-1] in NAMES:
         left.pop()
     plain = ["number" if word in NUMBERS else word for word in left]

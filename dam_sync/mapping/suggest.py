@@ -16,7 +16,7 @@ from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_ma
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
-from dam_sync.mapping.suggestion import IDLE, SuggestedLine, Suggestion
+from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json
@@ -209,9 +209,8 @@ class _Suggesting:
         if "tags" not in self.target.capabilities.parts:
             return
         more = [path_of_field(one) for one in self._tag_fields(pairing, TAG_NAMES)]
-        yield SuggestedLine(
-            "tags", ("tags[]", *more), ("trim", "unique"), 1.0, self._stays(Feature.TAGS, "tags stay tags"), "tags"
-        )
+        line = SuggestedLine("tags", ("tags[]", *more), ("trim", "unique"), 1.0, "tags stay tags", "tags")
+        yield self._as_given(line, Feature.TAGS)
 
     def _tag_fields(self, pairing: FieldMatching, names: Sequence[str]) -> list[Field]:
         """The source's fields of these names that hold tags and are not paired yet, if the target has tags."""
@@ -227,8 +226,8 @@ class _Suggesting:
         if "status" in self.target.capabilities.parts:
             ours, theirs = self.source.statuses, self.target.statuses
             more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
-            reason = self._stays(Feature.STATUS, "status stays status")
-            yield SuggestedLine("status", ("status",), (), 1.0, reason, "asset", more)
+            line = SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
+            yield self._as_given(line, Feature.STATUS)
 
     def _placements(self) -> Iterator[SuggestedLine]:
         for mine, theirs in containers(self.source, self.target):
@@ -263,8 +262,8 @@ class _Suggesting:
         for part, path in ((Feature.RELEASE, "release_at"), (Feature.EXPIRY, "expires_at")):
             word = part.name.lower()
             if word in holds:
-                reason = self._stays(part, f"{word} stays {word}")
-                yield SuggestedLine(word, (path,), (), 1.0, reason, "security")
+                line = SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
+                yield self._as_given(line, part)
 
     def _needed(self, more: Mapping[str, Json]) -> Mapping[str, Json]:
         """The groups line of a target that requires a group for each asset."""
@@ -310,9 +309,11 @@ class _Suggesting:
         """Whether the source has this part of an asset, as the job is set up."""
         return not self.source.capabilities.features or self.source.capabilities.reads(part)
 
-    def _stays(self, part: Feature, words: str) -> str:
-        """The reason of a line for a part of an asset that both services may have."""
-        return words if self._gives(part) else f"{words}; {IDLE}"
+    def _as_given(self, line: SuggestedLine, part: Feature) -> SuggestedLine:
+        """A line for a part of an asset that both services may have; idle if the source gives none."""
+        if self._gives(part):
+            return line
+        return replace(line, reason=f"{line.reason}; as the job is set up, the source gives none", idle=True)
 
 
 def _kept_there(known: Field) -> bool:

@@ -16,16 +16,12 @@ HEAD = (
 )
 
 
-IDLE = "as the job is set up, the source gives none"
-"""The end of the reason of a line that does nothing yet."""
-
-
 @dataclass(frozen=True, slots=True)
 class SuggestedLine:
     """One line: key of what it writes, paths it reads, its pipe, how certain it is from 0 to 1, and why.
 
     block: where in the mapping file: fields, asset, tags, placements or security. more: its other keys, such as `as`,
-    `default` or `on_error`.
+    `default` or `on_error`; idle: it does nothing, as the job is set up.
     """
 
     target: str
@@ -35,6 +31,7 @@ class SuggestedLine:
     reason: str = ""
     block: str = "fields"
     more: Mapping[str, Json] = field(default_factory=dict)
+    idle: bool = False
 
     @property
     def written(self) -> Json:
@@ -45,11 +42,6 @@ class SuggestedLine:
         if self.pipe:
             made["pipe"] = list(self.pipe)
         return made | dict(self.more)
-
-    @property
-    def idle(self) -> bool:
-        """Whether it does nothing as the job is set up."""
-        return self.reason.endswith(IDLE)
 
     @property
     def why(self) -> str:

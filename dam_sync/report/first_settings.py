@@ -30,6 +30,6 @@ def about_idle(parts: Sequence[str], kind: str) -> list[str]:
 
 def about_doubtful(lines: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of the mapping with a low score, each with its score and reason."""
-    told = [f"the line `{target}` of the mapping: {why}" for target, why in lines[:SHOWN]]
+    shown = [f"the line `{target}` of the mapping: {why}" for target, why in lines[:SHOWN]]
     more = len(lines) - SHOWN
-    return [*told, f"{more:,} more lines of the mapping with a score below 0.9"] if more > 0 else told
+    return [*shown, f"{more:,} more lines of the mapping with a score below 0.9"] if more > 0 else shown
