@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 
 ESCAPES = {"x": 4, "u": 6, "U": 10}
 """Characters of an escape in double quotes, by the letter after the backslash; the others have two."""
@@ -11,7 +14,7 @@ ESCAPES = {"x": 4, "u": 6, "U": 10}
 def position_within(text: str, start: tuple[int, int], line: int, column: int) -> tuple[int, int]:
     """Line and column, from 1, of the character at `line` and `column` of a scalar that is written from `start` on:
     plain, in quotes, or as a block. A position that cannot be found is that of the scalar."""
-    lines = text.split("\n")
+    lines, starts = _lines_of(text)
     if not 1 <= start[0] <= len(lines):
         return start
     sign = lines[start[0] - 1][start[1] - 1 : start[1]]
@@ -19,15 +22,22 @@ def position_within(text: str, start: tuple[int, int], line: int, column: int) -
         return _in_block(lines, start, line if sign == "|" else 1, column)
     if line > 1:
         return start
-    begin = sum(len(one) + 1 for one in lines[: start[0] - 1]) + start[1] - 1
+    begin = starts[start[0] - 1] + start[1] - 1
     quote = sign if sign in ("'", '"') else ""
     found = _walked(text, begin + len(quote), quote, column - 1)
-    before = text[:found]
-    return before.count("\n") + 1, found - (before.rfind("\n") + 1) + 1
+    number = bisect_right(starts, found)
+    return number, found - starts[number - 1] + 1
+
+
+@lru_cache(maxsize=2)
+def _lines_of(text: str) -> tuple[Sequence[str], Sequence[int]]:
+    """The lines of a text, and the index of the first character of each: once for all faults of a file."""
+    lines = text.split("\n")
+    return lines, [0, *accumulate(len(line) + 1 for line in lines[:-1])]
 
 
 def _in_block(lines: Sequence[str], start: tuple[int, int], line: int, column: int) -> tuple[int, int]:
-    first = next((one for one in lines[start[0] :] if one.strip()), "")
+    first = next((lines[index] for index in range(start[0], len(lines)) if lines[index].strip()), "")
     indent = len(first) - len(first.lstrip(" "))
     where = start[0] + line
     return (where, indent + column) if where <= len(lines) else start

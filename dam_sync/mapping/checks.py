@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.yaml_writer import flow
-from dam_sync.model.diagnostic import nearest
+from dam_sync.model.diagnostic import Similar
 from dam_sync.model.schema import Field, FieldKind, Schema
 
 MARKER_LETTERS = 64
@@ -50,7 +50,7 @@ def check_profile(builder: Builder) -> Makes:
         given["profile", "default"] = spec.default  # type: ignore[index]
     for place, name in given.items():
         if name not in known:
-            builder.fault(place, f"the target has no profile {name}", nearest(name, known))
+            builder.fault(place, f"the target has no profile {name}", Similar(name, known))
     return Makes({name: known[name] for name in given.values() if name in known})
 
 
@@ -112,7 +112,7 @@ def check_locales(builder: Builder) -> None:
     known = {*builder.source.locales, *builder.target.locales}
     for locale in builder.document.body.locales:
         if known and locale.lower() not in {one.lower() for one in known}:
-            hint = nearest(locale, known)
+            hint = builder.looked_up(Similar(locale, known))
             builder.warnings.append(
                 f"locales: neither service has the language {locale}" + (f"; {hint}" if hint else "")
             )
@@ -144,7 +144,7 @@ def check_written(builder: Builder, makes: Makes) -> None:
     for key, line in builder.document.body.fields.items():
         place, known = ("fields", key), target.fields.get(key)
         if known is None:
-            builder.fault(place, "the target has no such field", nearest(key, target.fields))
+            builder.fault(place, "the target has no such field", Similar(key, target.fields))
         elif not writable(known):
             builder.fault(place, "the field is read-only at the target", "remove the line")
         elif known.types and makes.types and not known.types & makes.types and not line.marker:
@@ -172,7 +172,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
     body, source = builder.document.body, builder.source
     for index, key in enumerate(body.ignore):
         if key not in source.fields and key not in IGNORABLE:
-            builder.fault(("ignore", index), f"the source has no field {key}", nearest(key, source.fields))
+            builder.fault(("ignore", index), f"the source has no field {key}", Similar(key, source.fields))
         elif key in builder.fields_read:
             builder.fault(("ignore", index), f"{key} is ignored here and read by a line", "remove it here")
     known = {key for key, field in source.fields.items() if not field.derived}
@@ -214,4 +214,4 @@ def _check_relations(builder: Builder) -> None:
     for kind, theirs in kinds.items():
         if known is not None and theirs not in known:
             told = f"the target has no kind of relation {theirs}"
-            builder.fault(("relations", "kinds", kind), told, nearest(theirs, known))
+            builder.fault(("relations", "kinds", kind), told, Similar(theirs, known))

@@ -37,7 +37,7 @@ from dam_sync.mapping.transforms.base import EachTransform, TransformContext
 from dam_sync.mapping.vocabulary_compiler import vocabulary_rules
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Feature
-from dam_sync.model.diagnostic import Diagnostic, nearest
+from dam_sync.model.diagnostic import Diagnostic, Similar
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Json, Scalar, Value
@@ -260,7 +260,7 @@ def _container_kind(builder: Builder, place: KeyPath, spec: PlacementLine) -> st
     known = builder.target.container_kinds
     if spec.as_:
         if spec.as_ not in known:
-            builder.fault((*place, "as"), f"the target has no containers of kind {spec.as_}", nearest(spec.as_, known))
+            builder.fault((*place, "as"), f"the target has no containers of kind {spec.as_}", Similar(spec.as_, known))
         return spec.as_
     read = {text.removeprefix("placements.").partition("[]")[0] for text in spec.from_}
     candidates = known & read if known & read else known - {LABEL}

@@ -29,7 +29,7 @@ from dam_sync.mapping.expression_view import Unviewable, values_of, view_of
 from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.model.asset import Asset
-from dam_sync.model.diagnostic import nearest
+from dam_sync.model.diagnostic import Hint, Similar
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Scalar
 
@@ -51,7 +51,7 @@ EXPECTED = re.compile(r" expecting (?:\{.*|.*)$")
 class ExpressionFault(ValueError):
     """An invalid expression. line and column: in the expression, from 1; hint: what to write instead."""
 
-    def __init__(self, message: str, line: int = 1, column: int = 1, hint: str = "") -> None:
+    def __init__(self, message: str, line: int = 1, column: int = 1, hint: Hint = "") -> None:
         super().__init__(message)
         self.line, self.column, self.hint = line, column, hint
 
@@ -170,7 +170,7 @@ def _operator(text: str, line: int, column: int) -> str:
 def _refuse_unknown(text: str, tokens: Sequence[CelToken]) -> None:
     for token in names_called(tokens):
         if token.text not in FUNCTIONS:
-            raise _fault_at(text, token.at, f"there is no function {token.text}", nearest(token.text, FUNCTIONS) or SEE)
+            raise _fault_at(text, token.at, f"there is no function {token.text}", Similar(token.text, FUNCTIONS, SEE))
     for token in unknown_variables(tokens):
         hint = f'write asset.{token.text}, or text in quotes: "{token.text}"'
         raise _fault_at(text, token.at, f"there is no variable {token.text}", hint)
@@ -191,7 +191,7 @@ def _path(text: str, reference: AssetReference, source: Schema) -> AssetPath:
         raise _fault_at(text, reference.at, str(fault), fault.hint) from None
 
 
-def _fault_at(text: str, at: int, message: str, hint: str = "") -> ExpressionFault:
+def _fault_at(text: str, at: int, message: str, hint: Hint = "") -> ExpressionFault:
     before = text[:at]
     return ExpressionFault(message, before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1, hint)
 

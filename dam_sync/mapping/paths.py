@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 
 from dam_sync.mapping.results import SHAPES, LanguagePreference, ValueType, empty
 from dam_sync.mapping.vocabulary import path_text
 from dam_sync.model.asset import Asset
-from dam_sync.model.diagnostic import nearest
+from dam_sync.model.diagnostic import Hint, Similar
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 
@@ -27,6 +27,8 @@ INSTANTS = ("release_at", "expires_at", "created_at", "changed_at", "imported_at
 SETS = ("tags", "machine_tags", "labels", "groups")
 FILE_PARTS = {"name": ValueType.TEXT, "size": ValueType.NUMBER, "media_type": ValueType.TEXT, "md5": ValueType.TEXT}
 LABEL = "label"
+SINGLE = (*TEXTS, *INSTANTS, *(f"{name}[]" for name in SETS), "placements[].path")
+PATHS = (*SINGLE, *(f"file.{part}" for part in FILE_PARTS))  # those of any asset
 PLAIN = re.compile(r'[^\s."\[\]\\]+')
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 ENDS_QUOTED = re.compile(r'(.+)\.("(?:[^"\\]|\\.)*"(?:\[\])?)', re.DOTALL)
@@ -41,7 +43,7 @@ PARTS = {
 class PathFault(ValueError):
     """An invalid path; `hint` names the most similar valid one."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: Hint = "") -> None:
         super().__init__(message)
         self.hint = hint
 
@@ -148,7 +150,9 @@ def parse_path(text: str, source: Schema) -> AssetPath:
         return AssetPath(text, root, ValueType.TEXT, many=True)
     if root in (*TEXTS, *INSTANTS) and not rest and not many:
         return AssetPath(text, root, ValueType.INSTANT if root in INSTANTS else ValueType.TEXT)
-    raise PathFault(f"an asset has no path {text}", nearest(text, _known(source)))
+    raise PathFault(
+        f"an asset has no path {text}", Similar(text, (*PATHS, *source.fields), spelt=partial(_as_path, source))
+    )
 
 
 def _indexed(label: str, texts: Iterable[str]) -> Iterator[PathValue]:
@@ -178,10 +182,11 @@ def as_container(path: AssetPath) -> AssetPath:
     return replace(path, part="path") if path.root == "labels" else path
 
 
-def _known(source: Schema) -> Iterator[str]:
-    yield from (*TEXTS, *INSTANTS, *(f"{name}[]" for name in SETS), "placements[].path")
-    yield from (f"file.{part}" for part in FILE_PARTS)
-    yield from (field_name(key) + ("[]" if field.multiple else "") for key, field in source.fields.items())
+def _as_path(source: Schema, name: str) -> str:
+    """One of `PATHS`, or the path of a field with this key."""
+    if name in PATHS:
+        return name
+    return field_name(name) + ("[]" if source.fields[name].multiple else "")
 
 
 def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPath:
@@ -191,7 +196,7 @@ def _placement_path(text: str, rest: str, many: bool, source: Schema) -> AssetPa
     if not many and kind.endswith("[]") and part == "path" and kind != "[]":
         kind = kind.removesuffix("[]")
         if source.container_kinds and kind not in source.container_kinds:
-            raise PathFault(f"the source has no containers of kind {kind}", nearest(kind, source.container_kinds))
+            raise PathFault(f"the source has no containers of kind {kind}", Similar(kind, source.container_kinds))
         return AssetPath(text, "labels" if kind == LABEL else "placements", ValueType.TEXT, key=kind, many=True)
     raise PathFault(f"an asset has no path {text}", "write placements[].path or placements.folder[].path")
 
@@ -200,7 +205,7 @@ def _field_path(text: str, rest: str, source: Schema) -> AssetPath:
     key, part = _quoted_key(text, rest) if rest.startswith('"') else _bare_key(text, rest, source)
     field = source.fields.get(key)
     if field is None:
-        raise PathFault(f"the source has no field {key}", nearest(spelt(key), map(spelt, source.fields)))
+        raise PathFault(f"the source has no field {key}", Similar(spelt(key), source.fields, spelt=spelt))
     if part:
         return _part_path(text, field, part)
     return AssetPath(text, "fields", SHAPES[field.kind], key, many=field.multiple, localized=field.localized)
@@ -261,7 +266,7 @@ def _part_path(text: str, field: Field, part: str) -> AssetPath:
         return AssetPath(text, "fields", ValueType.TEXT, field.key, part, many=field.multiple)
     if part not in PARTS.get(shape, ()):
         what = f"field {field.key} is a {shape.value}" + ("" if field.localized else " without languages")
-        raise PathFault(f"{what}; it has no {part}", nearest(part, PARTS.get(shape, ())))
+        raise PathFault(f"{what}; it has no {part}", Similar(part, PARTS.get(shape, ())))
     numeric = part in ("latitude", "longitude")
     return AssetPath(
         text, "fields", ValueType.NUMBER if numeric else ValueType.TEXT, field.key, part, many=field.multiple

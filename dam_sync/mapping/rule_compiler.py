@@ -13,17 +13,18 @@ from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
 from dam_sync.mapping.results import LanguagePreference, ValueType
 from dam_sync.mapping.rules import FieldRule
 from dam_sync.mapping.spec import RuleSpec as WrittenLine
-from dam_sync.mapping.transforms.base import OUTCOMES, Transform, TransformContext
+from dam_sync.mapping.transforms.base import OUTCOMES, Problem, Transform, TransformContext
 from dam_sync.mapping.transforms.kinds import Language
 from dam_sync.mapping.transforms.lists import Default, First, Unique
 from dam_sync.mapping.transforms.text import Escape, StripHtml, Truncate
 from dam_sync.mapping.transforms.values import MatchTerm
 from dam_sync.mapping.vocabulary import VocabularyRule
-from dam_sync.model.diagnostic import Diagnostic, nearest
+from dam_sync.model.diagnostic import Diagnostic, Hint, Similar
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Scalar
 
 PASSING = (Unique, First, Default)
+MOST_COMPARED = 100_000  # words, to find similar ones for all faults of a file: a second
 
 
 @dataclass(slots=True)
@@ -42,11 +43,26 @@ class Builder:
     reads: set[str] = field(default_factory=set)
     fields_read: set[str] = field(default_factory=set)
     fields_tested: set[str] = field(default_factory=set)
+    compared: int = 0  # words, to find similar ones
+    added: set[Diagnostic] = field(default_factory=set)
 
-    def fault(self, place: KeyPath, message: str, hint: str = "", rank: int = 0) -> None:
+    def fault(self, place: KeyPath, message: str, hint: Hint = "", rank: int = 0) -> None:
         """Add a diagnostic; repeated ones are reported once."""
-        fault = replace(self.document.written.diagnostic(place, message, hint), rank=rank)
-        if fault not in self.diagnostics:
+        self._add(replace(self.document.written.diagnostic(place, message, self.looked_up(hint)), rank=rank))
+
+    def looked_up(self, hint: Hint) -> str:
+        """The text of a hint. Of a file with very many unknown words, only the first ones are compared with the known
+        ones; the others get the hint that stands if nothing is similar."""
+        if isinstance(hint, str):
+            return hint
+        if self.compared >= MOST_COMPARED:
+            return hint.otherwise
+        self.compared += len(hint.known)
+        return str(hint)
+
+    def _add(self, fault: Diagnostic) -> None:
+        if fault not in self.added:
+            self.added.add(fault)
             self.diagnostics.append(fault)
 
     @property
@@ -61,8 +77,8 @@ class Builder:
         transforms = self.document.pipes.get(place, ())
         fit = self._with_rule(fit, transforms)
         for index, transform in enumerate(transforms):
-            for told in (*transform.problems(self.context), *self._astray(transform, fit)):
-                self.fault((*place, "pipe", index), told)
+            for message, hint in (*transform.problems(self.context), *self._astray(transform, fit)):
+                self.fault((*place, "pipe", index), message, hint)
         for path in () if spec.cel else paths:
             self._check_pipe(place, path, transforms, fit)
         self._check_length(place, transforms, fit)
@@ -91,20 +107,20 @@ class Builder:
         try:
             made = compile_expression(text, self.source)
         except ExpressionFault as fault:
-            told = self.document.written.diagnostic_within(place, fault.line, fault.column, str(fault), fault.hint)
-            if told not in self.diagnostics:
-                self.diagnostics.append(told)
+            hint = self.looked_up(fault.hint)
+            self._add(self.document.written.diagnostic_within(place, fault.line, fault.column, str(fault), hint))
             return None
         self.reads.update(path.text for path in made.paths)
         fields.update(path.key for path in made.paths if path.root == "fields")
         return made
 
-    def _astray(self, transform: Transform, fit: Fit) -> Iterator[str]:
+    def _astray(self, transform: Transform, fit: Fit) -> Iterator[Problem]:
         """A vocabulary rule whose terms do not belong to the field."""
         rule = self.rules.get(transform.rule) if isinstance(transform, MatchTerm) else None
         own = fit.field.vocabulary if fit.shape is ValueType.TERM else ""
         if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
-            yield f"writes terms of {rule.target} into a field of {own}; use a vocabulary whose target is {own}"
+            told = f"writes terms of {rule.target} into a field of {own}"
+            yield Problem(told, f"use a vocabulary whose target is {own}")
 
     def paths(self, place: KeyPath, texts: tuple[str, ...]) -> Iterator[AssetPath]:
         """The paths of a `from`."""
@@ -206,11 +222,12 @@ class Builder:
         return given
 
 
-def _other_choice(value: Scalar, fit: Fit) -> str:
+def _other_choice(value: Scalar, fit: Fit) -> Hint:
     """A hint for a value that is not in a closed list."""
     if fit.choices is None or value in fit.choices:
         return ""
-    return nearest(str(value), fit.choices) or "the target returns none: check the permissions of its credential"
+    none = "" if fit.choices else "the target returns none: check the permissions of its credential"
+    return Similar(str(value), fit.choices, none)
 
 
 def _has(transforms: tuple[Transform, ...], kind: type[Transform]) -> bool:

@@ -10,7 +10,7 @@ from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.selection import Selection
 from dam_sync.mapping.spec import Period
 from dam_sync.mapping.vocabulary import normal, path_of
-from dam_sync.model.diagnostic import nearest
+from dam_sync.model.diagnostic import Similar
 
 DATED = frozenset({ValueType.DATE, ValueType.INSTANT})
 UNNAMED = frozenset({ValueType.PLACE, ValueType.ROW})
@@ -39,11 +39,11 @@ def _check_lists(builder: Builder) -> None:
     for index, status in enumerate(select.status):
         if source.statuses is not None and status not in source.statuses:
             place = ("select", "status", index)
-            builder.fault(place, f"the source has no status {status}", nearest(status, source.statuses))
+            builder.fault(place, f"the source has no status {status}", Similar(status, source.statuses))
     known = {known.name for known in source.types} | {media for known in source.types for media in known.media}
     for kind in select.types:
         if known and kind not in known:  # a class of record need not be part of the schema
-            hint = nearest(kind, known)
+            hint = builder.looked_up(Similar(kind, known))
             builder.warnings.append(f"select.types: the source shows no type {kind}" + (f"; {hint}" if hint else ""))
 
 
@@ -71,7 +71,7 @@ def _values(builder: Builder, wanted: Mapping[str, tuple[str, ...]]) -> Iterator
 
 def _path(builder: Builder, place: tuple[str, ...], text: str, key: str = "") -> AssetPath | None:
     if key and key not in builder.source.fields:
-        builder.fault(place, f"the source has no field {key}", nearest(key, builder.source.fields))
+        builder.fault(place, f"the source has no field {key}", Similar(key, builder.source.fields))
         return None
     try:
         path = parse_path(text, builder.source)

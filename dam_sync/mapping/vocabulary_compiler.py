@@ -8,7 +8,7 @@ from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.spec import VocabularyMap
 from dam_sync.mapping.tables import folded
 from dam_sync.mapping.vocabulary import Matching, VocabularyRule
-from dam_sync.model.diagnostic import nearest
+from dam_sync.model.diagnostic import Similar
 from dam_sync.model.schema import Vocabulary
 
 
@@ -26,7 +26,7 @@ def _check_source(builder: Builder, name: str, spec: VocabularyMap) -> None:
     known = builder.source.vocabularies
     if spec.source and spec.source not in known:
         told = f"the source has no vocabulary {spec.source}"
-        builder.fault(("vocabularies", name, "source"), told, nearest(spec.source, known))
+        builder.fault(("vocabularies", name, "source"), told, Similar(spec.source, known))
 
 
 def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
@@ -34,7 +34,7 @@ def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
     known = target.get(spec.target)
     if known is None:
         told = f"the target has no vocabulary {spec.target}"
-        builder.fault(("vocabularies", name, "target"), told, nearest(spec.target, target))
+        builder.fault(("vocabularies", name, "target"), told, Similar(spec.target, target))
         return VocabularyRule(name, spec.target)
     _check_use(builder, name, spec, known)
     trees = [source[spec.source]] if spec.source in source else list(source.values())

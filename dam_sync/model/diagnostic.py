@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,25 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}{f'; {self.hint}' if self.hint else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A hint that is looked up only where it is shown, as `nearest` does.
+
+    otherwise: the hint if nothing is similar. spelt: how a known word is written, if not as it is.
+    """
+
+    word: str
+    known: Collection[str]
+    otherwise: str = ""
+    spelt: Callable[[str], str] = str
+
+    def __str__(self) -> str:
+        return nearest(self.word, map(self.spelt, self.known)) or self.otherwise
+
+
+Hint: TypeAlias = str | Similar
 
 
 def nearest(word: str, known: Iterable[str], meant: str = "did you mean") -> str:

@@ -153,7 +153,7 @@ def test_faults_have_a_position_and_what_would_be_right(
         expression(text)
     assert (caught.value.line, caught.value.column) == (row, column), str(caught.value)
     assert message in str(caught.value)
-    assert hint in caught.value.hint
+    assert hint in str(caught.value.hint)
 
 
 def test_too_many_values_for_a_loop_are_refused_before_it_runs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -21,6 +21,7 @@ from dam_sync.mapping.results import (
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.correction import Corrections
+from dam_sync.model.diagnostic import Hint
 from dam_sync.model.values import Scalar
 
 Words = Annotated[
@@ -57,6 +58,13 @@ class TransformContext:
     corrections: Corrections = field(default_factory=Corrections)
 
 
+class Problem(NamedTuple):
+    """What is wrong with the arguments of a transform."""
+
+    message: str
+    hint: Hint = ""
+
+
 class Transform(BaseModel):
     """One step of a pipe; its fields are its arguments. Total: it returns a value or a note, and never raises.
 
@@ -86,7 +94,7 @@ class Transform(BaseModel):
         """Whether it may return several values; `many`: whether it gets several."""
         return many
 
-    def problems(self, context: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Problems that are known before any value is processed."""
         yield from ()
 

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import Field
 
 from dam_sync.mapping.results import Note, Result, ValueOutcome, ValueType, aware, shown
-from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words
-from dam_sync.model.diagnostic import nearest
+from dam_sync.mapping.transforms.base import EachTransform, Problem, TransformContext, Words
+from dam_sync.model.diagnostic import Similar
 from dam_sync.model.values import Scalar, instant_text
 
 ISO = "iso"
@@ -35,15 +35,15 @@ class _Moment(EachTransform):
     out: str | None = Field(default=None, min_length=1)
     zone: str = "UTC"
 
-    def problems(self, context: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Unknown zones and formats that no date fits."""
         if self.zone not in _zones():
             named = sorted(zone for zone in _zones() if zone.casefold().endswith(f"/{self.zone.casefold()}"))
-            hint = f"did you mean {named[0]}?" if named else nearest(self.zone, _zones()) or "write Europe/Paris"
-            yield f"unknown time zone {self.zone}; {hint}"
+            hint = f"did you mean {named[0]}?" if named else Similar(self.zone, _zones(), "write Europe/Paris")
+            yield Problem(f"unknown time zone {self.zone}", hint)
         for text in (*self.in_, *([self.out] if self.out else [])):
             if text != ISO and not _usable(text):
-                yield f"{text!r} is not a date format; write {ISO} or codes like %Y-%m-%d"
+                yield Problem(f"{text!r} is not a date format", f"write {ISO} or codes like %Y-%m-%d")
 
     @property
     def place(self) -> tzinfo:

@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from dam_sync.mapping.results import ANY, SPEAKING, Note, Result, ValueOutcome, ValueType, shape_of, shown
-from dam_sync.mapping.transforms.base import EachTransform, TransformContext, Words, outcome_of
+from dam_sync.mapping.transforms.base import EachTransform, Problem, TransformContext, Words, outcome_of
 from dam_sync.mapping.vocabulary import TermIndex, path_text
-from dam_sync.model.diagnostic import nearest
+from dam_sync.model.diagnostic import Similar, nearest
 from dam_sync.model.values import GeoPoint, Person, Row, Scalar, Term, value_to_json
 
 LONGEST_NUMBER = 400  # the smallest and the largest number have about 330 digits
@@ -163,10 +163,10 @@ class LookUp(EachTransform):
     table: str = Field(alias="name")
     unmatched: Unmatched = None
 
-    def problems(self, context: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Unknown tables."""
         if self.table not in context.lookups:
-            yield f"unknown lookup {self.table}; {nearest(self.table, context.lookups)}".rstrip("; ")
+            yield Problem(f"unknown lookup {self.table}", Similar(self.table, context.lookups))
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
@@ -194,10 +194,10 @@ class MatchTerm(EachTransform):
         """A term."""
         return ValueType.TERM
 
-    def problems(self, context: TransformContext) -> Iterator[str]:
+    def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Unknown rules."""
         if self.rule not in context.rules:
-            yield f"unknown vocabulary {self.rule}; {nearest(self.rule, context.rules)}".rstrip("; ")
+            yield Problem(f"unknown vocabulary {self.rule}", Similar(self.rule, context.rules))
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
