@@ -163,7 +163,7 @@ class TargetWriter:
         resumed = await self._resumed(item, begun, meant, journal)
         if resumed.open:
             return resumed.parked(begun)
-        number = await record_intent(journal, wanted, meant)
+        number = await record_intent(journal, wanted, meant, action.versions, len(attachments))
         draft = overlay(wanted, resumed.values)
         made = await self._made(asset, draft, action, journal)
         try:

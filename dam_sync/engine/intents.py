@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dam_sync.engine.decide import patch_between
+from dam_sync.engine.files import file_facts
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Draft, Patch
+from dam_sync.model.asset import Draft, FileRef, Patch
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
+
+FILES, ATTACHED = "files sent", "attachments sent"  # beside the draft
 
 
 async def recorded_intents(journal: Journal) -> list[Json]:
@@ -22,9 +25,14 @@ async def recorded_intents(journal: Journal) -> list[Json]:
     return found
 
 
-async def record_intent(journal: Journal, draft: Draft, before: Sequence[Json]) -> int:
-    """Record a draft durably before anything of it is written; returns its number for this asset. Safe to repeat."""
+async def record_intent(
+    journal: Journal, draft: Draft, before: Sequence[Json], files: Sequence[FileRef] = (), attached: int = 0
+) -> int:
+    """Record a draft durably before anything of it is written; returns its number for this asset. files: the versions
+    that are sent with it; attached: how many attachments. Safe to repeat."""
     meant = draft_to_json(draft)
+    if files or attached:
+        meant = {**meant, FILES: [file_facts(file) for file in files], ATTACHED: attached}
     if before and before[-1] == meant:
         return len(before)
     await note_fact(journal, _name(len(before)), meant)

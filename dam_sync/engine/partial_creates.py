@@ -6,23 +6,26 @@ from contextlib import suppress
 
 import structlog
 
+from dam_sync.engine.intents import recorded_intents
+from dam_sync.engine.partial_edits import edited_parts
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.target_trash import CHANGED_HINT, TargetTrash
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import Rejected
+from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.ports import Journal
-from dam_sync.store.rows import Work
+from dam_sync.store.rows import CHANGED_AT_TARGET, Work
 
 log = structlog.get_logger(__name__)
 NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
 
 
-async def trash_partial_create(context: RunContext, work: Work) -> None:
+async def trash_partial_create(context: RunContext, work: Work, *, edited: bool = False) -> None:
     """Clear the marker of the partial asset and move it to the trash, so that the asset is created from scratch if it
-    reappears. A linked asset stays. Safe to repeat."""
+    reappears. A linked asset stays. Safe to repeat. edited: also if people edited it; else raises Conflict for that."""
     if not work.begun or context.dry or NEEDED - context.target.capabilities.operations:
         return
     if await context.store.links([work.asset]):
@@ -35,6 +38,8 @@ async def trash_partial_create(context: RunContext, work: Work) -> None:
     )
     if partial:
         asset = AssetId(partial)
+        if not edited:
+            await _refuse_edited(context, work, asset, journal)
         if marker is not None:
             with suppress(Rejected):  # already gone or in the trash
                 await context.target.update(asset, Patch(fields={marker.field: None}))
@@ -43,6 +48,17 @@ async def trash_partial_create(context: RunContext, work: Work) -> None:
         context.partial_creates_trashed += 1
         log.warning("asset.partial_create", asset=work.asset, target=partial)
     await journal.discard("*")
+
+
+async def _refuse_edited(context: RunContext, work: Work, asset: AssetId, journal: Journal) -> None:
+    """Raises Conflict if the partial asset has what no attempt wrote."""
+    actual = await TargetTrash(context).living(asset)
+    complete = await journal.get(journal_names.CREATE) is not None
+    changed = edited_parts(context, await recorded_intents(journal), actual, complete=complete) if actual else []
+    if changed:
+        await journal.discard(journal_names.PARTIAL_CREATE)
+        text = f"it is gone from the source before it was complete at the target, where {asset} was changed since: "
+        raise Conflict(text + ", ".join(changed), asset=work.asset, code=CHANGED_AT_TARGET, hint=CHANGED_HINT)
 
 
 async def _find_partial(context: RunContext, marker: Marker | None, journal: Journal) -> str:

@@ -24,7 +24,7 @@ from dam_sync.engine.undo_names import NameUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import DamSyncError, StopRequested
+from dam_sync.model.errors import Conflict, DamSyncError, StopRequested
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LedgerRow, Work
@@ -157,7 +157,10 @@ class Rollback:
         while page := await context.store.unfinished_assets(self.listed.run, after, PAGE):
             after = page[-1]
             for asset in page:
-                await trash_partial_create(context, Work(0, asset, "", begun=True))
+                try:
+                    await trash_partial_create(context, Work(0, asset, "", begun=True))
+                except Conflict as error:
+                    self.listed.add_obstacles((Obstacle("created assets", error.cause),), asset, "")
                 self._refuse_stopped()
         if context.partial_creates_trashed:
             self.counts[INCOMPLETE] = context.partial_creates_trashed

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from dam_sync.engine.compare import foreign_edits, scope_of
+from dam_sync.engine.compare import scope_of
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.intents import recorded_intents
 from dam_sync.engine.part_removals import sent_file
+from dam_sync.engine.partial_edits import edited_parts
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.target_trash import TargetTrash, changed_parts
 from dam_sync.engine.undo import CHANGED, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
@@ -129,21 +130,17 @@ class AssetUndoer:
     async def _uncreate(self, undo: Undo, link: LinkRow | None, meant: Sequence[Json]) -> UndoneAsset:
         actual = await self._living(undo.written)
         if actual is not None and not await self._begun(undo.written):
-            changed = changed_parts(self.context, link, actual) if link else self._edited(meant, actual)
+            changed = (
+                changed_parts(self.context, link, actual)
+                if link
+                else edited_parts(self.context, meant, actual, complete=True)
+            )
             if changed:
                 told = Obstacle("created assets", f"{CHANGED}: {', '.join(changed)}")
                 return UndoneAsset(KEPT, (told,))
         await self._trash(undo.written, actual)
         await self._settle(undo, UNLINKED)
         return UndoneAsset(TRASHED if actual is not None else GONE, undo.obstacles)
-
-    def _edited(self, meant: Sequence[Json], actual: Asset) -> list[str]:
-        """Fields of an incomplete asset that somebody filled in differently."""
-        if not meant:
-            return []
-        wanted = draft_from_json(meant[-1]).fields
-        there = {key: value for key, value in wanted.items() if key in actual.fields}
-        return foreign_edits([state["fields"] for state in meant], there, actual, self.context.target_schema)
 
     async def _begun(self, written: WrittenAsset) -> bool:
         journal = self.context.store.undo_journal(self.listed.run, written.target, written.source)

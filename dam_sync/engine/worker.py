@@ -30,7 +30,7 @@ from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import DamSyncError, NotFound, Transient
+from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
@@ -251,7 +251,7 @@ class Worker:
             gone = await self.missing.while_writing(error, work.asset, link)
             if gone.code == CAUSE:
                 await trash_partial_create(self.context, replace(work, begun=True))
-        except Transient as failure:
+        except (Transient, Conflict) as failure:
             return failure
         return gone
 
@@ -261,7 +261,7 @@ class Worker:
         if item.remove is not None:
             return await TargetTrash(self.context).remove(item.work, item.remove)
         if item.outcome.cause.startswith(EXPOSURE):
-            await trash_partial_create(self.context, item.work)
+            await trash_partial_create(self.context, item.work, edited=True)  # it must not be seen
         if item.hide is None:
             return item.outcome
         return await TargetWriter(self.context).hidden(item.outcome, item.work, item.hide)

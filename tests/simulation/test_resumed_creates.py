@@ -18,7 +18,7 @@ from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.capabilities import Operation
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
-from tests.support.pairs import EVERYTHING
+from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
 from tests.support.virtual.fuse import BEFORE, CALL, Fuse, Point
@@ -108,6 +108,49 @@ def test_a_file_that_people_gave_a_partial_create_stays(tmp_path: Path) -> None:
         theirs = {row: file_of(move, row) for row in partial}
         move.live_to_the_end()
         assert {row: file_of(move, row) for row in partial} == theirs
+
+
+@pytest.mark.parametrize("edit", ["title", "file", ""])
+@pytest.mark.parametrize("target", KINDS if EVERYTHING else ["a_hypermedia"])
+def test_a_partial_create_that_people_changed_stays_when_its_source_is_gone(
+    tmp_path: Path, target: str, edit: str
+) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", target))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * PARTS.get(target, 0.65))]))
+        partial = [row for row in unlinked(move) if not is_from(move, row, kept := last_source(move))]
+        assert partial, "nothing is partial yet"
+        if edit:
+            move.universe.do(edited(move, partial) if edit == "title" else filled(move, partial))
+        move.universe.do(trash_sources(move, kept))
+        move.live_to_the_end()
+        statuses = {row_of(move, row)["status"] == "trash" for row in partial}
+        causes = {row["cause"] for row in errors(move)}
+        assert statuses == {not edit}
+        assert causes == ({"changed at the target"} if edit else set())
+
+
+def last_source(move: Move) -> str:
+    return max(row["id"] for row in move.source.assets if row["status"] != "trash")
+
+
+def is_from(move: Move, identity: str, source: str) -> bool:
+    """Whether an asset of the target has the marker of this one of the source."""
+    return any(str(value).endswith(f"-{source}") for value in row_of(move, identity)["fields"].values())
+
+
+async def trash_sources(move: Move, kept: str) -> None:
+    """Every asset of the source that is not linked goes to its trash, but this one."""
+    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
+        links = {source for (source,) in connection.execute("SELECT source FROM link")}
+    async with move.side("source") as service:
+        await service.schema()
+        for row in move.source.assets:
+            if row["id"] not in {*links, kept} and row["status"] != "trash":
+                await service.remove(AssetId(row["id"]))
+    await move.universe.clock.sleep(LAGS)
 
 
 async def filled(move: Move, partial: Sequence[str]) -> None:

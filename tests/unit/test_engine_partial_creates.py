@@ -13,7 +13,7 @@ from dam_sync.engine.partial_creates import (
     trash_partial_create,
 )
 from dam_sync.engine.run_context import RunContext
-from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.asset import Asset, AssetId, Marker, Patch, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import IsReferenced, Journal
@@ -35,6 +35,9 @@ class Target:
     async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
         self.story.append("look")
         return AssetId(self.half) if self.half else None
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        return Asset(asset, Revision("1"))
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         self.story.append(f"unmark {asset} {dict(patch.fields)}")

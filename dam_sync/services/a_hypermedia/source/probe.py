@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from dam_sync.model.asset import Placement
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Context
@@ -47,4 +48,6 @@ class HypermediaProbe(BasketReader):
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""
         offer = await self._tenant.offer()
-        return replace(schema_of(await self._tenant.forms.get(), offer), capabilities=self.capabilities)
+        schema = schema_of(await self._tenant.forms.get(), offer)
+        staging = frozenset({Placement("folder", (self._options.staging_folder,))})
+        return replace(schema, container_staging=staging, capabilities=self.capabilities)
