@@ -8,10 +8,18 @@ that it would work through are limited for every asset, before it is evaluated.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dam_sync.mapping.expression_patterns import (
+    MATCHED,
+    PatternFault,
+    PatternSearches,
+    Search,
+    patterns_of,
+    with_other_name,
+)
 from dam_sync.mapping.expression_tokens import (
     FUNCTIONS,
     VARIABLE,
@@ -72,6 +80,7 @@ class Expression:
     paths: tuple[AssetPath, ...]
     work: ExpressionWork
     program: Program = field(repr=False, compare=False)
+    patterns: Mapping[str, Search] = field(default_factory=dict, repr=False, compare=False)
 
     def evaluate(self, asset: Asset, languages: LanguagePreference) -> Evaluated:
         """The values for one asset; never raises."""
@@ -91,8 +100,19 @@ class Expression:
     def _result(self, asset: Asset, languages: LanguagePreference) -> Json:
         view = view_of(asset, self.paths, languages)
         self._refuse_endless(view)
+        if not self.patterns:
+            return self._executed({VARIABLE: view})
+        from cel import Context
+
+        matching = PatternSearches(self.patterns)
+        result = self._executed(Context(variables={VARIABLE: view}, functions={MATCHED: matching.holds}))
+        if matching.fault:
+            raise Unviewable(matching.fault)
+        return result
+
+    def _executed(self, given: Json) -> Json:
         try:
-            return self.program.execute({VARIABLE: view})
+            return self.program.execute(given)
         except Exception as error:  # noqa: BLE001 - the library raises any built-in error for an error of the expression
             raise Unviewable(_told(error)) from None
         except BaseException as error:
@@ -123,17 +143,22 @@ def compile_expression(text: str, source: Schema) -> Expression:
     ):
         if found > most:
             raise ExpressionFault(f"has more than {most} {what}", hint="make it simpler")
-    program = _program(text)
+    program = _program(text, with_other_name(text, tokens))
     _refuse_unknown(text, tokens)
     paths = dict.fromkeys(_paths(text, tokens, source))
-    return Expression(text, tuple(paths), work, program)
+    try:
+        patterns = patterns_of(tokens, lambda quoted: _program(quoted, quoted).execute({}))
+    except PatternFault as fault:
+        raise _fault_at(text, fault.at, str(fault), fault.hint) from None
+    return Expression(text, tuple(paths), work, program, patterns)
 
 
-def _program(text: str) -> Program:
+def _program(text: str, given: str) -> Program:
+    """The compiled expression. given: the expression for the library, with the same positions."""
     import cel  # only a mapping with an expression needs it; it loads a terminal library
 
     try:
-        return cel.compile(text)
+        return cel.compile(given)
     except ValueError as error:
         found = SYNTAX.search(str(error))
         if found is None:

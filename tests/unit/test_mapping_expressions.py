@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from dam_sync.mapping.expressions import Evaluated, Expression, ExpressionFault,
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.errors import MappingError
+from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 from tests.support.drafting import NOON, asset, draft, line, tally_of
 from tests.support.schemas import LEAST, SOURCE, compiled, with_lines
@@ -107,7 +109,7 @@ FAILS = (
     ('[["a"]]', "lists inside a list"),
     ('duration("1h")', "gives a timedelta"),
     ('int("x")', "Function 'int' error"),
-    ('asset.status.matches("(")', "not a valid regex"),
+    ('[1, 2].exists(n, n.matches("1"))', "matches takes a text"),
 )
 
 
@@ -142,6 +144,18 @@ FAULTS = (
     ("(" * 17 + "1" + ")" * 17, 1, 1, "more than 16 brackets inside each other", ""),
     ("asset.tags.map(a, asset.tags.map(b, asset.tags.map(c, c)))", 1, 1, "more than 2 loops", ""),
     ("[1]" + ".map(y, [y, y, y, y, y])" * 5, 1, 1, "more than 1000 times the size", ""),
+    ('asset.status.matches("(")', 1, 22, "is not a regular expression: unclosed group", ""),
+    ('true ||\n asset.status.matches("a(?=b)")', 2, 23, "look-around", "simpler"),
+    (r'asset.status.matches(r"(a)\1")', 1, 22, "backreferences are not supported", ""),
+    (r'asset.status.matches(r"\w{500}")', 1, 22, "the pattern becomes too large", "shorter"),
+    ('asset.status.matches("(x{1000}){1000}")', 1, 22, "the pattern becomes too large", "shorter"),
+    ("asset.status.matches(asset.filename)", 1, 14, "not written here as one text in quotes", 'matches("^M'),
+    ('asset.status.matches("a" + asset.filename)', 1, 14, "not written here as one text in quotes", ""),
+    ("asset.status.matches()", 1, 14, "not written here as one text in quotes", ""),
+    ('asset.status.matches(b"a")', 1, 22, "a pattern is a text", ""),
+    ('matches(asset.status, "a")', 1, 1, "asked of a text", 'asset.filename.matches("^M")'),
+    ('asset.status.matched("a")', 1, 14, "there is no function matched", "did you mean matches?"),
+    (" || ".join(f"'a'.matches('{n}')" for n in range(11)), 1, 213, "more than 10 patterns", "alternatives"),
 )
 
 
@@ -154,6 +168,46 @@ def test_faults_have_a_position_and_what_would_be_right(
     assert (caught.value.line, caught.value.column) == (row, column), str(caught.value)
     assert message in str(caught.value)
     assert hint in str(caught.value.hint)
+
+
+def test_a_pattern_is_found_anywhere_in_a_text_and_as_the_library_reads_its_quotes() -> None:
+    for text, found in (
+        ('asset.filename.matches("jpg$")', True),
+        ('asset.filename.matches("^jpg")', False),
+        (r'asset.filename.matches("^a\\.j") && asset.filename.matches(r"a\.")', True),
+        ('asset.filename.matches("A") || asset.status.matches("(?i)ARCH")', True),
+        ('asset.tags.exists(tag, tag.matches("[x-z]"))', True),
+        ('asset.tags.filter(matches, matches.matches("x")).size() == 1', True),
+        (r'asset.fields.inventory.matches("\u004d \\d")', True),
+        ("has(asset.fields.credit) && asset.fields.credit.matches('a')", False),
+    ):
+        assert evaluated(text) == Evaluated((found,)), text
+
+
+def test_a_field_may_have_the_name_of_a_function() -> None:
+    named = replace(SOURCE, fields={"matches": Field("matches", FieldKind.TEXT)})
+    made = compile_expression('asset.fields.matches.matches("^x") && asset.fields["matches"] == "xy"', named)
+    assert made.holds(replace(FULL, fields={"matches": "xy"}), ENGLISH) is True
+
+
+def test_a_pattern_is_compiled_once_for_all_assets() -> None:
+    def seconds(pattern: str) -> float:
+        made = expression(f"asset.filename.matches(r'{pattern}')")
+        began = time.process_time()
+        assert all(made.holds(FULL, ENGLISH) is False for _ in range(60))
+        return time.process_time() - began
+
+    small, large = (min(seconds(pattern) for _ in range(3)) for pattern in (r"\w{20}", r"\w{200}"))
+    assert large < 5 * small  # the library alone takes 20 times as long, 60 ms for an asset
+
+
+def test_no_pattern_and_no_text_make_a_search_endless() -> None:
+    hostile = replace(FULL, filename="a" * 200_000 + "!")
+    for pattern in ("(a+)+$", "(a|aa)+$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"):
+        assert evaluated(f"asset.filename.matches('{pattern}')", hostile) == Evaluated((False,))
+    many = replace(hostile, tags=frozenset(str(number) for number in range(100)))
+    found = evaluated("asset.tags.exists(t, asset.filename.matches('^b'))", many)
+    assert found == Evaluated(fault="would search more than 10,000,000 characters")
 
 
 def test_too_many_values_for_a_loop_are_refused_before_it_runs() -> None:
