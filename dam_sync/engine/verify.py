@@ -46,6 +46,7 @@ from dam_sync.store.store import SqlStore
 LEVELS = ("count", "fields", "digest", "bytes")
 LOOKING_AGAIN = "waiting up to {:.0f} s for the search index of the target, then comparing {} again"
 COMPARING_AGAIN = "comparing {} again"
+NOTHING_MOVED = "nothing was moved: listing the source alone"
 PAGE = 500
 NOT_MOVED, ROLLED_BACK = "not moved yet", "moved, and rolled back since"
 UNLINKED = {REMOVED: "removed before", **dict.fromkeys(("created", "updated", "unchanged"), ROLLED_BACK)}
@@ -97,9 +98,19 @@ class Verifier:
         context = self.context
         context.counterparts = await Counterparts.load(context.store, dry=True)
         await self._look_for_removed()
-        context.progress.phase = COMPARING
+        moved = await context.store.anything_moved()
+        context.progress.phase = COMPARING if moved else NOTHING_MOVED
         await self._account_for_source()
         await refuse_mostly_unlisted(context, self.verdict.linked)
+        if moved:
+            await self._compare_linked()
+        self.verdict.bytes = self.files.bytes
+        self.verdict.removed = await context.store.trashed_count()
+        return self.verdict
+
+    async def _compare_linked(self) -> None:
+        """Read the target, and compare what is linked with it. Without anything linked it could tell nothing."""
+        context = self.context
         await self.load_terms()
         self.patience, self.written = await context.lag_left(), await self._last_written()
         await self._load_members()
@@ -110,9 +121,6 @@ class Verifier:
         await self._check_unvisited()
         await self._look_again()
         await find_causes(self.context, self.verdict.groups.most_frequent())
-        self.verdict.bytes = self.files.bytes
-        self.verdict.removed = await context.store.trashed_count()
-        return self.verdict
 
     async def compare_one(self, link: LinkRow) -> Judgement:
         """One asset as both services return it now, without containers that are read from their own listings."""

@@ -152,6 +152,11 @@ def about_probation(number: int, until: str) -> list[str]:
     ]
 
 
+def about_nothing_moved() -> list[str]:
+    """A verification of a job that has put nothing into the target."""
+    return ["no asset of this job is at the target, so the target was not read: only the source was listed"]
+
+
 def about_orphans(number: int) -> list[str]:
     """Upload sessions of a killed run that were aborted."""
     words = "upload session left open by a killed run was", "upload sessions left open by a killed run were"

@@ -135,6 +135,12 @@ class DeletionRepository(Repository):
         """How many assets are in the trash of the target by policy."""
         return await self._read(lambda c: int(c.execute(select(func.count()).select_from(TRASHED)).scalar_one()))
 
+    async def anything_moved(self) -> bool:
+        """Whether the target has an asset that this job put there, be it in its trash by policy."""
+        return await self._read(
+            lambda c: any(c.execute(select(table.c.source).limit(1)).first() is not None for table in (LINK, TRASHED))
+        )
+
     async def put_back(self, source: AssetId) -> None:
         """The target asset is out of the trash: link it again as before; safe to repeat."""
 
