@@ -17,7 +17,7 @@ from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.part_sender import send_bounded
-from dam_sync.transfer.upload_session import FINISH, UploadSession, source_of
+from dam_sync.transfer.upload_session import FINISH, UploadSession, bytes_of, source_of
 
 TRIES = 5
 Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
@@ -97,11 +97,11 @@ async def send_single(
     async def call() -> Json:
         handle = await send(content)
         await CheckedContent.of(content)  # no handle of wrong bytes is returned
-        return {"source": source, "handle": handle}
+        return {"source": source, "bytes": bytes_of(content), "handle": handle}
 
     async def look() -> Json:
         handle = await reconcile() if reconcile is not None else None
-        return None if handle is None else {"source": source, "handle": handle}
+        return None if handle is None else {"source": source, "bytes": bytes_of(content), "handle": handle}
 
     recorded = await journal.run(
         name, call, reconcile=look if reconcile is not None else None, ttl=ttl, idempotent=True

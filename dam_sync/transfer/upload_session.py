@@ -20,6 +20,20 @@ def source_of(content: Content) -> str:
     return digest_of([content.name, content.size, dict(content.digests)])
 
 
+def bytes_of(content: Content) -> str:
+    """The same without its name."""
+    return digest_of([content.size, dict(content.digests)])
+
+
+async def was_sent(content: Content, journal: Journal, name: str) -> bool:
+    """Whether `upload.send_single` or `send_parts` began to send these bytes as `name`, with whatever file name."""
+    record = await journal.get(name) or await journal.get(f"{name}:begin")
+    if not isinstance(record, dict):
+        return False
+    known = record.get("bytes")  # absent from a state of an older release
+    return bool(known == bytes_of(content) if known else record["source"].partition("/")[0] == source_of(content))
+
+
 class UploadSession:
     """Journal entries of one session, named `name:…`. Entries of another session are ignored."""
 
@@ -43,7 +57,7 @@ class UploadSession:
         async def call() -> Json:
             nonlocal fresh
             fresh = True
-            return {"source": source, "ticket": await begin()}
+            return {"source": source, "bytes": bytes_of(content), "ticket": await begin()}
 
         record = await self._journal.run(f"{self._name}:begin", call, ttl=self._ttl, idempotent=True)
         self.ticket, self.resumed = record["ticket"], not fresh

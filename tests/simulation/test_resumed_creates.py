@@ -77,6 +77,24 @@ def test_where_people_put_a_partial_create_is_a_conflict(tmp_path: Path) -> None
         assert "Somewhere else" not in {folder for row in partial for folder in folders(move, row)}
 
 
+def test_a_partial_create_without_a_folder_of_its_own_stays_where_people_put_it(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("d_templates", "b_documents"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        partial: list[str] = []
+        for part in (0.5, 0.55, 0.6, 0.65, 0.7):
+            move.live(Fuse(calls[int(len(calls) * part)]))
+            partial = [row for row in unlinked(move) if folders(move, row) == ["dam-sync closed"]]
+            if partial:
+                break
+        assert partial, "nothing is partial yet"
+        move.universe.do(moved(move, partial, "Somewhere else"))
+        move.live_to_the_end()
+        assert {folder for row in partial for folder in folders(move, row)} == {"Somewhere else"}
+        assert unlinked(move) == []
+
+
 @pytest.mark.parametrize("target", ["d_templates", "e_profiles"])
 def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path, target: str) -> None:
     simulation = Simulation(tmp_path, ("a_hypermedia", target))
@@ -96,16 +114,21 @@ def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path,
         assert (errors(move), unlinked(move)) == ([], [])
 
 
-def test_a_file_that_people_gave_a_partial_create_stays(tmp_path: Path) -> None:
-    simulation = Simulation(tmp_path, ("e_profiles", "b_documents"))
+@pytest.mark.parametrize(("source", "part", "renamed"), [("e_profiles", 0.6, False), ("c_brandlibrary", 0.8, True)])
+def test_a_file_that_people_gave_a_partial_create_stays(
+    tmp_path: Path, source: str, part: float, renamed: bool
+) -> None:
+    simulation = Simulation(tmp_path, (source, "b_documents"))
     _, fuse = simulation.reference()
     calls = [point for point in fuse.points() if str(point).startswith("after call")]
     with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * 0.6)]))
+        move.live(Fuse(calls[int(len(calls) * part)]))
         partial = unlinked(move)
         assert partial, "nothing is partial yet"
         move.universe.do(filled(move, partial))
         theirs = {row: file_of(move, row) for row in partial}
+        if renamed:
+            move.universe.do(with_other_names(move))
         move.live_to_the_end()
         assert {row: file_of(move, row) for row in partial} == theirs
 
@@ -150,6 +173,17 @@ async def trash_sources(move: Move, kept: str) -> None:
         for row in move.source.assets:
             if row["id"] not in {*links, kept} and row["status"] != "trash":
                 await service.remove(AssetId(row["id"]))
+    await move.universe.clock.sleep(LAGS)
+
+
+async def with_other_names(move: Move) -> None:
+    """Files of the source get other names, and stay the same."""
+    async with move.side("source") as service:
+        await service.schema()
+        for row in move.source.assets:
+            if row["status"] != "trash":
+                asset = await service.fetch(AssetId(row["id"]))
+                await service.update(asset.id, Patch(filename=f"other {asset.filename}"))
     await move.universe.clock.sleep(LAGS)
 
 

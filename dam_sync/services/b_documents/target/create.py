@@ -28,7 +28,7 @@ from dam_sync.services.b_documents.codec.values import lost
 from dam_sync.services.b_documents.target.create_once import NewDocument, again_on_conflict, asset_name
 from dam_sync.services.b_documents.target.update import LARGE, DocumentsUpdate, holds
 from dam_sync.services.b_documents.uploads import reference
-from dam_sync.transfer.upload_session import source_of
+from dam_sync.transfer.upload_session import was_sent
 
 MOVE = "Document.Move"
 SENT = "file"  # the journal entry of the last upload for the create
@@ -63,7 +63,8 @@ class DocumentsCreate(DocumentsUpdate):
         if lost(form.properties, row.get("properties") or {}):  # made by an earlier try, from another draft
             row = await self.put_checked(asset, form.properties, row)
         await self._finish(asset, row, form, draft, state, journal)
-        if limited and member_text(row, "parentRef") != parent:
+        now = member_text(row, "parentRef")
+        if limited and now != parent and (folder is not None or now == below):  # else people moved it
             path = await self.folder_path(parent)
             place = replace(new, parent=parent, parent_path=path)
             await journal.run(
@@ -108,7 +109,7 @@ class DocumentsCreate(DocumentsUpdate):
         """The document with its file, created now or by an earlier attempt."""
         ours = ours_by(marker, new.name)
         key = str(await journal.run("key", self._token, idempotent=True))
-        known = await journal.get(SENT) if content else None
+        known = content is not None and await was_sent(content, journal, SENT)
         handle = await self.uploads.send(content, journal) if content else None
         if handle is not None:
             new = replace(new, properties={**new.properties, wire.CONTENT: reference(handle)})
@@ -125,7 +126,7 @@ class DocumentsCreate(DocumentsUpdate):
             raise
         row = fresh[0] if fresh else await self.api.document(str(made["uid"]))
         if content is not None and handle is not None:
-            if fresh or not (_is_of(known, content) and _blob_of(row)):  # else it has this file, or somebody's
+            if fresh or not (known and _blob_of(row)):  # else it has this file, or somebody's
                 row = await self._with_file(row, content, handle, journal)
             await self.uploads.drop(handle)
         return row
@@ -218,11 +219,6 @@ def ours_by(marker: Marker | None, name: str) -> Callable[[Json], bool]:
         return str((row.get("properties") or {}).get(marker.field) or "") == marker.value
 
     return ours
-
-
-def _is_of(sent: Json, content: Content) -> bool:
-    """Whether an upload of an earlier attempt was of this file."""
-    return isinstance(sent, dict) and sent.get("source") == source_of(content)
 
 
 def _blob_of(row: Json) -> Json:
