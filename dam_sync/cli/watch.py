@@ -75,7 +75,7 @@ async def _served(watcher: Watcher, options: RunOptions, listen: str, page: bool
         if live is not None:
             if not listen:
                 url = await stack.enter_async_context(serving(page_application(live), OWN_PORT))
-            output.note(f"page: {url}/")
+            output.note(f"page: {live.key.address(url)}")
             await stack.enter_async_context(kept(live))
         for job in watcher.jobs:
             output.note(f"watching {job.name}")

@@ -19,11 +19,12 @@ from dam_sync.model.errors import DamSyncError, Transient
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.watch.live import LiveState, ShownJob, ShownWatchedJob, SingleRun
+from dam_sync.watch.page_key import PageKey
 from dam_sync.watch.server import Handler, ListenAddress, loopback_application, serving
 from dam_sync.watch.watcher import Watcher
 
 STATIC = Path(__file__).parent / "static"
-FILES = {"/": "page.html", "/page.css": "page.css", "/page.js": "page.js"}
+FILES = {"/page.css": "page.css", "/page.js": "page.js"}
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 OWN_PORT = ListenAddress("127.0.0.1", 0)
 MOST_READERS = 32  # event streams at once
@@ -47,9 +48,11 @@ HEADERS = {
 
 
 class LivePage:
-    """A page about jobs. Nothing is read from their states while nobody looks at it."""
+    """A page about jobs. Nothing is read from their states while nobody looks at it. key: without it, nobody is shown
+    anything; a new one by default."""
 
-    def __init__(self, jobs: Sequence[ShownJob], surroundings: RunOptions) -> None:
+    def __init__(self, jobs: Sequence[ShownJob], surroundings: RunOptions, key: PageKey | None = None) -> None:
+        self.key = key or PageKey(surroundings.clock.token())
         self._live = LiveState(jobs, surroundings.clock)
         self._surroundings = surroundings
         self._clock = surroundings.clock
@@ -61,10 +64,12 @@ class LivePage:
         self._read_at = -math.inf
 
     def add_to(self, app: web.Application) -> None:
-        """Serve the page at `/`, with the headers that protect it on every response."""
+        """Serve the page at `/`, with the headers that protect it on every response. Its style and its script are the
+        same everywhere and need no key."""
         app.on_response_prepare.append(_add_headers)
+        app.add_routes([web.get("/", self.key.guarding(_sender(STATIC / "page.html")))])
         app.add_routes([web.get(path, _sender(STATIC / name)) for path, name in FILES.items()])
-        app.add_routes([web.get("/events", self._events, allow_head=False)])
+        app.add_routes([web.get("/events", self.key.guarding(self._events), allow_head=False)])
         app.on_shutdown.append(lambda _: self.end())
 
     async def keep(self) -> None:
@@ -195,7 +200,7 @@ async def page_of_run(
     run = SingleRun(config, options)
     page = LivePage([run], options)
     async with serving(page_application(page), ListenAddress.of(listen) if listen else OWN_PORT) as url:
-        note(f"page: {url}/")
+        note(f"page: {page.key.address(url)}")
         async with kept(page):
             try:
                 yield

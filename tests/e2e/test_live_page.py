@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.live_page import events_of
+from tests.support.live_page import at, events_of
 from tests.support.sampled import only_in_full
 from tests.support.small import SECRETS, SIGNED, Small, photo, photos, small
 
@@ -33,7 +33,7 @@ class Shown:
         self.said: list[str] = []
         for line in self.process.stderr:
             self.said.append(line)
-            if found := re.match(r"page: (http://127\.0\.0\.1:\d+)/$", line):
+            if found := re.match(r"page: (http://127\.0\.0\.1:\d+/\?key=\w{32,})$", line):
                 self.url = found[1]
                 break
         assert self.said[-1].startswith("page: "), self.said
@@ -62,7 +62,7 @@ def shown(job: Small, verb: str, *options: str) -> Iterator[Shown]:
 
 def stream(url: str) -> Iterator[tuple[str, Any]]:
     """The events until the stream ends, looked through for what no event may hold."""
-    with httpx.Client(timeout=PATIENCE, verify=False) as client, client.stream("GET", f"{url}/events") as response:
+    with httpx.Client(timeout=PATIENCE, verify=False) as client, client.stream("GET", at(url, "/events")) as response:
         assert response.status_code == 200
         for name, data in events_of(response.iter_lines()):
             text = json.dumps(data, ensure_ascii=False)
@@ -74,8 +74,9 @@ def test_a_run_is_shown_from_its_first_phase_to_its_end(tmp_path: Path) -> None:
     assets = [*photos(11), photo(12, credit="x" * 5000)]
     with small(tmp_path, assets, target_options={"rate": 6.0, "lag": 0.0}) as job:
         with shown(job, "run") as page:
-            assert "<main" in httpx.get(f"{page.url}/", verify=False).text
-            assert httpx.get(f"{page.url}/", headers={"Host": "museum.example"}, verify=False).status_code == 403
+            assert "<main" in httpx.get(page.url, verify=False).text
+            assert httpx.get(page.url, headers={"Host": "museum.example"}, verify=False).status_code == 403
+            assert httpx.get(page.url.partition("?")[0], verify=False).status_code == 401
             seen = list(stream(page.url))
             assert page.ended() == 4, page.said
         states = [data["jobs"][0] for name, data in seen if name == "state"]

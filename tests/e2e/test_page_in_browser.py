@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from dam_sync.model.run_options import Progress
 from dam_sync.store.rows import Outcome
@@ -33,14 +34,15 @@ async def tab(opened: Any, url: str, size: str, scheme: str) -> tuple[Any, list[
     page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: complaints.append(request.url) if not ours(request.url, url) else 0)
-    await page.goto(f"{url}/", wait_until="commit")
+    await page.goto(url, wait_until="commit")
     await page.wait_for_selector("[data-list=runs] tr")
     await page.wait_for_selector("[data-list=sides] tr")
+    assert page.url == f"{URL(url).origin()}/"  # the key is not left in the address and the history
     return page, complaints
 
 
 def ours(requested: str, url: str) -> bool:
-    return requested.startswith((url, "data:"))
+    return requested.startswith((f"{URL(url).origin()}/", "data:"))
 
 
 async def jobs(folder: Path) -> list[MadeUp]:
@@ -145,9 +147,14 @@ async def test_the_page_follows_the_run_and_says_when_it_is_over(tmp_path: Path)
 async def test_a_lost_connection_is_said_and_found_again(tmp_path: Path) -> None:
     made = await jobs(tmp_path)
     async with browser() as opened:
-        async with served(made) as (url, _):
+        async with served(made) as (url, first):
             page, _ = await tab(opened, url, "phone", "dark")
-        port = int(url.rpartition(":")[2])
+        port = URL(url).port or 0
         await page.wait_for_selector("#connection:has-text('Connection lost')")
-        async with served(made, port=port):
+        async with served(made, port, first.key):
             await page.wait_for_selector("#connection:text-is('Live')")
+            await page.reload(wait_until="commit")
+            await page.wait_for_selector("#connection:text-is('Live')")
+        await page.wait_for_selector("#connection:has-text('Connection lost')")
+        async with served(made, port):
+            await page.wait_for_selector("#connection:has-text('open the URL that the command printed last')")

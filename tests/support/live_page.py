@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from yarl import URL
+
 from dam_sync.config.job import JobConfig, job_of_code
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.limits import RateStatus
@@ -19,6 +21,7 @@ from dam_sync.services import discover
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.watch.page import OWN_PORT, LivePage, kept, page_application
+from dam_sync.watch.page_key import PageKey
 from dam_sync.watch.server import serving
 from tests.support.store import entries
 
@@ -66,11 +69,16 @@ class MadeUp:
 
 
 @asynccontextmanager
-async def served(jobs: Iterable[Any], port: int = 0) -> AsyncIterator[tuple[str, LivePage]]:
-    """A page about them: its URL."""
-    page = LivePage(list(jobs), RunOptions())
+async def served(jobs: Iterable[Any], port: int = 0, key: PageKey | None = None) -> AsyncIterator[tuple[str, LivePage]]:
+    """A page about them: its URL, with its key."""
+    page = LivePage(list(jobs), RunOptions(), key)
     async with serving(page_application(page), replace(OWN_PORT, port=port)) as url, kept(page):
-        yield url, page
+        yield page.key.address(url), page
+
+
+def at(address: str, path: str) -> str:
+    """Another path of the server of a page, with the key of the page."""
+    return str(URL(address).with_path(path, keep_query=True))
 
 
 async def parked_state(config: JobConfig, outcome: Outcome, number: int) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import aiohttp
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from yarl import URL
 
 from dam_sync.api.history import LONGEST, cleaned, history_of
 from dam_sync.http import redaction
@@ -25,7 +27,7 @@ from dam_sync.watch.page import MOST_READERS, STATIC, LivePage, kept, page_appli
 from dam_sync.watch.scheduler import RunResult
 from dam_sync.watch.server import ListenAddress, application, serving
 from dam_sync.watch.watcher import Watcher
-from tests.support.live_page import PASSWORD, MadeUp, config_of, events_of, moving, served
+from tests.support.live_page import PASSWORD, MadeUp, at, config_of, events_of, moving, served
 from tests.support.stepped_clock import SteppedClock
 from tests.unit.test_watch_loop import write
 
@@ -50,7 +52,7 @@ async def ask(url: str, method: str = "GET", **headers: str) -> tuple[int, Any, 
 
 
 async def first_events(url: str, number: int = 2) -> dict[str, Any]:
-    async with aiohttp.ClientSession() as session, session.get(f"{url}/events") as response:
+    async with aiohttp.ClientSession() as session, session.get(at(url, "/events")) as response:
         assert response.content_type == "text/event-stream"
         found: dict[str, Any] = {}
         lines: list[str] = []
@@ -67,7 +69,7 @@ async def first_events(url: str, number: int = 2) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", ["/", "/page.css", "/page.js"])
 async def test_every_file_is_protected_by_its_headers(url: str, path: str) -> None:
-    status, headers, text = await ask(url + path)
+    status, headers, text = await ask(at(url, path))
     assert (status, bool(text)) == (200, True)
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -82,22 +84,47 @@ async def test_every_file_is_protected_by_its_headers(url: str, path: str) -> No
 @pytest.mark.parametrize("host", ["museum.example", "127.0.0.1.museum.example", "localhost.museum.example", "10.0.0.1"])
 @pytest.mark.parametrize("path", ["/", "/events", "/page.js"])
 async def test_a_name_that_somebody_else_points_here_is_refused(url: str, path: str, host: str) -> None:
-    status, headers, _ = await ask(url + path, Host=host)
+    status, headers, _ = await ask(at(url, path), Host=host)
     assert status == 403
     assert "Content-Security-Policy" in headers
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 async def test_pages_of_others_get_no_events(url: str, site: str) -> None:
-    assert (await ask(f"{url}/events", Sec_Fetch_Site=site))[0] == 403
+    assert (await ask(at(url, "/events"), Sec_Fetch_Site=site))[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/events"])
+@pytest.mark.parametrize("query", ["", "?key=", "?key=0123456789abcdef0123456789abcdef", "?key=%ff%00", "?KEY=x"])
+async def test_who_was_not_given_the_key_is_shown_nothing(url: str, path: str, query: str) -> None:
+    bare = str(URL(url).origin()) + path + query
+    for cookie in ("", "dam-sync=x", f"dam-sync-{URL(url).port}=x", f"dam-sync-{URL(url).port}="):
+        status, headers, text = await ask(bare, Cookie=cookie)
+        assert status == 401
+        assert "open the whole URL" in text
+        assert "Set-Cookie" not in headers
+        assert "Content-Security-Policy" in headers
+
+
+async def test_a_browser_keeps_the_key_in_a_cookie_of_this_page_alone(url: str) -> None:
+    _, headers, text = await ask(url)
+    key, cookie = URL(url).query["key"], SimpleCookie(headers["Set-Cookie"])[f"dam-sync-{URL(url).port}"]
+    assert len(key) >= 32
+    assert key not in text
+    assert (cookie.value, cookie["samesite"], cookie["httponly"], cookie["domain"]) == (key, "Strict", True, "")
+    given = f"other=1; {cookie.key}={cookie.value}"
+    assert (await ask(str(URL(url).origin()), Cookie=given))[0] == 200
+    async with served([]) as (other, _):
+        assert URL(other).query["key"] != key
+        assert (await ask(str(URL(other).origin()), Cookie=given))[0] == 401
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 async def test_it_is_read_only(url: str, method: str) -> None:
     for path in ("/", "/events"):
-        assert (await ask(url + path, method))[0] == 405
-    assert (await ask(f"{url}/events", "HEAD"))[0] == 405
-    assert (await ask(f"{url}/../page.py"))[0] == 404
+        assert (await ask(at(url, path), method))[0] == 405
+    assert (await ask(at(url, "/events"), "HEAD"))[0] == 405
+    assert (await ask(at(url, "/../page.py")))[0] == 404
 
 
 def test_the_files_name_nothing_of_other_hosts_and_run_nothing_inline() -> None:
@@ -111,7 +138,7 @@ def test_the_files_name_nothing_of_other_hosts_and_run_nothing_inline() -> None:
 async def test_so_many_pages_and_no_more(tmp_path: Path) -> None:
     async with served([MadeUp(config_of(tmp_path), moving())]) as (url, page):
         page._readers = MOST_READERS
-        assert (await ask(f"{url}/events"))[0] == 503
+        assert (await ask(at(url, "/events")))[0] == 503
         page._readers = 0
 
 
@@ -144,7 +171,7 @@ async def test_the_last_event_says_how_the_run_ended(tmp_path: Path) -> None:
         serving(page_application(page), ListenAddress("127.0.0.1", 0)) as url,
         aiohttp.ClientSession() as session,
         kept(page),
-        session.get(f"{url}/events") as response,
+        session.get(at(page.key.address(url), "/events")) as response,
     ):
         await response.content.readline()
         run.end(SafetyStop("the mapping changed", hint="accept it"))
@@ -215,7 +242,7 @@ async def test_one_server_has_the_page_and_the_metrics(tmp_path: Path) -> None:
     page = page_of_watch(watcher, options)
     async with serving(application(watcher, page), ListenAddress("127.0.0.1", 0)) as url, kept(page):
         assert (await ask(f"{url}/health"))[0] == 200
-        assert (await first_events(url))["state"]["jobs"][0]["reason"] == "first run"
+        assert (await first_events(page.key.address(url)))["state"]["jobs"][0]["reason"] == "first run"
 
 
 # -- what is never sent ------------------------------------------------------------------------------------------------

@@ -218,6 +218,7 @@ function connection(words) {
   }
 }
 
+if (location.search) window.history.replaceState(null, "", location.pathname); // the key is in a cookie now
 const events = new EventSource("events");
 events.addEventListener("state", (event) => {
   state = JSON.parse(event.data);
@@ -234,7 +235,9 @@ events.addEventListener("history", (event) => {
   show();
 });
 events.addEventListener("error", () => {
-  if (!closed) connection("Connection lost: what is shown may be out of date; trying again");
+  if (closed) return;
+  const refused = events.readyState === EventSource.CLOSED;
+  connection(refused ? "Connection refused: open the URL that the command printed last" : "Connection lost: what is shown may be out of date; trying again");
 });
 setInterval(() => {
   if (closed) return;
