@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,17 @@ import aiohttp
 import pytest
 from standardwebhooks import Webhook
 
+from dam_sync.api.watching import SharedRates
 from dam_sync.api.webhooks import Receipt, webhooks_of
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Transient, Unsupported
 from dam_sync.model.run_options import RunOptions
+from dam_sync.report.report import Report, ReportedSide
 from dam_sync.watch.hooks import MOST_OPEN
 from dam_sync.watch.server import ListenAddress, addresses_of, application, serving
+from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
 from tests.support.stepped_clock import SteppedClock
+from tests.support.virtual.universe import Universe
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 JOB = """\
@@ -65,8 +69,12 @@ async def watcher(tmp_path: Path) -> AsyncIterator[Watcher]:
 
 
 def delivery(watcher: Watcher, number: int) -> tuple[dict[str, str], bytes]:
+    return signed(number, watcher._surroundings.clock.now())
+
+
+def signed(number: int, now: datetime) -> tuple[dict[str, str], bytes]:
+    """A delivery about one of seven assets."""
     body = json.dumps({"eventType": "asset.metadata.updated", "event": {"id": "e"}, "asset": {"id": f"a{number % 7}"}})
-    now = watcher._surroundings.clock.now()
     signature = Webhook(SECRET).sign(f"msg_{number}", now, body)
     headers = {"webhook-id": f"msg_{number}", "webhook-timestamp": str(int(now.timestamp()))}
     return {**headers, "webhook-signature": signature}, body.encode()
@@ -91,6 +99,57 @@ async def test_a_burst_is_bounded_and_everything_taken_is_stored_once(watcher: W
     await webhooks.read([f"a{number}" for number in range(7)])
     assert await webhooks.take() == []
     assert not webhooks.is_due(watcher._surroundings.clock.now())
+
+
+class Counting(WatchedJob):
+    """Counts its runs; those for named assets take a second."""
+
+    runs: list[int]  # assets that were named, 0: on schedule
+    under_way = most_at_once = 0
+
+    async def execute(self, options: RunOptions) -> Report:
+        self.runs.append(len(options.only))
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        await options.clock.sleep(1)
+        self.under_way -= 1
+        side = ReportedSide("x", "tenant")
+        return Report("run", "museum", side, side, "", "", run=1)
+
+
+def test_a_thousand_deliveries_are_one_run_under_way_and_one_after_it(tmp_path: Path) -> None:
+    with Universe(1) as universe:
+        job = universe.do(_flooded(universe.options(), tmp_path))
+    scheduled, first, *then = job.runs
+    assert (scheduled, first, job.most_at_once) == (0, 1, 1)
+    assert then == [7], "assets that were named while the first run was under way"
+    assert job.webhooks.counts[Receipt.QUEUED] == 1_001
+
+
+async def _flooded(options: RunOptions, folder: Path) -> Counting:
+    """One delivery, and a thousand about seven assets while the run for it is under way; then nothing for a while."""
+    shared, slots = SharedRates(options.clock), asyncio.Semaphore(4)
+    job = Counting(write(folder), options, shared, slots, lambda *_: None)
+    job.runs = []
+    made = job.webhooks._webhooks = webhooks_of(job.job.config, options)
+    assert made is not None
+    watching = asyncio.ensure_future(job.watch())
+
+    async def sent(number: int) -> Receipt:
+        headers, body = signed(number, options.clock.now())
+        return await job.webhooks.receive(headers, lambda: asyncio.sleep(0, body))
+
+    await asyncio.sleep(30)
+    await sent(0)
+    await asyncio.sleep(1)  # the run for it has begun after half a second
+    for start in range(1, 1_001, 100):
+        await asyncio.gather(*(sent(start + number) for number in range(100)))
+    assert job.under_way == 1
+    await asyncio.sleep(300)
+    job.stop()
+    await watching
+    await made.close()
+    return job
 
 
 async def test_names_wait_after_failures_and_longer_for_a_person(watcher: Watcher) -> None:
