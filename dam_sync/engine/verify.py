@@ -100,7 +100,7 @@ class Verifier:
         await self._look_for_removed()
         moved = await context.store.anything_moved()
         context.progress.phase = COMPARING if moved else NOTHING_MOVED
-        await self._account_for_source()
+        await self._account_for_source(ids_only=not moved or self.level == "count")
         await refuse_mostly_unlisted(context, self.verdict.linked)
         if moved:
             await self._compare_linked()
@@ -190,10 +190,10 @@ class Verifier:
             for link in links:
                 group.create_task(self._check(link, None, fresh=True))
 
-    async def _account_for_source(self) -> None:
-        """Every listed source asset is linked, parked or left out by a rule."""
+    async def _account_for_source(self, *, ids_only: bool) -> None:
+        """Every listed source asset is linked, parked or left out by a rule. ids_only: none of them is compared."""
         store, verdict = self.context.store, self.verdict
-        async for shard in self.context.source.shards(Window()):
+        async for shard in self.context.source.shards(Window(ids_only=ids_only)):
             async for batch in self.context.source.crawl(shard, None):
                 ids = [entry.id for entry in batch.entries if not entry.deleted]
                 self._raise_if_stopped()

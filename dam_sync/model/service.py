@@ -37,10 +37,14 @@ Calls: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What to enumerate: changed in [since, until), both open when None. `since=None` is the whole library."""
+    """What to enumerate: changed in [since, until), both open when None. `since=None` is the whole library.
+
+    ids_only: what is listed is only to be counted: no further call is made to complete an asset.
+    """
 
     since: datetime | None = None
     until: datetime | None = None
+    ids_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

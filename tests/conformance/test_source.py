@@ -210,6 +210,18 @@ async def test_every_asset_is_listed_exactly_once(tenant: Tenant, source: Servic
     check_whole(tenant, await by_shard(source))
 
 
+async def test_what_is_only_counted_is_listed_as_well_without_more_calls_for_an_asset(fresh: Fresh) -> None:
+    files = [{"name": f"{name}.jpg", "generate": {"size": 1000, "seed": 1}} for name in ("older", "newer")]
+    tenant = fresh([*SCHEMA, *(asset(number, versions=files) for number in range(1, 13))])
+    with tenant.costs() as counted:
+        found = await by_shard(tenant.connect(read_only=True), Window(ids_only=True))
+    check_whole(tenant, found)
+    with tenant.costs() as whole:
+        await entries(tenant.connect(read_only=True))
+    assert counted.total() <= whole.total()
+    assert not {call: number for call, number in counted.items() if number >= 12}
+
+
 async def test_an_empty_tenant_lists_nothing(fresh: Fresh) -> None:
     assert await entries(fresh(SCHEMA).connect(read_only=True)) == []
 

@@ -37,7 +37,7 @@ class MediaCrawler(MediaReader):
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library; or what changed in a window, and what was moved to the trash in it."""
-        bulk = {"rich": await self._bulk_reader.proven.get()}
+        bulk = {"rich": not window.ids_only and await self._bulk_reader.proven.get()}
         whole_library = window.since is None and window.until is None
         async with aclosing(self._library() if whole_library else self._changes(window)) as pieces:
             async for shard in pieces:

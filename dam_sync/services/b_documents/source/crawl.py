@@ -38,8 +38,8 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The whole library, in ranges of ids if it is large; a window lists all of it by id only (wire B 2.6)."""
-        thin = window.since is not None
-        if thin:
+        thin = window.ids_only or window.since is not None
+        if window.since is not None:
             yield Shard("all", {"thin": thin, "from": "", "to": ""})
             return
         total = await self.search.count(select(await self.tenant.assets()))

@@ -26,6 +26,7 @@ from dam_sync.services.c_brandlibrary.source.open import BrandLibraryOpener
 from dam_sync.services.c_brandlibrary.tenant import changed_at, is_fileless
 
 MISSING = frozenset({403, 404})
+THIN = "thin"  # whether entries need no assets
 FAR = datetime(9000, 1, 1, tzinfo=UTC)  # behind every asset
 
 
@@ -45,6 +46,7 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """The newest changes as one shard, if they are few; otherwise the library as one, if within reach; otherwise
         its sections, split by date of creation if large."""
+        thin = {THIN: True} if window.ids_only else {}
         if window.since is not None and self._api.options.delta == "updated":
             since = window.since - facts.OVERLAP
             if await self._few(since):
@@ -52,15 +54,15 @@ class BrandLibraryReader(BrandLibraryOpener):
                 return
             window = Window(since, window.until)
         else:
-            window = Window()
+            window = Window(ids_only=window.ids_only)
         library = await self._tenant.id()
         if await self._within_reach(library):
             changed = {"payload": await self._tenant.has_payload(), "changed": _ends(window.since, window.until)}
-            yield Shard("library", {"library": library, **changed, **_ends(None, None)})
+            yield Shard("library", {"library": library, **changed, **_ends(None, None), **thin})
             return
         async with aclosing(self._sections(window)) as shards:
             async for shard in shards:
-                yield shard
+                yield replace(shard, params={**shard.params, **thin})
 
     @property
     def _clearly_within_reach(self) -> bool:
@@ -163,7 +165,8 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def _section(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
         window, wanted = window_of(shard), self._listing_of(shard)
         changed = window_of(Shard("", shard.params["changed"]))
-        counts = await self._counted(wanted.operation, wanted.ids[0])
+        thin = shard.params.get(THIN) is True
+        counts = None if thin else await self._counted(wanted.operation, wanted.ids[0])
         found = False
         async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
@@ -171,7 +174,8 @@ class BrandLibraryReader(BrandLibraryOpener):
                 if behind is None and shard.expected and not found and cursor is None:
                     await self._api.whoami()  # a section that was not empty a moment ago (wire C 11.1)
                 kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
-                yield Batch(await self._entries(kept, counts, self._relations(wanted, rows)), behind)
+                given = self._relations(wanted, rows)
+                yield Batch(_thin(kept) if thin else await self._entries(kept, counts, given), behind)
 
     async def _changes(self, shard: Shard, cursor: Cursor | None) -> AsyncGenerator[Batch, None]:
         """Newest change first, until one is too old."""
@@ -353,6 +357,12 @@ def _ends(since: datetime | None, until: datetime | None) -> dict[str, Json]:
 
 def _expected(total: int, changed: Window) -> int | None:
     return total if changed == Window() else None
+
+
+@interprets_response
+def _thin(rows: Sequence[Json]) -> tuple[Entry, ...]:
+    """Entries of rows that are only counted."""
+    return tuple(Entry(AssetId(row["id"]), Revision("")) for row in rows)
 
 
 def _within(wanted: ListingQuery, piece: Window, exact: bool) -> ListingQuery:

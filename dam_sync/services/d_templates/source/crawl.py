@@ -39,6 +39,7 @@ from dam_sync.services.d_templates.source.versions import VersionsUnknown
 from dam_sync.services.d_templates.tenant import scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
+THIN = "thin"  # whether entries need no assets
 _BOTH = {"includeDeleted": True, "includeVersions": True}
 _LEAST = 1  # records a page, when pages are too large for the gateway
 
@@ -77,7 +78,8 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         if window.since is None and window.until is None:
             total = await self.tenant.counted()
-            yield Shard(ALL, {"scan": ALL, "total": await self._walked() if total is None else total})
+            thin = {THIN: True} if window.ids_only else {}
+            yield Shard(ALL, {"scan": ALL, "total": await self._walked() if total is None else total, **thin})
             return
         since = milliseconds(window.since - facts.OVERLAP) if window.since else 0
         until = milliseconds(window.until) if window.until else 0
@@ -284,6 +286,7 @@ class _ListingState:
 
     async def _entries(self, families: list[VersionGroup]) -> list[Entry]:
         living = [family for family in families if not (family.deleted or self._unread.get(family.id))]
+        living = [] if self.shard.params.get(THIN) else living
         self.crawler.expect_opens(living)
         assets = {asset.id: asset for asset in await self.crawler.assets_of(living)}
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.http.interpreting import member_text
@@ -20,6 +21,7 @@ from dam_sync.services.e_profiles.source.files import ProfilesFiles
 from dam_sync.services.e_profiles.source.listing import ProfilesListing, Rows, created
 
 BY_UPLOAD = "by upload"
+THIN = "thin"  # whether entries need no assets
 
 
 class ProfilesCrawl(ProfilesFiles):
@@ -29,12 +31,13 @@ class ProfilesCrawl(ProfilesFiles):
         """One listing in order of upload, or slices of upload time small enough for a scroll; a delta likewise."""
         since = window.since - facts.OVERLAP if window.since else None
         changed = query.edited_between(since, window.until)
+        thin = {THIN: True} if window.ids_only else {}
         if self.api.options.enumerate == "slices":
-            yield Shard(f"by upload {changed}".rstrip(), {"scan": BY_UPLOAD, "query": changed})
+            yield Shard(f"by upload {changed}".rstrip(), {"scan": BY_UPLOAD, "query": changed, **thin})
             return
         async with aclosing(self._slices(changed)) as slices:
             async for shard in slices:
-                yield shard
+                yield replace(shard, params={**shard.params, **thin})
 
     async def _slices(self, changed: str) -> AsyncGenerator[Shard, None]:
         async def count(piece: Window) -> int:
@@ -56,16 +59,17 @@ class ProfilesCrawl(ProfilesFiles):
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         """Pages in order of upload resume from any cursor; a scroll can only start over."""
-        asked = str(shard.params["query"])
+        asked, thin = str(shard.params["query"]), shard.params.get(THIN) is True
         if shard.params.get("scan") == BY_UPLOAD:
             async with aclosing(ProfilesListing(self.search, asked).rows(cursor)) as found:
                 async for some in found:
-                    yield Batch(await self._entries(some.rows, await self._plain(some)), some.cursor)
+                    plain = None if thin else await self._plain(some)
+                    yield Batch(await self._entries(some.rows, plain, thin=thin), some.cursor)
             return
-        plain = await self._unarchived(asked)
+        plain = None if thin else await self._unarchived(asked)
         async with aclosing(self.search.scroll(asked, expand=self.api.options.expand)) as pages:
             async for rows, last in pages:
-                yield Batch(await self._entries(rows, plain), None if last else {"begun": True})
+                yield Batch(await self._entries(rows, plain, thin=thin), None if last else {"begun": True})
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The asset, and its versions by a second call if it may have several. Raises NotFound."""
@@ -112,8 +116,10 @@ class ProfilesCrawl(ProfilesFiles):
                 raise
         return [], (Loss("versions", "older ones are not returned by this release"),)
 
-    async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None) -> tuple[Entry, ...]:
+    async def _entries(self, rows: Sequence[Json], plain: frozenset[str] | None, *, thin: bool) -> tuple[Entry, ...]:
         tenant = await self.tenant.load()
+        if thin:
+            return tuple(wire.entry_of(row, tenant, None) for row in rows)
         completed: dict[AssetId, wire.More | None] = {}
 
         async def complete(row: Json) -> None:
