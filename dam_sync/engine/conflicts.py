@@ -14,7 +14,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict, as_not_hidden
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
-from dam_sync.model.conflict import CONFLICT, RIGHTS, ConflictPolicy, ConflictRules, Take
+from dam_sync.model.conflict import CONFLICT, FILE, RIGHTS, ConflictPolicy, ConflictRules, Take
 from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
@@ -188,7 +188,7 @@ class Settler:
 
     def _admitted(self, three: ThreeWay, settled: list[SettledConflict]) -> Settlement:
         """The update that follows; a value of the target that would show the asset to more people is not kept."""
-        made = _applied(three, settled)
+        made = settlement_of(three, settled)
         if three.guarded or not self._widens(three, made):
             return made
         narrowed = [
@@ -198,7 +198,7 @@ class Settler:
             for one in settled
         ]
         if narrowed != settled:
-            return _applied(three, narrowed)
+            return settlement_of(three, narrowed)
         undone = [SettledConflict(one, Take.SOURCE, EXPOSURE_RULE) for one in three.undone()]
         patch = replace(made.patch, rights=three.patch.rights, cleared=three.patch.cleared)
         return replace(made, patch=patch, settled=(*made.settled, *undone))
@@ -229,9 +229,12 @@ class Settler:
         return Newer(Take.SOURCE if later > ZERO else Take.TARGET)
 
 
-def _applied(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
+def settlement_of(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
+    """What follows from settled conflicts. A file of the target that stands keeps the name that came with it."""
     values = {one.conflict.path: one.conflict.target for one in settled if one.take is Take.TARGET}
     values |= {one.conflict.path: one.conflict.merged for one in settled if one.take is Take.MERGED}
+    if FILE in values and three.renamed:
+        values["filename"] = three.renamed
     return Settlement(three.settled(values), tuple(settled), values, filename=values.get("filename") or three.renamed)
 
 

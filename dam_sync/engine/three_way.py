@@ -317,6 +317,8 @@ def kept_values(link: LinkRow, draft: Draft, file: FileRef | None) -> dict[str, 
     kept = {path: link.kept[path] for path in same}
     if FILE in link.kept and file is not None and link.versions[-1:] == (version_key(file),):
         kept[FILE] = link.kept[FILE]
+    elif FILE in link.kept and kept.get("filename") == link.kept[FILE]["name"]:
+        del kept["filename"]  # it went with the file
     return kept
 
 

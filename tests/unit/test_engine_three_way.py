@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.engine.conflicts import DECISION, Newer, SettledConflict, settle
+from dam_sync.engine.conflicts import DECISION, Newer, SettledConflict, settle, settlement_of
 from dam_sync.engine.decide import patch_between
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.part_removals import version_key
@@ -314,6 +314,17 @@ def test_a_file_that_was_kept_stands_until_the_source_has_another() -> None:
     assert "file" in kept_values(after, BEFORE, OLD)
     assert kept_values(after, BEFORE, NEW) == {}
     assert kept_values(after, BEFORE, None) == {}
+
+
+async def test_the_name_that_came_with_a_file_that_was_kept_stands_with_it() -> None:
+    theirs = replace(asset(BEFORE, FOREIGN), filename=FOREIGN.name)
+    three = compared(changed(note="ours"), theirs, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    rules = ConflictRules(ConflictPolicy.TARGET)
+    made = settlement_of(three, settle(three.conflicts(), rules, UNKNOWN, {}))
+    assert (made.values["file"]["name"], made.values["filename"]) == (FOREIGN.name, FOREIGN.name)
+    after = link(kept=dict(made.values))
+    assert kept_values(after, BEFORE, OLD)["filename"] == FOREIGN.name
+    assert kept_values(after, BEFORE, NEW) == {}, "the source has another file, which brings its own name"
 
 
 # -- properties --------------------------------------------------------------------------------------------------------
