@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated
@@ -39,38 +39,19 @@ LONGEST_LINE = 50_000_000  # bytes; the report is the longest line
 NOT_A_PLAN = "name a file that `plan JOB -o FILE` wrote; a plan that was edited or cut off cannot be run"
 
 
-@dataclass(frozen=True, slots=True)
-class PlanHeader:
-    """What a plan was made of. options: full, repair, only, limit and sample; sides: kind, tenant, user and options of
-    each; schemas: the parts that the mapping uses; state: where the state stood; listing: digest of ids and
-    revisions."""
-
-    job: str
-    made: str
-    tool: str
-    options: dict[str, Json]
-    sides: dict[str, Json]
-    mapping: str
-    policy: str
-    schemas: dict[str, Json]
-    state: dict[str, Json]
-    listing: str
-    operations: str
-    digest: str = field(default="", compare=False)
-
-    def as_json(self) -> Json:
-        """The first line of the file."""
-        names = (each.name for each in fields(self) if each.name != "digest")
-        return {"format": FORMAT, "version": VERSION, **{name: getattr(self, name) for name in names}}
-
-
-class _Checked(BaseModel):
+class _Part(BaseModel):
     """A part of the first line; the file may have been edited, and its digest computed again."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    def as_json(self) -> dict[str, Json]:
+        """As the file has it; without what an older version did not write."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
 
 
-class _Options(_Checked):
+class PlanOptions(_Part):
+    """The options that a plan was made with."""
+
     full: bool
     repair: bool
     only: list[str]
@@ -78,48 +59,59 @@ class _Options(_Checked):
     sample: str
 
 
-class _Side(_Checked):
+class PlanSide(_Part):
+    """One of both services, as the job file and the credential named it."""
+
     kind: str
     tenant: str
     user: str
     options: dict[str, Json] = {}
 
 
-class _Sides(_Checked):
-    source: _Side
-    target: _Side
+class PlanSides(_Part):
+    """Both services."""
+
+    source: PlanSide
+    target: PlanSide
 
 
-class _Schema(_Checked):
+class PlanSchema(_Part):
+    """The parts of a schema that the mapping uses."""
+
     fields_: Annotated[dict[str, dict[str, Json]], Field(alias="fields")] = {}
     vocabularies: dict[str, dict[str, Json]] = {}
     lists: dict[str, list[str]] = {}
 
 
-class _Schemas(_Checked):
-    source: _Schema
-    target: _Schema
+class PlanSchemas(_Part):
+    """Those of both services."""
+
+    source: PlanSchema
+    target: PlanSchema
 
 
-class _State(_Checked):
+class PlanState(_Part):
+    """Where a state stood: the last run, the runs that are not finished, the rows of the ledger, the links."""
+
     run: int
     unfinished: list[int]
     ledger: int
     links: int
 
 
-class _Header(_Checked):
-    """The types of `PlanHeader`."""
+class PlanHeader(_Part):
+    """What a plan was made of. mapping, policy: digests; listing: digest of ids and revisions; operations: digest of
+    what the run will do."""
 
     job: str
     made: str
     tool: str
-    options: _Options
-    sides: _Sides
+    options: PlanOptions
+    sides: PlanSides
     mapping: str
     policy: str
-    schemas: _Schemas
-    state: _State
+    schemas: PlanSchemas
+    state: PlanState
     listing: str
     operations: str
 
@@ -129,15 +121,17 @@ async def write_plan(path: Path, header: PlanHeader, report: Report, store: SqlS
     run, after = span
     with atomic_write(path, PLAN) as out:
         lines = _HashedLines(out)
-        lines.write(FIRST + _text(header.as_json()) + ",")
+        first = {"format": FORMAT, "version": VERSION, **header.as_json()}
+        lines.write(FIRST + _text(first) + ",")
         lines.write('"report": ' + _text(report.as_json()) + ",")
         await lines.list_of("assets", _assets(store, run))
         await lines.list_of("operations", _operations(store, after))
         out.write(f'"digest": "{lines.digest}"}}\n')
 
 
-def read_header(path: Path) -> PlanHeader:
-    """What a plan was made of, once the whole file is proven to be as it was written. Raises ConfigError."""
+def read_header(path: Path) -> tuple[PlanHeader, str]:
+    """What a plan was made of, and the digest of its file, once the whole file is proven to be as it was written.
+    Raises ConfigError."""
     digest = _proven(path)
     with _opened(path) as lines:
         data = _json(path, next(lines, ""), FIRST)
@@ -150,11 +144,10 @@ def read_header(path: Path) -> PlanHeader:
         )
     given = {key: value for key, value in data.items() if key not in ("format", "version")}
     try:
-        _Header.model_validate(given)
+        return PlanHeader.model_validate(given), digest
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise _unusable(path, f"its first line is not what `plan` writes ({place})") from None
-    return PlanHeader(**given, digest=digest)
 
 
 def read_rows(path: Path) -> Iterator[PlannedRow]:

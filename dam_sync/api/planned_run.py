@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dam_sync import __version__
 from dam_sync.api.bootstrap import ConnectedJob
-from dam_sync.api.plan_file import PlanHeader, read_header, read_rows
+from dam_sync.api.plan_file import PlanHeader, PlanOptions, PlanSchemas, PlanSides, PlanState, read_header, read_rows
 from dam_sync.api.run_record import LedgerSummary
 from dam_sync.api.run_report import hashes_of
 from dam_sync.engine.guards.drift import schema_facts
@@ -32,10 +32,11 @@ ALONE = "--plan says what to do; leave out {}"
 
 @dataclass(frozen=True, slots=True)
 class GivenPlan:
-    """A plan file that a run is to follow, as read before anything is opened."""
+    """A plan file that a run is to follow, as read before anything is opened. digest: of the whole file."""
 
     path: Path
     header: PlanHeader
+    digest: str
 
 
 def plan_given(options: RunOptions) -> tuple[GivenPlan | None, RunOptions]:
@@ -45,45 +46,51 @@ def plan_given(options: RunOptions) -> tuple[GivenPlan | None, RunOptions]:
         return None, options
     if clash := [f"--{name}" for name in OPTIONS if getattr(options, name)]:
         raise ConfigError(ALONE.format(", ".join(clash)))
-    header = read_header(options.plan)
-    if header.options.get("sample"):
+    header, digest = read_header(options.plan)
+    made_with = header.options
+    if made_with.sample:
         hint = "make a plan of the whole library, or of its first assets with --limit"
         raise ConfigError(f"{options.plan} is the plan of a sample, which is an estimate and cannot be run", hint=hint)
-    only = frozenset(header.options["only"])
-    given = {name: header.options[name] for name in OPTIONS if name != "only"}
-    return GivenPlan(options.plan, header), replace(options, only=only, **given)
+    given = replace(
+        options,
+        full=made_with.full,
+        repair=made_with.repair,
+        only=frozenset(made_with.only),
+        limit=made_with.limit,
+    )
+    return GivenPlan(options.plan, header, digest), given
 
 
-async def state_facts(store: SqlStore) -> dict[str, Json]:
+async def state_facts(store: SqlStore) -> PlanState:
     """Where a state stands, before a run is begun: a plan can only be run from there."""
     runs = await store.runs(at_most=1)
     unfinished = [row.number for row in runs if row.state != "done"]
-    return {
-        "run": runs[0].number if runs else 0,
-        "unfinished": unfinished,
-        "ledger": await store.ledger_count(),
-        "links": await store.link_count(),
-    }
+    return PlanState(
+        run=runs[0].number if runs else 0,
+        unfinished=unfinished,
+        ledger=await store.ledger_count(),
+        links=await store.link_count(),
+    )
 
 
-async def header_of(opened: ConnectedJob, context: RunContext, state: dict[str, Json], report: Report) -> PlanHeader:
+async def header_of(opened: ConnectedJob, context: RunContext, state: PlanState, report: Report) -> PlanHeader:
     """What a plan was made of, for its file."""
     options = context.options
     return PlanHeader(
         job=opened.job.name,
         made=instant_text(context.clock.now().replace(microsecond=0)),
         tool=__version__,
-        options={
-            "full": options.full,
-            "repair": context.repair,
-            "only": sorted(options.only),
-            "limit": options.limit,
-            "sample": options.sample,
-        },
-        sides=_sides(opened),
+        options=PlanOptions(
+            full=options.full,
+            repair=context.repair,
+            only=sorted(options.only),
+            limit=options.limit,
+            sample=options.sample,
+        ),
+        sides=PlanSides.model_validate(_sides(opened)),
         mapping=context.crosswalk.digest,
         policy=hashes_of(opened, context)["policy"],
-        schemas=schema_facts(context),
+        schemas=PlanSchemas.model_validate(schema_facts(context)),
         state=state,
         listing=report.origin.hashes.get("listing", ""),
         operations=report.digest,
@@ -91,7 +98,7 @@ async def header_of(opened: ConnectedJob, context: RunContext, state: dict[str, 
 
 
 async def follow(
-    plan: GivenPlan | None, opened: ConnectedJob, context: RunContext, state: dict[str, Json]
+    plan: GivenPlan | None, opened: ConnectedJob, context: RunContext, state: PlanState
 ) -> PlannedWork | None:
     """The plan that the run follows: the one that is given, or that of the run that is resumed. Raises SafetyStop if it
     is out of date, before anything is written."""
@@ -100,7 +107,7 @@ async def follow(
     if plan is None:
         return await _continued(context, known)
     header = plan.header
-    resumes = known is not None and known["digest"] == header.digest
+    resumes = known is not None and known["digest"] == plan.digest
     found = [*_changes(header, opened, context), *([] if resumes else _state_changes(header.state, state))]
     if found:
         raise SafetyStop(f"the plan is out of date: {'; '.join(found)}", hint=NEW_PLAN)
@@ -108,11 +115,11 @@ async def follow(
         await _load(plan, store)
         known = {
             "listing": header.listing,
-            "whole": header.options["limit"] is None,
+            "whole": header.options.limit is None,
             "operations": header.operations,
-            "after": state["ledger"],
+            "after": state.ledger,
         }
-        await store.set_meta(plan_key(run.id), {"digest": header.digest, **known})
+        await store.set_meta(plan_key(run.id), {"digest": plan.digest, **known})
     return _work(context, known)
 
 
@@ -179,8 +186,9 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
     if header.job != opened.job.name:
         yield f"it is a plan of the job {header.job}"
     accounts = {"source": opened.source_account, "target": opened.target_account}
+    sides = header.sides.as_json()
     for role, side in _sides(opened).items():
-        then = header.sides[role]
+        then = sides[role]
         if then["tenant"] == accounts[role].unnamed:
             side["tenant"] = then["tenant"]
         changed = [name for name, value in side.items() if then.get(name, value) != value]  # old plans have no options
@@ -192,11 +200,11 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
         return  # the parts of the schemas that it uses are others, too
     if header.policy != hashes_of(opened, context)["policy"]:
         yield "the policy of the job changed"
-    now = schema_facts(context)
-    if digest_of(now) != digest_of(header.schemas):
-        changed = _narrowed(header.schemas, now)
-        sides = [side for side in ("source", "target") if digest_of(now[side]) != digest_of(header.schemas[side])]
-        yield from changed or (f"the schema of the {side} changed in fields that the mapping uses" for side in sides)
+    then, now = header.schemas.as_json(), schema_facts(context)
+    if digest_of(now) != digest_of(then):
+        roles = [role for role in ("source", "target") if digest_of(now[role]) != digest_of(then[role])]
+        changed = _narrowed(then, now)
+        yield from changed or (f"the schema of the {role} changed in fields that the mapping uses" for role in roles)
 
 
 def _narrowed(then: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:
@@ -211,7 +219,7 @@ def _different(then: Mapping[str, Json], now: Mapping[str, Json]) -> list[str]:
     return sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 
 
-def _state_changes(planned: dict[str, Json], now: dict[str, Json]) -> Iterator[str]:
+def _state_changes(planned: PlanState, now: PlanState) -> Iterator[str]:
     if planned != now:
-        runs = now["run"] - planned["run"]
-        yield f"the job ran since: run {now['run']}" if runs > 0 else "the state of the job changed since"
+        runs = now.run - planned.run
+        yield f"the job ran since: run {now.run}" if runs > 0 else "the state of the job changed since"
