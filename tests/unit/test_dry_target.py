@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import AsyncIterator
-from typing import Any
 
 from dam_sync.engine.dry_run import READ_KEPT, DryTarget
 from dam_sync.model.asset import AssetId, Patch
-from dam_sync.model.service import Calls, Change, Service, Shard, Window
+from dam_sync.model.service import Calls, Change
+from tests.support.empty_service import EmptyService
 from tests.support.tables import MB
 
 PATCH = Patch(filename="other.jpg")
 
 
-class Known(Service):
+class Known(EmptyService):
     """A target whose update reads the asset first, unless it was just read."""
-
-    kind = "x_known"
-
-    @property
-    def calls(self) -> Calls:
-        return {}
-
-    async def probe(self) -> Any: ...
-
-    async def schema(self) -> Any: ...
-
-    async def shards(self, window: Window) -> AsyncIterator[Shard]:
-        yield Shard("1")
-
-    async def crawl(self, shard: Any, cursor: Any) -> AsyncIterator[Any]:
-        return
-        yield
-
-    async def fetch(self, asset: Any) -> Any: ...
-
-    async def open(self, file: Any, offset: int = 0) -> Any: ...
-
-    async def close(self) -> None: ...
 
     def estimate(self, change: Change, size: int = 0) -> Calls:
         return {"read": 1, "write": 1}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,8 @@ import pytest
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, InternalError, NotFound
-from dam_sync.model.service import Service, Shard, Window
+from dam_sync.model.service import Shard, Window
+from tests.support.empty_service import EmptyService
 
 
 @interprets_response
@@ -19,7 +20,7 @@ def tenant_of(row: Any) -> str:
     return str(row["tenant"])
 
 
-class Broken(Service):
+class Broken(EmptyService):
     """An adapter whose methods raise what they are given."""
 
     kind = "x_broken"
@@ -27,31 +28,15 @@ class Broken(Service):
     def __init__(self, problem: Exception | None = None) -> None:
         self.problem = problem
 
-    @property
-    def calls(self) -> Mapping[str, int]:
-        return {}
-
     async def probe(self) -> Any:
         if self.problem is not None:
             raise self.problem
         return tenant_of({})
 
-    async def schema(self) -> Any: ...
-
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         yield Shard("1")
         if self.problem is not None:
             raise self.problem
-
-    async def crawl(self, shard: Any, cursor: Any) -> AsyncIterator[Any]:
-        return
-        yield
-
-    async def fetch(self, asset: Any) -> Any: ...
-
-    async def open(self, file: Any, offset: int = 0) -> Any: ...
-
-    async def close(self) -> None: ...
 
 
 BUGS = [KeyError("oops"), TypeError("x"), AttributeError("x"), ValueError("x"), ZeroDivisionError(), RecursionError()]
