@@ -53,8 +53,9 @@ def _estimate(report: Report) -> Iterator[ReportedRisk]:
 def _parked(report: Report) -> Iterator[ReportedRisk]:
     for row in report.parked[:SHOWN]:
         meaning = sentence(row["cause"]) or row["cause"]
-        verb = "would be parked" if report.is_plan else "is parked" if row["count"] == 1 else "are parked"
-        yield ReportedRisk(MEDIUM, "parked", f"{counted(row['count'], 'asset')} {verb}: {meaning}", row["count"])
+        one, several = ("asset is", "assets are") if not report.is_plan else ("asset would be", "assets would be")
+        text = f"{counted(row['count'], one, several)} parked: {meaning}"
+        yield ReportedRisk(MEDIUM, "parked", text, row["count"])
 
 
 def _options(report: Report) -> Iterator[ReportedRisk]:
@@ -69,7 +70,7 @@ def _losses(report: Report) -> Iterator[ReportedRisk]:
     for loss in losses[:SHOWN]:
         yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({counted(loss['assets'], 'asset')})", loss["assets"])
     if more := len(losses[SHOWN:]):
-        yield ReportedRisk(MEDIUM, "loss", f"{more} more {'kind' if more == 1 else 'kinds'} of loss")
+        yield ReportedRisk(MEDIUM, "loss", f"{counted(more, 'more kind')} of loss")
 
 
 def _names(report: Report) -> Iterator[ReportedRisk]:

@@ -38,19 +38,17 @@ def about_processes(number: int, killed: int, seconds: float) -> list[str]:
     """For a run of several processes, `killed` of which did not come to record the last `seconds` of their work."""
     if number < 2:
         return []
-    lost = (
-        f", except for at most {seconds:.0f} s at the end of {killed:,} that {'was' if killed == 1 else 'were'} killed"
-        if killed
-        else ""
-    )
+    ended = counted(killed, "that was killed", "that were killed")
+    lost = f", except for at most {seconds:.0f} s at the end of {ended}" if killed else ""
     return [f"the run was resumed: its API calls, bytes and time are those of all {number:,} processes{lost}"]
 
 
 def about_lag(number: int, agreed: int, seconds: float) -> list[str]:
     """For a verification soon after a run: assets that differed and were compared again, and how many agreed then."""
+    compared = counted(number, "asset differed at first and was", "assets differed at first and were")
     return [
-        f"{counted(number, 'asset')} differed at first and {'was' if number == 1 else 'were'} compared again within "
-        f"{seconds:.0f} s, because the search index of the target may run behind the last run: {agreed:,} agreed then"
+        f"{compared} compared again within {seconds:.0f} s, because the search index of the target may "
+        f"run behind the last run: {agreed:,} agreed then"
     ]
 
 
@@ -100,11 +98,11 @@ def about_not_renamed(
     kept: Mapping[tuple[str, str], int], examples: Mapping[tuple[str, str], Sequence[str]]
 ) -> list[str]:
     """Terms and containers with another name at the source that keep theirs at the target, by kind and reason."""
-    return [
-        f"{number:,} {kind} renamed at the source {'was' if number == 1 else 'were'} not renamed at the target"
-        f"{such_as(examples[kind, why], number)}: {why}"
-        for (kind, why), number in sorted(kept.items())
-    ]
+    notes = []
+    for (kind, why), number in sorted(kept.items()):
+        renamed = counted(number, f"{kind} renamed at the source was", f"{kind} renamed at the source were")
+        notes.append(f"{renamed} not renamed at the target{such_as(examples[kind, why], number)}: {why}")
+    return notes
 
 
 def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -> list[str]:
