@@ -159,6 +159,13 @@ async def made(tenant: Tenant, service: Service, draft: Draft, size: int = 700) 
         return await service.create(draft, given, MemoryJournal()), digest
 
 
+async def marked(tenant: Tenant, service: Service, key: str = "") -> tuple[AssetId, Marker]:
+    """Create an asset; its id, and its marker."""
+    draft = await plain_draft(service, key)
+    assert draft.marker is not None
+    return (await made(tenant, service, draft))[0], draft.marker
+
+
 async def worked(attempt: Callable[[], Awaitable[T]], journal: MemoryJournal) -> T:
     """As a worker goes on: again after what may pass, anew where a session has ended; anything else is an error."""
     for _ in range(TRIES):

@@ -17,7 +17,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from tests.conformance.catalogue import MARKER, SCHEMA
-from tests.conformance.drafts import KEYS, check_made, full_draft, made, plain_draft, values_for, worked, writes
+from tests.conformance.drafts import KEYS, check_made, full_draft, made, marked, plain_draft, values_for, worked, writes
 from tests.conformance.tenant import Tenant, content
 from tests.support.connected import alike, body
 from tests.support.journal import Crash, MemoryJournal
@@ -274,31 +274,23 @@ async def test_twins_made_at_once_stay_apart(tenant: Tenant, service: Service, s
 
 
 async def test_the_marker_finds_exactly_its_asset(tenant: Tenant, service: Service) -> None:
-    drafts = [await plain_draft(service, key) for key in ("find-1", "find-1-1", "find-11", "FIND_1")]
-    ids = [(await made(tenant, service, draft))[0] for draft in drafts]
-    for draft, identity in zip(drafts, ids, strict=True):
-        assert draft.marker is not None
-        assert await service.find(draft.marker) == identity
+    assets = [await marked(tenant, service, key) for key in ("find-1", "find-1-1", "find-11", "FIND_1")]
+    for identity, marker in assets:
+        assert await service.find(marker) == identity
 
 
 async def test_find_waits_out_the_lag(fresh: Fresh) -> None:
     tenant = fresh(SCHEMA, lag=20)
-    service = tenant.connect()
-    draft = await plain_draft(service)
-    identity, _ = await made(tenant, service, draft)
-    assert draft.marker is not None
-    assert await tenant.connect().find(draft.marker) == identity
+    identity, marker = await marked(tenant, tenant.connect())
+    assert await tenant.connect().find(marker) == identity
 
 
 async def test_the_lag_is_no_longer_because_the_service_sets_its_clock_back(fresh: Fresh) -> None:
     """What a killed process made is looked for as long as the index may take for it, and then made again."""
     tenant = fresh(SCHEMA, lag=20)
-    service = tenant.connect()
-    draft = await plain_draft(service)
-    identity, _ = await made(tenant, service, draft)
-    assert draft.marker is not None
+    identity, marker = await marked(tenant, tenant.connect())
     tenant.advance(-3_600)
-    assert await tenant.connect().find(draft.marker) == identity
+    assert await tenant.connect().find(marker) == identity
 
 
 async def test_nothing_is_found_only_after_the_lag(tenant: Tenant, service: Service) -> None:
@@ -310,10 +302,8 @@ async def test_nothing_is_found_only_after_the_lag(tenant: Tenant, service: Serv
 @pytest.mark.needs(Operation.REMOVE)
 async def test_find_sees_the_truth_of_a_changed_marker(tenant: Tenant, service: Service) -> None:
     """The index may show the old value; the asset itself decides."""
-    draft = await plain_draft(service)
-    await made(tenant, service, draft)
-    assert draft.marker is not None
-    assert await service.find(replace(draft.marker, value=f"{draft.marker.value}x")) is None
+    _, marker = await marked(tenant, service)
+    assert await service.find(replace(marker, value=f"{marker.value}x")) is None
 
 
 async def test_what_was_created_can_be_fetched_at_once(tenant: Tenant, service: Service) -> None:

@@ -215,16 +215,20 @@ def test_names_that_both_changed_are_settled_by_policy(tmp_path: Path, kind: str
         assert missed_nothing(made)
 
 
+def met_by_a_run(made: Scene, rename: Callable[..., None], ours: str, theirs: str, new: str) -> Report:
+    """The run after others renamed something at the target, a run met it there, and the source renamed it."""
+    rename(made.target.app.state, ours, theirs)
+    made.edited = {row["id"]: REPLACED for row in made.target.assets}
+    made.change_source(REPLACED.change)
+    made.run(full=True)
+    rename(made.source.app.state, ours, new)
+    return made.run(full=True)
+
+
 @each_able
 def test_a_name_that_others_gave_is_theirs_also_after_runs_that_met_it(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
-        rename_container = RENAMES[kind][0]
-        rename_container(made.target.app.state, OURS, THEIRS)
-        made.edited = {row["id"]: REPLACED for row in made.target.assets}
-        made.change_source(REPLACED.change)
-        made.run(full=True)
-        rename_container(made.source.app.state, OURS, RENAMED)
-        report = made.run(full=True)
+        report = met_by_a_run(made, RENAMES[kind][0], OURS, THEIRS, RENAMED)
         assert ("rename_container" in report.operations, f"/{THEIRS}" in ended(made)) == (False, True)
         assert "renamed at the target, too" in noted(report)
 
@@ -232,13 +236,7 @@ def test_a_name_that_others_gave_is_theirs_also_after_runs_that_met_it(tmp_path:
 @each_able
 def test_a_name_that_others_gave_a_term_is_theirs_also_after_runs_that_met_it(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
-        rename_term = RENAMES[kind][1]
-        rename_term(made.target.app.state, SEA, MEER)
-        made.edited = {row["id"]: REPLACED for row in made.target.assets}
-        made.change_source(REPLACED.change)
-        made.run(full=True)
-        rename_term(made.source.app.state, SEA, OCEAN)
-        report = made.run(full=True)
+        report = met_by_a_run(made, RENAMES[kind][1], SEA, MEER, OCEAN)
         if has_ids(made):
             assert not {"rename_term", "term", "update"} & report.operations.keys()
             assert {SEA, OCEAN, MEER} & ended(made) == {MEER}
