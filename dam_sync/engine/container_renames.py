@@ -11,7 +11,7 @@ import structlog
 from dam_sync.engine.accounts import FIXED
 from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.rename_steps import Level, Names, Path
+from dam_sync.engine.rename_steps import Level, Names, Path, Trees
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
@@ -70,20 +70,8 @@ class ContainerRenames:
     async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
         """place: what the mapping wants, with the target's id."""
         name, digest = self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
-        await self.known.keep(
-            Counterpart(
-                CONTAINER,
-                origin.kind,
-                origin.id,
-                origin.path,
-                place.kind,
-                place.id,
-                place.path,
-                name,
-                mapping=digest,
-                run=run,
-            )
-        )
+        source, target = (origin.kind, origin.id, origin.path), (place.kind, place.id, place.path)
+        await self.known.keep(Counterpart(CONTAINER, *source, *target, name, mapping=digest, run=run))
 
     def stuck(self, placements: Iterable[Placement]) -> tuple[Loss, ...]:
         """Containers that keep another name than the source has, with every asset in them, because the target neither
@@ -125,15 +113,19 @@ class ContainerRenames:
             wanted = self._made_of(listed) if listed is not None else None
             if listed is None or wanted is None or wanted.kind != row.place:
                 return place
-            place = wanted
-            if wanted.path != row.wanted and self._is_same_mapping(row, listed):
-                await self._follow(row, listed, wanted)
-                row = self.known.rows[row.key]
-            if (origin.kind, origin.id) in self._open:
-                place = Placement(row.place, row.wanted)
+            place = await self._by_new_name(row, listed, wanted)
+            row = self.known.rows[row.key]
         if row.wanted == place.path and self.containers.path_of(row.place, row.target):
             await self._found_by(row, place, origin)
         return place
+
+    async def _by_new_name(self, row: Counterpart, listed: Placement, wanted: Placement) -> Placement:
+        """Where an asset belongs whose container has another name now, after it was renamed if that is possible."""
+        if wanted.path != row.wanted and self._is_same_mapping(row, listed):
+            await self._follow(row, listed, wanted)
+        if (listed.kind, listed.id) in self._open:
+            return Placement(row.place, self.known.rows[row.key].wanted)
+        return wanted
 
     async def _above(self, place: Placement) -> None:
         """Follow what was renamed above a container that is to be made."""
@@ -215,8 +207,9 @@ class ContainerRenames:
         kind, accepted = row.place, self.containers.accepted
         await self._complete(row, wanted.path)
         names = Names(accepted(row.wanted), accepted(wanted.path), self.context.repairs)
-        stands, at = partial(self.containers.standing, kind), partial(self.containers.found, kind)
-        while (step := names.step(self._now(row), stands, at, partial(self._lives, kind))) is not None:
+        standing, found = self.containers.standing, self.containers.found
+        trees = Trees(partial(standing, kind), partial(found, kind), partial(self._lives, kind))
+        while (step := names.step(self._now(row), trees)) is not None:
             if step.theirs and not self._overrides(kind):
                 return NotRenamed.BOTH
             if step.moved and kind not in self.context.target.capabilities.moves:
@@ -269,8 +262,7 @@ class ContainerRenames:
 
     def _leave(self, row: Counterpart, wanted: Placement, why: NotRenamed, detail: str = "") -> None:
         """It keeps its name; assets go to another one."""
-        told = f"{why}: {detail}" if detail else str(why)
-        self.known.notes.add(row.place, told, Placement(row.place, row.name).text, wanted.text)
+        self.known.notes.add(row.place, why.explained(detail), Placement(row.place, row.name).text, wanted.text)
 
     async def _refused(
         self, row: Counterpart, origin: Placement, wanted: Placement, why: NotRenamed, detail: str

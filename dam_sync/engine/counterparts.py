@@ -32,6 +32,10 @@ class NotRenamed(StrEnum):
     BOTH = "it was renamed at the target, too"
     REFUSED = "the target refused"
 
+    def explained(self, detail: str) -> str:
+        """With a detail, if there is one."""
+        return f"{self}: {detail}" if detail else str(self)
+
 
 @dataclass(slots=True)
 class RenameNotes:

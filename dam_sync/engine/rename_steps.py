@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dam_sync.mapping.vocabulary import fold, normal
+
 Path: TypeAlias = tuple[str, ...]
 Holds: TypeAlias = Callable[[Path], bool]
 Finds: TypeAlias = Callable[[Path], str]
@@ -23,9 +25,23 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Trees:
+    """What both trees have. stands: the id of what stands at the target for a path of the source; at: the id of what is
+    at a path of the target; "" for none. lives: whether the source has something at a path."""
+
+    stands: Finds
+    at: Finds
+    lives: Holds
+
+    def is_other(self, path: Path, now: Path) -> bool:
+        """Whether something else than what is at `now` stands for this path of the source."""
+        return self.stands(path) not in ("", self.at(now))
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
-    """The path that runs gave a container, and the one that the source has now. every: levels get their names back that
-    the source did not change."""
+    """The path that runs gave a container or term, and the one that the source has now. every: levels get their names
+    back that the source did not change."""
 
     given: Path
     wanted: Path
@@ -35,39 +51,68 @@ class Names:
         """What is left after a step."""
         return Names((*step.new, *self.given[len(step.new) :]), self.wanted, self.every)
 
-    def step(self, now: Path, stands: Finds, at: Finds, alive: Holds) -> Level | None:
-        """The first step from its path at the target; None if none is left. stands: what stands at the target for a
-        path of the source; at: what is at a path of the target."""
-        given, wanted, moved = self.given, self.wanted, len(now) != len(self.given)
-        if len(now) == len(given) == len(wanted):
-            depth = next((level for level in range(1, len(now) + 1) if self._differs(level, now, stands, at)), 0)
-            if not depth:
-                return None
-            if depth == len(now) or not self._left(depth, now, (stands, at), alive):
-                return Level(depth, wanted[:depth], theirs=not _same(now[depth - 1], given[depth - 1]))
-            moved = stands(given[:depth]) not in ("", at(now[:depth]))
-        elif now[-1] == wanted[-1] and (now == wanted or (given[:-1] == wanted[:-1] and not self.every)):
-            return None
-        elif given[:-1] == wanted[:-1] and not self.every:  # others moved it
-            renamed = given[-1] != wanted[-1]
-            return Level(len(now), wanted, theirs=not _same(now[-1], given[-1])) if renamed else None
-        theirs = now[-1] != wanted[-1] and not _same(now[-1], given[-1])
-        return Level(len(now), wanted, moved=True, theirs=theirs or moved)
+    def step(self, now: Path, trees: Trees) -> Level | None:
+        """The first step from its path at the target; None if none is left."""
+        if len(now) == len(self.given) == len(self.wanted):
+            return self._level_by_level(now, trees)
+        if self.given[:-1] == self.wanted[:-1] and not self.every:
+            return self._last_name(now)
+        return None if now == self.wanted else self._move(now, by_others=len(now) != len(self.given))
 
-    def _differs(self, level: int, now: Path, stands: Finds, at: Finds) -> bool:
+    def _level_by_level(self, now: Path, trees: Trees) -> Level | None:
+        """It is as deep as ever: the first level with another name gets that of the source, or it goes elsewhere."""
+        depth = next((level for level in range(1, len(now) + 1) if self._differs(level, now, trees)), 0)
+        if not depth:
+            return None
+        if depth < len(now) and self._left(depth, now, trees):
+            return self._move(now, by_others=trees.is_other(self.given[:depth], now[:depth]))
+        return Level(depth, self.wanted[:depth], theirs=not _same(now[depth - 1], self.given[depth - 1]))
+
+    def _last_name(self, now: Path) -> Level | None:
+        """Others moved it, and the source left it where it was: its name alone counts."""
+        if self.wanted[-1] in (now[-1], self.given[-1]):
+            return None
+        return Level(len(now), self.wanted, theirs=not _same(now[-1], self.given[-1]))
+
+    def _move(self, now: Path, *, by_others: bool) -> Level:
+        renamed = now[-1] != self.wanted[-1] and not _same(now[-1], self.given[-1])
+        return Level(len(now), self.wanted, moved=True, theirs=renamed or by_others)
+
+    def _differs(self, level: int, now: Path, trees: Trees) -> bool:
+        """Whether this level is to get another name."""
         wanted = self.wanted[level - 1]
         if now[level - 1] == wanted or self.every:
             return now[level - 1] != wanted
-        settled = level < len(now) and stands(self.wanted[:level]) == at(now[:level])
+        settled = level < len(now) and trees.stands(self.wanted[:level]) == trees.at(now[:level])
         return self.given[level - 1] != wanted and not settled
 
-    def _left(self, depth: int, now: Path, found: tuple[Finds, Finds], alive: Holds) -> bool:
+    def _left(self, depth: int, now: Path, trees: Trees) -> bool:
         """Whether it left this level above it for another one, which did not only get another name."""
-        (stands, at), old, new = found, self.given[:depth], self.wanted[:depth]
-        none_or_it = ("", at(now[:depth]))
-        if stands(new) not in none_or_it:
+        old, new = self.given[:depth], self.wanted[:depth]
+        if trees.is_other(new, now[:depth]):
             return True
-        return old[-1] != new[-1] and (alive(old) or stands(old) not in none_or_it)
+        return old[-1] != new[-1] and (trees.lives(old) or trees.is_other(old, now[:depth]))
+
+
+def alike(one: Path, other: Path) -> bool:
+    """Whether two paths can be the same, though one lacks the levels above."""
+    shared = min(len(one), len(other))
+    return one[-shared:] == tuple(map(normal, other))[-shared:]
+
+
+def given_by_runs(before: Path, now: Path, origin: Path, met: Path) -> Path:
+    """The path that runs gave, or found first: another name at a level is of others, unless the source has it, too. A
+    later name of the source that they do not follow counts as given. before: what runs had given so far; now: at the
+    target; origin, met: at the source, then and now."""
+    if len({len(now), len(before), len(origin), len(met)}) > 1:
+        return (*now[:-1], _name_given(before[-1], now[-1], origin[-1], met[-1]))
+    return tuple(map(_name_given, before, now, origin, met))
+
+
+def _name_given(given: str, now: str, origin: str, met: str) -> str:
+    if fold(now) in (fold(given), fold(met)):
+        return now
+    return met if fold(given) == fold(origin) else given
 
 
 def _same(one: str, other: str) -> bool:

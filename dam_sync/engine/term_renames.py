@@ -10,7 +10,7 @@ import structlog
 
 from dam_sync.engine.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.rename_steps import Level, Names, Path
+from dam_sync.engine.rename_steps import Level, Names, Path, Trees, alike, given_by_runs
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
@@ -25,6 +25,16 @@ from dam_sync.model.values import Term
 from dam_sync.store.rows import TERM, Counterpart
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """A term that would have to be created in a vocabulary of the target, for a term of the source that a rule met."""
+
+    vocabulary: str
+    index: TermIndex
+    term: Term
+    met: MetTerm
 
 
 @dataclass(slots=True)
@@ -52,7 +62,7 @@ class TermRenames:
         for vocabulary, term in needed:
             index = (await self.terms.known())[vocabulary]
             for met in index.sources(term.path) or await self._levels(vocabulary, term):
-                stands = await self._standing(vocabulary, index, term, met)
+                stands = await self._standing(_Needed(vocabulary, index, term, met))
                 if stands is not None:
                     found[vocabulary, term.path] = stands
                     self._find_again(index, term.path, stands, met)
@@ -95,7 +105,7 @@ class TermRenames:
         rule = None if self.context.repairs else self.context.crosswalk.vocabularies.get(vocabulary)
         for row in self.known.rows.values() if rule is not None and rule.by_path else ():
             now = index.by_id(row.target) if (row.part, row.place) == (TERM, vocabulary) else None
-            if now is not None and len(now.path) == len(row.origin) and not _alike(row.origin, now.path):
+            if now is not None and len(now.path) == len(row.origin) and not alike(row.origin, now.path):
                 index.call(now, row.origin)
 
     async def keep(self) -> None:
@@ -106,26 +116,25 @@ class TermRenames:
                     await self._keep(vocabulary, index, met, met.target)
 
     async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
-        row, digest = self.known.of(TERM, met.rule.name, met.source), _digest(met, self.context)
-        name = tuple(map(normal, target.path)) or (normal(target.label),)
-        former: tuple[str, ...] = ()
-        levels = met.rule.by_path and len(met.path) == len(name)
-        given = (*met.path[:-1], name[-1]) if levels else name  # above it others may have given names
-        if row is not None and row.target == target.id:
-            name = row.name if not target.path and row.name[-1:] == name else name
-            given = _given(row, name, met)
-            former, run = row.former, run or row.run
-        elif row is not None and not index.partial and index.by_id(row.target) is None:
-            ours = run or row.name == name or await self._is_renamed(vocabulary, row, name)
-            former, run = (*row.former, row.target) if ours else (), run or row.run
-        if row is not None and row.name != name and (target.id == row.target or former):
-            await self._complete(vocabulary, row, name)
-        elif row is not None and row.target != target.id and row.mapping == digest:
+        """Remember what stands for a term. run: the one that gave it its name, 0 if none did."""
+        row, new = self.known.of(TERM, met.rule.name, met.source), _row_of(met, target, self.context, run)
+        if row is None:
+            await self.known.keep(new)
+            return
+        if row.target == target.id:
+            new = _met_again(row, new, met, target)
+        elif not index.partial and index.by_id(row.target) is None:
+            new = await self._succeeding(vocabulary, row, new)
+        if row.name != new.name and (row.target == target.id or new.former):
+            await self._complete(vocabulary, row, new.name)
+        elif row.target != target.id and row.mapping == new.mapping:
             self._note_taken(index, row, met)
-        place, path = met.rule.target, met.path
-        await self.known.keep(
-            Counterpart(TERM, met.rule.name, met.source, path, place, target.id, given, name, former, digest, run)
-        )
+        await self.known.keep(new)
+
+    async def _succeeding(self, vocabulary: str, row: Counterpart, new: Counterpart) -> Counterpart:
+        """Another id stands for it, and the one of before is gone: it is a former id, if this run renamed the term."""
+        ours = new.run or row.name == new.name or await self._is_renamed(vocabulary, row, new.name)
+        return replace(new, former=(*row.former, row.target) if ours else (), run=new.run or row.run)
 
     async def _is_renamed(self, vocabulary: str, row: Counterpart, name: Path) -> bool:
         """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
@@ -136,7 +145,7 @@ class TermRenames:
     def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
         """What stood for a term of the source is left for another that had its new name."""
         stays = not index.partial and index.by_id(row.target) is not None
-        if stays and not _alike(row.origin, met.path) and (row.scope, row.source) not in self._left:
+        if stays and not alike(row.origin, met.path) and (row.scope, row.source) not in self._left:
             self._leave(row, Term(met.path[-1], path=met.path), NotRenamed.TAKEN)
 
     async def _complete(self, vocabulary: str, row: Counterpart, name: Path) -> None:
@@ -149,21 +158,22 @@ class TermRenames:
             if one != other and await self.context.store.run_journal(TERMS).is_begun(entry):
                 await self.terms.rename(vocabulary, old, Term(other, path=name[: level + 1]))
 
-    async def _standing(self, vocabulary: str, index: TermIndex, term: Term, met: MetTerm) -> Term | None:
+    async def _standing(self, needed: _Needed) -> Term | None:
         """What stands for a term of the source, by its new name where that is possible."""
+        met = needed.met
         row = self.known.of(TERM, met.rule.name, met.source) if met.source else None
-        now = index.by_id(row.target) if row is not None else None
+        now = needed.index.by_id(row.target) if row is not None else None
         if row is None or now is None:
             return None
-        if _alike(row.origin, met.path) or row.run == self.context.run.id:
-            return await self._called_otherwise(vocabulary, index, row, now, (term, met))
+        if alike(row.origin, met.path) or row.run == self.context.run.id:
+            return await self._called_otherwise(needed, row, now)
         if row.mapping != _digest(met, self.context):
             return None
         why = self._obstacle(row)
         if why is not None:
-            self._leave(row, term, why)
+            self._leave(row, needed.term, why)
             return None
-        return await self._renamed(vocabulary, index, row, now, (term, met))
+        return await self._renamed(needed, row, now)
 
     async def _stands(self, row: Counterpart, now: Term, term: Term) -> Term:
         """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
@@ -175,13 +185,11 @@ class TermRenames:
         await self.known.keep(replace(row, name=name))
         return replace(now, label=name[-1])
 
-    async def _called_otherwise(
-        self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
-    ) -> Term | None:
+    async def _called_otherwise(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
         """Others renamed it at the target, which a repair undoes, or what was read of the asset is older than a
         rename of this run."""
         if row.run != self.context.run.id and self.context.repairs and self._obstacle(row) is None:
-            return await self._renamed(vocabulary, index, row, now, wanted)
+            return await self._renamed(needed, row, now)
         return now
 
     @property
@@ -196,42 +204,55 @@ class TermRenames:
             return NotRenamed.SHARED
         return None if Operation.RENAME_TERM in self.context.target.capabilities else NotRenamed.FIXED
 
-    async def _renamed(
-        self, vocabulary: str, index: TermIndex, row: Counterpart, now: Term, wanted: tuple[Term, MetTerm]
-    ) -> Term | None:
-        term, met = wanted
-        at = tuple(map(normal, now.path)) or (normal(now.label),)
-        whole = met.rule.by_path and len(met.path) > 1
-        new, given = (met.path, row.wanted) if whole else ((*at[:-1], each[-1]) for each in (met.path, row.wanted))
-        if at[:-1] != new[:-1]:
+    async def _renamed(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
+        """It, by its new name; None if it keeps another, for a reason that is noted."""
+        at = _path_of(now)
+        names = self._names(needed.met, row, at)
+        if at[:-1] != names.wanted[:-1]:
             await self.origins.read()
-        names, stands = Names(given, new, self.context.repairs), partial(_standing_at, index)
         try:
-            while (step := names.step(at, stands, stands, self._lives)) is not None:
-                if step.theirs and not self._overrides:
-                    return await self._stands(row, now, term)
-                if step.moved or index.by_path(at[: step.depth]) is None:
-                    self._leave(row, term, NotRenamed.MOVED)
-                    return None
-                at, names = await self._level_renamed(vocabulary, term, at, step), names.after(step)
+            path = await self._step_by_step(needed, names, at)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise
-            log.warning("term.not_renamed", vocabulary=vocabulary, term=term.label, message=error.message)
-            self._leave(row, term, NotRenamed.REFUSED, error.message)
+            log.warning("term.not_renamed", vocabulary=needed.vocabulary, term=needed.term.label, message=error.message)
+            self._leave(row, needed.term, NotRenamed.REFUSED, error.message)
             return None
-        found = index.by_path(at)
+        if path is NotRenamed.BOTH:
+            return await self._stands(row, now, needed.term)
+        if isinstance(path, NotRenamed):
+            self._leave(row, needed.term, path)
+            return None
+        found = needed.index.by_path(path)
         if found is not None:
-            await self._keep(vocabulary, index, met, found, self.context.run.id)
+            await self._keep(needed.vocabulary, needed.index, needed.met, found, self.context.run.id)
         return found
 
-    async def _level_renamed(self, vocabulary: str, term: Term, at: Path, step: Level) -> Path:
+    def _names(self, met: MetTerm, row: Counterpart, at: Path) -> Names:
+        """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
+        if met.rule.by_path and len(met.path) > 1:
+            return Names(row.wanted, met.path, self.context.repairs)
+        return Names((*at[:-1], row.wanted[-1]), (*at[:-1], met.path[-1]), self.context.repairs)
+
+    async def _step_by_step(self, needed: _Needed, names: Names, at: Path) -> Path | NotRenamed:
+        """Levels above it first; its path then, or why it cannot be done. at: its path at the target."""
+        stands = partial(_standing_at, needed.index)
+        trees = Trees(stands, stands, self._lives)
+        while (step := names.step(at, trees)) is not None:
+            if step.theirs and not self._overrides:
+                return NotRenamed.BOTH
+            if step.moved or needed.index.by_path(at[: step.depth]) is None:
+                return NotRenamed.MOVED
+            at, names = await self._level_renamed(needed, at, step), names.after(step)
+        return at
+
+    async def _level_renamed(self, needed: _Needed, at: Path, step: Level) -> Path:
         """Its path after one level of it got another name. at: its path at the target."""
-        path = (*at[: step.depth - 1], step.new[-1])
+        vocabulary, path = needed.vocabulary, (*at[: step.depth - 1], step.new[-1])
         one = (await self.terms.known())[vocabulary].by_path(at[: step.depth])
         renamed = Term(path[-1])
         if step.depth == len(at):
-            renamed = self.origins.completed(replace(term, label=path[-1], path=step.new, id=""))
+            renamed = self.origins.completed(replace(needed.term, label=path[-1], path=step.new, id=""))
         if one is not None:
             await self.terms.rename(vocabulary, one, replace(renamed, path=path))
         return with_new_top(at, at[: step.depth], path)
@@ -245,36 +266,34 @@ class TermRenames:
         self._left.add((row.scope, row.source))
         if why is NotRenamed.FIXED:
             detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
-        self.known.notes.add(f"term of {row.place}", f"{why}: {detail}" if detail else str(why), *_named(row, term))
+        old, new = path_text(Term("", path=row.name)), path_text(term) or term.label
+        self.known.notes.add(f"term of {row.place}", why.explained(detail), old, new)
 
 
-def _named(row: Counterpart, term: Term) -> tuple[str, str]:
-    return path_text(Term("", path=row.name)), path_text(term) or term.label
+def _row_of(met: MetTerm, target: Term, context: RunContext, run: int) -> Counterpart:
+    """What stands for a term that no run met before."""
+    name = _path_of(target)
+    levels = met.rule.by_path and len(met.path) == len(name)
+    given = (*met.path[:-1], name[-1]) if levels else name  # above it others may have given names
+    rule, digest = met.rule, _digest(met, context)
+    return Counterpart(TERM, rule.name, met.source, met.path, rule.target, target.id, given, name, (), digest, run)
+
+
+def _met_again(row: Counterpart, new: Counterpart, met: MetTerm, target: Term) -> Counterpart:
+    """What stood for the term before still does; where only its label is known, its path is what it was."""
+    name = row.name if not target.path and row.name[-1:] == new.name else new.name
+    given = given_by_runs(row.wanted, name, row.origin, met.path)
+    return replace(new, wanted=given, name=name, former=row.former, run=new.run or row.run)
+
+
+def _path_of(term: Term) -> Path:
+    """Its path at the target, or its label if that is all that is known."""
+    return tuple(map(normal, term.path)) or (normal(term.label),)
 
 
 def _standing_at(index: TermIndex, path: Path) -> str:
     found = index.by_path(path)
     return (found.id or path_text(found) or found.label) if found is not None else ""
-
-
-def _given(row: Counterpart, now: Path, met: MetTerm) -> Path:
-    """The path that runs gave, or found first: another name at a level is of others, unless the source has it, too. A
-    later name of the source that they do not follow counts as given."""
-    if len({len(now), len(row.wanted), len(row.origin), len(met.path)}) > 1:
-        return (*now[:-1], _name_given(row.wanted[-1], now[-1], row.origin[-1], met.path[-1]))
-    return tuple(map(_name_given, row.wanted, now, row.origin, met.path))
-
-
-def _name_given(given: str, now: str, origin: str, met: str) -> str:
-    if fold(now) in (fold(given), fold(met)):
-        return now
-    return met if fold(given) == fold(origin) else given
-
-
-def _alike(one: Path, other: Path) -> bool:
-    """Whether two paths can be the same, though one lacks the levels above."""
-    shared = min(len(one), len(other))
-    return one[-shared:] == tuple(map(normal, other))[-shared:]
 
 
 def _digest(met: MetTerm, context: RunContext) -> str:

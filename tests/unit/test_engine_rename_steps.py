@@ -6,20 +6,19 @@ from collections.abc import Collection
 
 import pytest
 
-from dam_sync.engine.rename_steps import Level, Names, Path
+from dam_sync.engine.rename_steps import Level, Names, Path, Trees
 from dam_sync.model.asset import with_new_top
 
 
 def way(old: str, new: str, there: Collection[str] = (), alive: Collection[str] = ()) -> list[str]:
     """The steps, one after another, `>>` for a move."""
-    at, names, told = path(old), Names(path(old), path(new)), list[str]()
-    while step := names.step(
-        at, lambda one: text(one) if text(one) in there else "", text, lambda one: text(one) in alive
-    ):
-        told.append(f"{text(at[: step.depth])} {'>>' if step.moved else '>'} {text(step.new)}")
+    at, names, steps = path(old), Names(path(old), path(new)), list[str]()
+    trees = Trees(lambda one: text(one) if text(one) in there else "", text, lambda one: text(one) in alive)
+    while step := names.step(at, trees):
+        steps.append(f"{text(at[: step.depth])} {'>>' if step.moved else '>'} {text(step.new)}")
         at, names = with_new_top(at, at[: step.depth], step.new), names.after(step)
-        assert len(told) < 9
-    return told
+        assert len(steps) < 9
+    return steps
 
 
 def path(joined: str) -> Path:
@@ -79,8 +78,8 @@ def test_what_is_alive_itself_is_renamed_all_the_same() -> None:
     ],
 )
 def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str, step: Level | None) -> None:
-    found = Names(path(given), path(wanted)).step(path(now), lambda _: "", text, lambda _: False)
-    assert found == step
+    trees = Trees(lambda _: "", text, lambda _: False)
+    assert Names(path(given), path(wanted)).step(path(now), trees) == step
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,5 @@ def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str
 def test_a_level_above_that_stands_or_lives_was_left(
     there: dict[str, str], alive: Collection[str], step: Level | None
 ) -> None:
-    found = Names(path("A/x"), path("B/x")).step(
-        path("A/x"), lambda one: there.get(text(one), ""), text, lambda one: text(one) in alive
-    )
-    assert found == step
+    trees = Trees(lambda one: there.get(text(one), ""), text, lambda one: text(one) in alive)
+    assert Names(path("A/x"), path("B/x")).step(path("A/x"), trees) == step
