@@ -9,7 +9,7 @@ import structlog
 from dam_sync.engine.intents import recorded_intents
 from dam_sync.engine.partial_edits import edited_parts
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.target_trash import CHANGED_HINT, TargetTrash
+from dam_sync.engine.target_trash import CHANGED_HINT, TargetTrash, changed_parts
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker, Patch
@@ -17,7 +17,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.ports import Journal
-from dam_sync.store.rows import CHANGED_AT_TARGET, Work
+from dam_sync.store.rows import CHANGED_AT_TARGET, LinkRow, Work
 
 log = structlog.get_logger(__name__)
 NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
@@ -25,7 +25,8 @@ NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
 
 async def trash_partial_create(context: RunContext, work: Work, *, edited: bool = False) -> None:
     """Clear the marker of the partial asset and move it to the trash, so that the asset is created from scratch if it
-    reappears. A linked asset stays. Safe to repeat. edited: also if people edited it; else raises Conflict for that."""
+    reappears. One that a killed run only took out of the trash goes back. A linked asset stays. Safe to repeat. edited:
+    also if people edited it; else raises Conflict for that."""
     if not work.begun or context.dry or NEEDED - context.target.capabilities.operations:
         return
     if await context.store.links([work.asset]):
@@ -37,24 +38,38 @@ async def trash_partial_create(context: RunContext, work: Work, *, edited: bool 
         journal_names.PARTIAL_CREATE, lambda: _find_partial(context, marker, journal), idempotent=True
     )
     if partial:
-        asset = AssetId(partial)
+        trashed = (await context.store.trashed([work.asset])).get(work.asset)
+        whole = trashed.link if trashed is not None and trashed.link.target == partial else None
         if not edited:
-            await _refuse_edited(context, work, asset, journal)
-        if marker is not None:
-            with suppress(Rejected):  # already gone or in the trash
-                await context.target.update(asset, Patch(fields={marker.field: None}))
-        with suppress(Rejected):
-            await context.target.remove(asset)
+            await _refuse_edited(context, work, AssetId(partial), journal, whole)
+        await _trash(context, AssetId(partial), marker if whole is None else None)
         context.partial_creates_trashed += 1
         log.warning("asset.partial_create", asset=work.asset, target=partial)
     await journal.discard("*")
 
 
-async def _refuse_edited(context: RunContext, work: Work, asset: AssetId, journal: Journal) -> None:
-    """Raises Conflict if the partial asset has what no attempt wrote."""
+async def _trash(context: RunContext, asset: AssetId, marker: Marker | None) -> None:
+    """Move it to the trash, without this marker. It may be there already, or gone."""
+    if marker is not None:
+        with suppress(Rejected):
+            await context.target.update(asset, Patch(fields={marker.field: None}))
+    with suppress(Rejected):
+        await context.target.remove(asset)
+
+
+async def _refuse_edited(
+    context: RunContext, work: Work, asset: AssetId, journal: Journal, whole: LinkRow | None
+) -> None:
+    """Raises Conflict if the asset has what no attempt wrote. whole: the link of one that was taken out of the
+    trash."""
     actual = await TargetTrash(context).living(asset)
-    complete = await journal.get(journal_names.CREATE) is not None
-    changed = edited_parts(context, await recorded_intents(journal), actual, complete=complete) if actual else []
+    if actual is None:
+        return
+    if whole is not None:
+        changed = changed_parts(context, whole, actual)
+    else:
+        complete = await journal.get(journal_names.CREATE) is not None
+        changed = edited_parts(context, await recorded_intents(journal), actual, complete=complete)
     if changed:
         await journal.discard(journal_names.PARTIAL_CREATE)
         text = f"it is gone from the source before it was complete at the target, where {asset} was changed since: "

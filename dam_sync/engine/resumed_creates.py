@@ -50,7 +50,9 @@ class ResumedCreate:
         if made is not None:
             patch, losses = possible(merge_patches(before, draft), self.context.target_schema)
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
-            before.append(draft_to_json(Draft(draft.marker, draft.filename)))
+            staging = self.context.target_schema.status_staging.get(draft.status.casefold(), frozenset())
+            stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
+            before += [draft_to_json(each) for each in stages]
             patch = merge_patches(before, draft)
             actual = replace(actual, placements=actual.placements - self.context.target_schema.container_staging)
         fresh = await self._has_more_versions(link)

@@ -99,6 +99,9 @@ class Schema:
     container_most: Mapping[str, int] = field(default_factory=dict)  # maximum containers of a kind for one asset
     container_default: frozenset[Placement] = frozenset()  # where an asset without a container of that kind is put
     container_staging: frozenset[Placement] = frozenset()  # where an asset may be until its create is complete
+    status_staging: Mapping[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # by status: which an asset may have until its create has given it that one; absent: not known
     always_released: bool = False  # nobody sees an asset without a release date, so each gets one
     relation_kinds: frozenset[str] | None = None  # kinds of relation that it can store; None: any
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # asset types that have a part; absent: all

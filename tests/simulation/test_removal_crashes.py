@@ -16,12 +16,15 @@ import pytest
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.services import discover
+from dam_sync.store.rows import CHANGED_AT_TARGET
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING
+from tests.support.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import LEFT
-from tests.support.virtual.removing import Removing, removing
+from tests.support.virtual.removing import Removing, note_of, removing
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
 RUNS = 4  # in which a crash must be made good
@@ -35,6 +38,8 @@ def restores(kind: str) -> bool:
 
 
 RETURNING = [(EVERY[0], kind) for kind in EVERY if restores(kind) and (EVERYTHING or kind == EVERY[0])]
+
+SERVICES = [(source, target) for source, target in RETURNING if target != FOLDER]
 
 
 def gone(job: Removing) -> dict[str, str]:
@@ -73,6 +78,33 @@ def test_no_crash_brings_back_another_asset(
     came = tried(tmp_path, kinds, come_back, removed=False)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("kinds", SERVICES, ids=[target[0] for _, target in SERVICES])
+def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_changed_it(
+    tmp_path: Path, kinds: tuple[str, str], edited: bool
+) -> None:
+    with removing(tmp_path, kinds, grace="1d") as job:
+        sources, number = gone(job), len(job.target.assets)
+        come_back(job)
+        job.live(Fuse(until=lambda: bool(job.living() & {*sources.values()})))
+        back = {source: target for source, target in sources.items() if target in job.living()}
+        assert not back.keys() & job.links().keys(), "their return was recorded"
+        job.wait(DAY)
+        if edited:
+            job.edit(back.values(), note_of(job.target), "by hand")
+        job.remove(sources)
+        for _ in range(RUNS):
+            job.live()
+            job.wait(DAY)
+        assert job.living() & {*back.values()} == ({*back.values()} if edited else set())
+        assert {row["cause"] for row in job.errors()} == ({CHANGED_AT_TARGET} if edited else set())
+        if not edited:
+            job.restore(sources)
+            job.live()
+            assert job.links().items() >= sources.items(), "the same assets come back"
+            assert len(job.target.assets) == number
 
 
 def tried(folder: Path, kinds: tuple[str, str], before: Callable[[Removing], None], *, removed: bool) -> list[Branch]:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulators import emulated_kinds, profile_of
+from dam_sync.emulators import emulated_kinds
 from dam_sync.model.errors import Denied, SafetyStop, TruncatedListing
 from dam_sync.report.report import Report
 from tests.support.pairs import EVERYTHING
 from tests.support.virtual.planted import LIES, Lie, planted
-from tests.support.virtual.removing import ASSETS, Removing, removing
-from tests.support.virtual.universe import Tenant
+from tests.support.virtual.removing import ASSETS, Removing, note_of, removing
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 WEEK = 8 * 86400.0
@@ -35,11 +34,6 @@ def sampled(*cases: str) -> Sequence[str]:
 
 def first(job: Removing, number: int = 2) -> dict[str, str]:
     return dict(list(job.links().items())[:number])
-
-
-def note_of(side: Tenant) -> str:
-    """The key of a text field."""
-    return f"{profile_of(side.kind).prefix}note"
 
 
 def called(report: Report) -> dict[str, int]:

@@ -95,6 +95,24 @@ def test_a_partial_create_without_a_folder_of_its_own_stays_where_people_put_it(
         assert unlinked(move) == []
 
 
+def test_a_status_that_people_gave_a_partial_create_is_a_conflict(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("e_profiles", "b_documents"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * 0.6)]))
+        partial = [row for row in unlinked(move) if row_of(move, row)["status"] == "draft"]
+        assert partial, "nothing is partial yet"
+        move.universe.do(archived(move, partial))
+        move.live_to_the_end()
+        assert {row["value"] for row in conflicts(move)} == {"status"}
+        assert {row_of(move, row)["status"] for row in partial} == {"archived"}
+        conflicts(move, take="source")
+        move.live_to_the_end()
+        assert (conflicts(move), unlinked(move)) == ([], [])
+        assert "archived" not in {row_of(move, row)["status"] for row in partial}
+
+
 @pytest.mark.parametrize("target", ["d_templates", "e_profiles"])
 def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path, target: str) -> None:
     simulation = Simulation(tmp_path, ("a_hypermedia", target))
@@ -232,6 +250,14 @@ async def moved(move: Move, partial: Sequence[str], name: str) -> None:
         place = await service.ensure_container("folder", (name,), "")
         for identity in partial:
             await service.update(AssetId(identity), Patch(placements_add=frozenset({place})))
+    await move.universe.clock.sleep(LAGS)
+
+
+async def archived(move: Move, partial: Sequence[str]) -> None:
+    async with move.side("target") as service:
+        await service.schema()
+        for identity in partial:
+            await service.update(AssetId(identity), Patch(status="archived"))
     await move.universe.clock.sleep(LAGS)
 
 

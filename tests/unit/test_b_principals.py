@@ -46,3 +46,13 @@ async def test_nothing_is_made_for_a_group_that_is_not_there(tenant: Tenant) -> 
     with pytest.raises(InvalidValue, match="no group or user press"):
         await service.update(tenant.of_catalogue(2), Patch(rights=draft("press").rights))
     assert set(tenant.truth()) == before
+
+
+async def test_a_group_that_others_gave_a_document_stays_though_the_job_does_not_list_it(tenant: Tenant) -> None:
+    given, bare = tenant.of_catalogue(2), tenant.of_catalogue(3)
+    await tenant.connect(options={"groups": None}).update(given, Patch(rights=draft("staff", "public").rights))
+    service = tenant.connect(options={"groups": "staff"})
+    await service.update(given, Patch(fields={"lib:title": "Other"}, rights=draft("staff", "public").rights))
+    assert (await service.fetch(given)).rights.groups == {"staff", "public"}
+    with pytest.raises(InvalidValue, match="no group public"):
+        await service.update(bare, Patch(rights=draft("staff", "public").rights))

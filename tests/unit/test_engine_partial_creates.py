@@ -53,7 +53,10 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
     async def links(assets: list[str]) -> dict[str, str]:
         return dict.fromkeys(assets, "t-1") if linked else {}
 
-    store = SimpleNamespace(journal=lambda work, run: journal, links=links, is_recorded=None)
+    async def trashed(assets: list[str]) -> dict[str, str]:
+        return {}
+
+    store = SimpleNamespace(journal=lambda work, run: journal, links=links, trashed=trashed, is_recorded=None)
     made: Any = SimpleNamespace(
         target=target,
         store=store,

@@ -22,6 +22,7 @@ from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
 from dam_sync.services.b_documents.codec import fields
 from dam_sync.services.b_documents.codec.fields import ServerSchema
+from dam_sync.services.b_documents.codec.forms import status_staging
 
 UNREAD = {
     "relations": Undecided(
@@ -198,7 +199,8 @@ class DocumentsPart(HttpService):
         await self.tenant.user.get()
         await self.tenant.root.get()
         schema = fields.schema_of(await self.tenant.server.get(), self.api.options)
-        return replace(schema, capabilities=self.capabilities)
+        staging = status_staging(self.api.options)
+        return replace(schema, status_staging=staging, capabilities=self.capabilities)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Those that are neither a group nor a user; one that may not be looked up counts as known (wire B 5.3). One

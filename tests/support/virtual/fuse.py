@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 COMMIT, CALL, FILE = "commit", "call", "file operation"
@@ -28,10 +29,11 @@ class Point:
 
 @dataclass(slots=True)
 class Fuse:
-    """Blows at `point`, or never. Whatever unwinds afterwards reaches neither the state file nor any service, so the
-    state file, the services and the next run see what they would see of a killed process."""
+    """Blows at `point` or after `until`, or never. Whatever unwinds afterwards reaches neither the state file nor any
+    service, so the state file, the services and the next run see what they would see of a killed process."""
 
     point: Point | None = None
+    until: Callable[[], bool] = field(default=lambda: False)  # blows also after what made this true
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     blown: bool = False
     frozen: asyncio.Event | None = None  # while it is there and not set, the process stands still
@@ -64,6 +66,7 @@ class Fuse:
 
     def leave(self, kind: str, number: int) -> None:
         """It has happened. Raises Crash when nobody may learn of it."""
+        self.blown = self.blown or self.until()
         self._look(Point(kind, AFTER, number))
 
     def points(self) -> list[Point]:

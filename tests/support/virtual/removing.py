@@ -78,6 +78,11 @@ class Removing:
         done = job_errors(self.job, (), True, self.universe.clock, self.universe.storage)
         return int(self.universe.do(done)["retried"])
 
+    def errors(self) -> list[dict[str, Any]]:
+        """What is parked."""
+        done = job_errors(self.job, (), False, self.universe.clock, self.universe.storage)
+        return list(self.universe.do(done)["assets"])
+
     def conflicts(self) -> Any:
         return self.universe.do(job_conflicts(self.job, None, self.universe.clock, self.universe.storage))
 
@@ -138,6 +143,11 @@ class Removing:
             await self.universe.clock.sleep(LAGS)
 
         self.universe.do(acted())
+
+
+def note_of(side: Tenant) -> str:
+    """The key of a text field."""
+    return f"{profile_of(side.kind).prefix}note"
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import Draft, Patch, Placement, Rights
@@ -12,7 +13,7 @@ from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import DERIVED_PREFIXES, SYSTEM, DocumentsField, ServerSchema
 from dam_sync.services.b_documents.codec.values import Terms, encode, tidy, wire_instant
-from dam_sync.services.b_documents.codec.wire import TAGS
+from dam_sync.services.b_documents.codec.wire import TAGS, status_of
 from dam_sync.services.b_documents.options import DocumentsOptions
 
 LATE = frozenset({"dc:created"})  # wire B 6.3: reset at a create, kept by a later write
@@ -147,6 +148,25 @@ def transitions_between(start: str, goal: str, options: DocumentsOptions) -> lis
             f"no transitions lead from {start} to {goal}", hint="name them in the option `transitions` of the job"
         )
     return ways[goal]
+
+
+def status_staging(options: DocumentsOptions) -> dict[str, frozenset[str]]:
+    """By status, those that a new document has before; without a status that no transitions lead to."""
+    found: dict[str, frozenset[str]] = {}
+    for status in () if options.status_field else options.states:
+        with suppress(InvalidValue):
+            passed = _states_before(status, options)
+            found[status] = frozenset(status_of({"state": state}, options) for state in passed)
+    return found
+
+
+def _states_before(status: str, options: DocumentsOptions) -> list[str]:
+    """Raises InvalidValue."""
+    state, passed = facts.INITIAL, list[str]()
+    for name in transitions_between(state, state_of(status, options), options):
+        passed.append(state)
+        state = next(after for after, step in options.transitions[state].items() if step == name)
+    return passed
 
 
 def folder_among(placements: Iterable[Placement]) -> Placement | None:

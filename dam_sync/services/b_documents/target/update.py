@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Relation, digest_of
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Relation, Rights, digest_of
 from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
@@ -55,9 +56,9 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         terms = await self.stored_terms(unresolved(patch.fields, server))
         properties = patch_properties(patch, server, options, terms)
         target = folder_among(patch.placements_add)
-        check_groups(patch.rights, options, await self.refused_groups(patch.rights))
         goal = state_of(patch.status, options) if patch.status and not options.status_field else ""
         row = self.api.just_read.take(asset) or await self.api.document(asset)
+        await self._check_groups(patch.rights, row)
         groups = patch.rights.groups if patch.rights is not None and patch.closed is None else frozenset[str]()
         if patch.closed:
             await self.permissions.close(asset)
@@ -71,6 +72,14 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             await self.permissions.open(asset, patch.rights.groups if patch.rights is not None else frozenset())
         if goal:
             await self.follow(asset, member_text(row, "state"), goal)
+
+    async def _check_groups(self, rights: Rights | None, row: Json) -> None:
+        """Raises InvalidValue for a group that cannot be given; those that the document has stay, whoever gave them."""
+        if rights is None or not rights.groups:
+            return
+        options, user = self.api.options, (await self.tenant.user.get()).name
+        new = replace(rights, groups=rights.groups - access_of(row, options.everybody, user).readers)
+        check_groups(new, options, await self.refused_groups(new))
 
     async def _narrow(self, asset: AssetId, row: Json, groups: frozenset[str]) -> bool:
         """Remove readers before anything new is written for the others; whether that was all."""
