@@ -48,10 +48,10 @@ async def write_assets(path: Path | None, store: SqlStore, run: int) -> None:
 
 def _cells(row: CoveredAsset) -> tuple[object, ...]:
     name = row.filename or row.named.get("filename", "")
-    losses = "; ".join(dict.fromkeys(f"{loss['path']}: {_told(loss['rule'], loss['detail'])}" for loss in row.losses))
+    losses = "; ".join(dict.fromkeys(f"{loss['path']}: {_lost(loss['rule'], loss['detail'])}" for loss in row.losses))
     target = "" if row.target.startswith("planned-") else row.target
     return row.asset, row.action or "open", reason_of(row), name, target, redact(losses), row.revision
 
 
-def _told(rule: str, detail: str) -> str:
+def _lost(rule: str, detail: str) -> str:
     return f"{rule} ({detail})" if rule == NAME_TAKEN and detail else rule

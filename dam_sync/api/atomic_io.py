@@ -21,7 +21,7 @@ def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
 
     `what` names it in errors. Raises DiskFull, or ConfigError if the file cannot be written.
     """
-    with _told(path, what):
+    with _explained(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
         apart = path.exists() and not path.is_file()  # a pipe or device cannot be replaced
         handle, part = (_opened_device(path), path) if apart else _new_beside(path)
@@ -44,7 +44,7 @@ def prove_writable(path: Path | None, what: str) -> None:
     """Raise ConfigError or DiskFull now rather than after days of work; leaves nothing behind."""
     if path is None or (path.exists() and not path.is_file()):
         return
-    with _told(path, what):
+    with _explained(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, probe = _new_beside(path)
         try:
@@ -116,7 +116,7 @@ def translate_os_error(error: OSError, path: Path, what: str) -> DamSyncError:
 
 
 @contextmanager
-def _told(path: Path, what: str) -> Iterator[None]:
+def _explained(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

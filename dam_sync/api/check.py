@@ -250,10 +250,10 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
             hint = "check `select` in the mapping file"
             yield CheckResult("assets", f"none of the first {found.left_out} assets is selected", hint, warns=True)
         return
-    yield _told(found)
+    yield _preview_result(found)
 
 
-def _told(found: Preview) -> CheckResult:
+def _preview_result(found: Preview) -> CheckResult:
     if not found.parked:
         return CheckResult("assets", f"the first {found.taken} assets can be written")
     causes = found.causes.most_common(SHOWN)
@@ -315,5 +315,5 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
     if not crosswalk.marked:
         yield CheckResult("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
     warnings = frozenset(crosswalk.warnings)
-    told = [note for note in crosswalk.notes if crosswalk.marked or "no field is the marker" not in note]
-    yield from (CheckResult("mapping", note, warns=note in warnings) for note in told)
+    notes = [note for note in crosswalk.notes if crosswalk.marked or "no field is the marker" not in note]
+    yield from (CheckResult("mapping", note, warns=note in warnings) for note in notes)

@@ -16,7 +16,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.verify import Verifier
-from dam_sync.mapping.trace import RuleTrace, told, traces
+from dam_sync.mapping.trace import RuleTrace, loss_text, traces
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_to_json
 from dam_sync.model.errors import NotFound
@@ -87,6 +87,6 @@ def _rule(trace: RuleTrace) -> Facts:
         "rule": trace.rule,
         "read": [{"path": path, "value": value, "outcome": outcome} for path, value, outcome in trace.read],
         "made": list(trace.made),
-        "lost": [told(loss) for loss in trace.losses],
-        "rejected": [told(loss) for loss in trace.rejections],
+        "lost": [loss_text(loss) for loss in trace.losses],
+        "rejected": [loss_text(loss) for loss in trace.rejections],
     }

@@ -177,8 +177,8 @@ class _Undoing:
         earlier = [each.number for each in await self.store.rollbacks() if rollback_of(each) == self.row.number]
         before = [number for number in earlier if number != self.context.run.number]
         if before:
-            told = "nothing more can be undone" if undoing.is_done else "what was left then is undone now"
-            notes.append(f"run {self.row.number} was rolled back by run {before[0]}: {told}")
+            outcome = "nothing more can be undone" if undoing.is_done else "what was left then is undone now"
+            notes.append(f"run {self.row.number} was rolled back by run {before[0]}: {outcome}")
         if lost := await self._rows_lost():
             notes.append(
                 f"{lost:,} ledger rows of run {self.row.number} were removed by `state gc`: they stay as they are"

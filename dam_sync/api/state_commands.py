@@ -56,8 +56,8 @@ async def _rolled_back(store: SqlStore) -> dict[str, Any]:
     if not done:
         return {}
     stands = [row.number for row in await store.runs() if rollback_of(row) is None and row.number not in done]
-    told = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
-    return {"rolled back": f"run {told}", "stands at": f"run {stands[0]}" if stands else "no run"}
+    numbers = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
+    return {"rolled back": f"run {numbers}", "stands at": f"run {stands[0]}" if stands else "no run"}
 
 
 async def gone_from_source(store: SqlStore, policy: DeletionPolicy | None) -> list[dict[str, Any]]:
@@ -141,8 +141,8 @@ async def _failed_values(store: SqlStore, assets: Sequence[str]) -> dict[str, li
     """The failed values of parked assets, with what was given in their place."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in await store.correction_rows(assets):
-        told = {"field": row.path, "rule": row.rule, "value": row.failed, "corrected": list(row.corrected)}
-        found.setdefault(row.asset, []).append(told)
+        correction = {"field": row.path, "rule": row.rule, "value": row.failed, "corrected": list(row.corrected)}
+        found.setdefault(row.asset, []).append(correction)
     return found
 
 

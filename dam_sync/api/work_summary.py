@@ -46,11 +46,11 @@ class WorkSummary:
         for found in imbalances(record.account):
             refuse_imbalance(record.asset, found)
         self.account.update(record.account)
-        told = set[LossKey]()
+        seen = set[LossKey]()
         for loss in record.losses:
             key = loss["path"], loss["rule"]
-            if key not in told:
-                told.add(key)
+            if key not in seen:
+                seen.add(key)
                 self.losses[key] += 1
                 _keep(self.examples, key, record.asset, loss["detail"])
             if loss["rule"] == NAME_TAKEN and len(self.renamed) < COLLISIONS:

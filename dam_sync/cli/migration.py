@@ -77,7 +77,7 @@ def run(
         write_html(report, options.html)
         code, stop = unfinished(report)
         if stop is not None:
-            output.told(stop)
+            output.error_note(stop)
         output.next(*after_report(report.as_json(), str(job)))
         return code
 

@@ -96,8 +96,8 @@ async def _import(output: Output, job: Path, filled: Path, options: RunOptions) 
     if output.as_json:
         output.data(done)
     else:
-        told = f"{done['corrections']:,} corrected values of {done['assets']:,} assets are stored"
-        output.say(f"{told}; {done['retried']:,} parked assets will be tried again by the next run")
+        stored = f"{done['corrections']:,} corrected values of {done['assets']:,} assets are stored"
+        output.say(f"{stored}; {done['retried']:,} parked assets will be tried again by the next run")
     output.next(*after_corrections(str(job), done["corrections"]))
 
 

@@ -86,7 +86,7 @@ def rehearse(
             output.report(found.verification.as_json())
         code, stop = unfinished(found.run)
         if stop is not None:
-            output.told(stop)
+            output.error_note(stop)
         output.next(*after_rehearsal(str(job)))
         return code or (0 if found.verification.clean else 3)
 

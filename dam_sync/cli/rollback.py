@@ -83,7 +83,7 @@ def _ask(output: Output, job: JobFile, asked: RollbackRequest) -> None:
     if previewed[0].done:
         raise typer.Exit(0 if previewed[0].complete else 4)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        output.told(UNASKED)
+        output.error_note(UNASKED)
         raise typer.Exit(UNASKED.exit_code)
     confirm(output, f"Undo run {asked.run}?")
 
@@ -95,9 +95,9 @@ def _show(output: Output, report: RollbackReport) -> None:
     would = report.dry_run
     title = "What would stay as it is" if would else "What stays as it is"
     output.table(title, COLUMNS, rows_of(report.cannot))
-    told = "Would be undone" if would else "Undone"
+    heading = "Would be undone" if would else "Undone"
     rows = [(name, f"{number:,}") for name, number in report.counts.items() if number]
-    output.table(f"{told}: run {report.run} of {report.started}", ("", ""), rows)
+    output.table(f"{heading}: run {report.run} of {report.started}", ("", ""), rows)
     for note in report.notes:
         output.note(f"note: {note}")
     if report.done and not report.notes:

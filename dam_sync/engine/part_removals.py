@@ -92,11 +92,11 @@ def _unrelated(asset: Asset, link: LinkRow) -> frozenset[tuple[str, str]]:
 
 def _losses(gone: Gone, known: Mapping[str, Json], *, detaches: bool, unrelates: bool) -> Iterator[Loss]:
     if gone.relations and not unrelates:
-        told = ", ".join(f"{kind} to {other}" for kind, other in sorted(gone.relations))
-        yield Loss(RELATIONS, STAYS, f"{told}: the target cannot remove relations")
+        names = ", ".join(f"{kind} to {other}" for kind, other in sorted(gone.relations))
+        yield Loss(RELATIONS, STAYS, f"{names}: the target cannot remove relations")
     if known and not detaches:
-        told = ", ".join(sorted(sent["name"] for sent in known.values()))
-        yield Loss(ATTACHMENTS, STAYS, f"{told}: the target has no trash for attachments")
+        names = ", ".join(sorted(sent["name"] for sent in known.values()))
+        yield Loss(ATTACHMENTS, STAYS, f"{names}: the target has no trash for attachments")
     if unknown := len(gone.attachments) - len(known):
         yield Loss(ATTACHMENTS, STAYS, f"{unknown}: not added by a run that recorded what it sent")
     if gone.versions:

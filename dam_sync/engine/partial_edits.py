@@ -127,13 +127,13 @@ def _union(sets: Iterable[frozenset[T]]) -> frozenset[T]:
 def _files(meant: Sequence[Json], sent: Sequence[FileRef], actual: Asset) -> Iterator[str]:
     """Files that no attempt sent. What the target hides, or a state of an older release does not say, cannot be
     compared."""
-    told = [state for state in meant if FILES in state]
-    if not told:
+    known = [state for state in meant if FILES in state]
+    if not known:
         return
     hidden = {loss.path for loss in actual.losses}
     if actual.file is not None and not any(each.agrees(actual.file) for each in sent):
         yield FILE
-    if "versions" not in hidden and len(actual.versions) > max(len(row[FILES]) for row in told):
+    if "versions" not in hidden and len(actual.versions) > max(len(row[FILES]) for row in known):
         yield "versions"
-    if "attachments" not in hidden and len(actual.attachments) > max(row[ATTACHED] for row in told):
+    if "attachments" not in hidden and len(actual.attachments) > max(row[ATTACHED] for row in known):
         yield "attachments"

@@ -170,8 +170,8 @@ class Rollback:
     async def _ends(self, row: LedgerRow) -> tuple[Relation, bool, bool]:
         """The relation, whether the run wrote it, and whether its two ends stay at the target."""
         removed, added = row.changes["relation"]
-        told = added or removed
-        relation = Relation(told["kind"], AssetId(told["target"]))
+        end = added or removed
+        relation = Relation(end["kind"], AssetId(end["target"]))
         linked = await self.context.store.links_by_target([AssetId(row.target), relation.target])
         return relation, bool(added), {AssetId(row.target), relation.target} <= linked.keys()
 

@@ -76,7 +76,9 @@ class SourceTerms:
         """The asset with complete terms, as far as they are known."""
         if not self.loaded:
             return asset
-        changed = {key: self._told(key, asset.fields[key]) for key in self.vocabularies if key in asset.fields}
+        changed = {
+            key: self._completed_value(key, asset.fields[key]) for key in self.vocabularies if key in asset.fields
+        }
         return replace(asset, fields={**asset.fields, **changed})
 
     def completed(self, term: Term) -> Term:
@@ -95,7 +97,7 @@ class SourceTerms:
         paths = {each.path for each in _values(asset, self.vocabularies) if isinstance(each, Term) and each.labels}
         return any(term.path in {path[:depth] for path in paths for depth in range(1, len(path))} for term in new)
 
-    def _told(self, key: str, value: Value) -> Value:
+    def _completed_value(self, key: str, value: Value) -> Value:
         if isinstance(value, tuple):
             return tuple(self._one(key, each) for each in value)
         return self._one(key, value)

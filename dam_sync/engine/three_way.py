@@ -361,7 +361,7 @@ def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
 
 
 def _uploaded(link: LinkRow, actual: Asset) -> bool:
-    """Whether the target has the file that we uploaded last, as far as it can be told: no difference in size or
+    """Whether the target has the file that we uploaded last, as far as is known: no difference in size or
     digest, no file of the same size that a verification found to be another, and no version of somebody else. None is
     ours if we uploaded none, or if somebody else's was kept before and nothing is known of ours."""
     theirs, unknown = actual.file, link.size is None and not link.digests

@@ -136,8 +136,8 @@ class AssetUndoer:
                 else edited_parts(self.context, meant, actual, complete=True)
             )
             if changed:
-                told = Obstacle("created assets", f"{CHANGED}: {', '.join(changed)}")
-                return UndoneAsset(KEPT, (told,))
+                obstacle = Obstacle("created assets", f"{CHANGED}: {', '.join(changed)}")
+                return UndoneAsset(KEPT, (obstacle,))
         await self._trash(undo.written, actual)
         await self._settle(undo, UNLINKED)
         return UndoneAsset(TRASHED if actual is not None else GONE, undo.obstacles)

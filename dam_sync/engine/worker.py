@@ -51,7 +51,7 @@ class Worker:
     containers: TargetContainers
     names: FilenameAllocator
     confirmed: frozenset[AssetId] = frozenset()  # gone from the source: to be removed
-    told: bool = False  # whether the target's lists were compared with those of the last run
+    compared: bool = False  # whether the target's lists were compared with those of the last run
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
     missing: MissingMonitor = field(init=False)
     origins: SourceTerms = field(init=False)
@@ -149,14 +149,14 @@ class Worker:
     async def _know_target(self) -> None:
         """Read once what drafting needs; errors here concern the run, not one asset."""
         known = await self.terms.known()
-        if not self.told:
+        if not self.compared:
             await refuse_lost_terms(self.context, known)
         if self.context.crosswalk.plan.placements:
             await self.containers.known()
-        if not self.told and self.context.planned is not None:
+        if not self.compared and self.context.planned is not None:
             for made in (self.terms, self.containers):
                 await self.context.planned.refuse_existing(made.names(), made.journal)
-        self.told = True
+        self.compared = True
 
     async def _draft(self, item: ReadAsset) -> DraftedAsset | Concluded:
         crosswalk, work, asset, link = self.context.crosswalk, item.work, item.asset, item.link
@@ -301,11 +301,11 @@ def rejected(drafted: Drafted) -> Outcome | None:
     if not drafted.rejections:
         return None
     first: Loss = drafted.rejections[0]
-    told = "; ".join(f"{loss.path}: {loss.rule} {loss.detail}".strip() for loss in drafted.rejections)
+    message = "; ".join(f"{loss.path}: {loss.rule} {loss.detail}".strip() for loss in drafted.rejections)
     return Outcome(
         action="parked",
         cause=f"mapping {first.path}: {first.rule}",
-        message=told,
+        message=message,
         hint="change the value at the source or the rule in the mapping file; another mapping tries it again",
         operation="mapping",
         failed=drafted.failed,

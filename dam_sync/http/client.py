@@ -91,7 +91,7 @@ class Client:
                 request, self._base_urls.of(request), self._prepare(request), self._config.auth
             )
         except DamSyncError as problem:
-            raise self._told(problem, request) from None
+            raise self._within(problem, request) from None
         reply = self._reply(request, response)
         if reply.is_html and reply.body.strip() and 200 <= reply.status < 300:
             reply.json()  # a web page says nothing about the request, least of all that a write succeeded
@@ -108,12 +108,12 @@ class Client:
             prepared = replace(self._prepare(replace(request, headers=headers)), whole=False)
             response = await self._repeated(request, self._base_urls.of(request), prepared, self._config.auth)
             try:
-                return HttpStream(response, offset, self._dispatcher, lambda problem: self._told(problem, request))
+                return HttpStream(response, offset, self._dispatcher, lambda problem: self._within(problem, request))
             except BaseException:
                 await response.aclose()
                 raise
         except DamSyncError as problem:
-            raise self._told(problem, request) from None
+            raise self._within(problem, request) from None
 
     async def close(self) -> None:
         """Close every connection; safe to repeat."""
@@ -127,7 +127,7 @@ class Client:
         try:
             response = await self._repeated(request, resolved, self._prepare(request), None)
         except DamSyncError as problem:
-            raise self._told(problem, request) from None
+            raise self._within(problem, request) from None
         return self._reply(request, response)
 
     async def _repeated(
@@ -224,7 +224,7 @@ class Client:
             response.parsed,
         )
 
-    def _told(self, problem: DamSyncError, request: Request) -> DamSyncError:
+    def _within(self, problem: DamSyncError, request: Request) -> DamSyncError:
         return problem.within(service=self._config.service, operation=request.operation, asset=request.asset)
 
     def _log_retry(self, problem: Transient, seconds: float) -> None:

@@ -51,10 +51,10 @@ def failure(problem: BaseException, host: str, *, responding: bool = False, prox
 
 def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError | None:
     """The error if the proxy refused the connection or cannot be reached, otherwise None."""
-    told = [cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError)]
-    if told:
+    refusals = [cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError)]
+    if refusals:
         status = next(
-            (word for cause in told for word in _NUMBER.findall(f"{getattr(cause, 'status', '')} {cause}")), ""
+            (word for cause in refusals for word in _NUMBER.findall(f"{getattr(cause, 'status', '')} {cause}")), ""
         )
         text = f"the proxy {proxy} refuses the connection to {host} ({status or 'no status'})"
         if status == "407":

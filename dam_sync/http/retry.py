@@ -64,9 +64,9 @@ def standard(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def retrying(
-    again: bool, attempts: int, clock: Clock, told: Callable[[Transient, float], None]
+    again: bool, attempts: int, clock: Clock, on_retry: Callable[[Transient, float], None]
 ) -> tenacity.AsyncRetrying:
-    """Retries a request up to `attempts` times; `told` is called with each failure and the following wait. Requests
+    """Retries a request up to `attempts` times; `on_retry` is called with each failure and the following wait. Requests
     that certainly had no effect (not sent, rate limited) are always retried, others only if `again`."""
 
     def wanted(state: tenacity.RetryCallState) -> bool:
@@ -85,7 +85,7 @@ def retrying(
     def before(state: tenacity.RetryCallState) -> None:
         problem = state.outcome.exception() if state.outcome else None
         if isinstance(problem, Transient):
-            told(problem, state.upcoming_sleep)
+            on_retry(problem, state.upcoming_sleep)
 
     return tenacity.AsyncRetrying(
         sleep=clock.sleep,

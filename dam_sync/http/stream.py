@@ -21,14 +21,14 @@ class HttpStream:
         response: RawResponse,
         offset: int,
         dispatcher: RequestDispatcher,
-        told: Callable[[DamSyncError], DamSyncError],
+        within: Callable[[DamSyncError], DamSyncError],
     ) -> None:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.start, self.total, self._expected = _extent(response, offset)
         self._response = response
         self._dispatcher = dispatcher
-        self._told = told
+        self._within = within
         self._blocks: AsyncGenerator[bytes, None] | None = None
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class HttpStream:
             if self._expected is not None and seen != self._expected:
                 raise Transient(f"the body ended after {seen} of {self._expected} bytes")
         except DamSyncError as problem:
-            raise self._told(problem) from None
+            raise self._within(problem) from None
         finally:
             await blocks.aclose()
             await self._response.aclose()

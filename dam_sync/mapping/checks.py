@@ -97,8 +97,8 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
     if body_marker(builder) == "none":
         builder.fault(("marker",), f"`marker: none` contradicts {lines[0]}, which is the marker", "remove one")
     known = builder.target.fields.get(lines[0])
-    for told in unfit_for_marker(known, makes) if known else ():
-        builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {told}", MARKER_HINT)
+    for reason in unfit_for_marker(known, makes) if known else ():
+        builder.fault(("fields", lines[0], "marker"), f"{lines[0]} cannot be the marker: {reason}", MARKER_HINT)
     return lines[0]
 
 
@@ -213,5 +213,5 @@ def _check_relations(builder: Builder) -> None:
     known = target.relation_kinds
     for kind, theirs in kinds.items():
         if known is not None and theirs not in known:
-            told = f"the target has no kind of relation {theirs}"
-            builder.fault(("relations", "kinds", kind), told, Similar(theirs, known))
+            message = f"the target has no kind of relation {theirs}"
+            builder.fault(("relations", "kinds", kind), message, Similar(theirs, known))

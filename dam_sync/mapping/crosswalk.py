@@ -250,8 +250,8 @@ class _Drafting:
             if rule is None or held is None or types is None or held & types:
                 continue
             names = rule.reads(self.asset, self.context)
-            told = f"{', '.join(sorted(types))} holds no {feature}"
-            self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, told)))
+            detail = f"{', '.join(sorted(types))} holds no {feature}"
+            self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, detail)))
             rules[feature] = None
         return replace(
             plan, status=rules["status"], tags=rules["tags"], release=rules["release"], expiry=rules["expiry"]
@@ -306,8 +306,8 @@ class _Drafting:
             field = crosswalk.target_fields[key]
             if types is not None and not self._in_types(key, types):
                 names = rule.reads(self.asset, self.context)
-                told = f"{key} is not in {', '.join(sorted(types))}"
-                self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, told)))
+                detail = f"{key} is not in {', '.join(sorted(types))}"
+                self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, detail)))
                 continue
             values = self._known_terms(key, rule, rule.run(self.asset, self.context, field.required))
             if values:
@@ -364,8 +364,8 @@ class _Drafting:
         """Released no sooner and expired no later than the source says."""
         release, expiry = _midnight_after(rights.release_at), _midnight_before(rights.expires_at)
         pairs = (("release", rights.release_at, release), ("expiry", rights.expires_at, expiry))
-        for name, told, kept in pairs:
-            if told != kept and kept is not None:
+        for name, given, kept in pairs:
+            if given != kept and kept is not None:
                 self.losses.append(Loss(name, "days only", f"moved to {kept.date().isoformat()}"))
         return replace(rights, release_at=release, expires_at=expiry)
 
@@ -413,7 +413,7 @@ def run_tests(document: MappingDocument, crosswalk: Crosswalk) -> list[Diagnosti
             continue
         drafted = crosswalk.draft(asset, "example", terms)
         found = mismatches(example.expect, drafted.draft, drafted.rejections, crosswalk.target_fields)
-        failures.extend(document.written.diagnostic((*place, "expect", key), told) for key, told in found)
+        failures.extend(document.written.diagnostic((*place, "expect", key), message) for key, message in found)
     return failures
 
 

@@ -129,8 +129,8 @@ def _refuse_halves(written: SourceMap) -> None:
     try:
         json.dumps(written.data, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
-        told = "a key or value has half a character (a surrogate)"
-        raise MappingError.of([written.diagnostic((), told, "write the whole one")]) from None
+        message = "a key or value has half a character (a surrogate)"
+        raise MappingError.of([written.diagnostic((), message, "write the whole one")]) from None
 
 
 ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})

@@ -70,8 +70,8 @@ def patterns_of(tokens: Sequence[CelToken], text_of: Callable[[str], object]) ->
         except ValueError as error:
             raise PatternFault(str(error), token.at, "write a shorter or simpler one") from None
         if len(found) > MOST_PATTERNS:
-            told = f"has more than {MOST_PATTERNS} patterns"
-            raise PatternFault(told, token.at, "write one with alternatives: matches('^(A|B)')")
+            message = f"has more than {MOST_PATTERNS} patterns"
+            raise PatternFault(message, token.at, "write one with alternatives: matches('^(A|B)')")
     return found
 
 
@@ -102,8 +102,8 @@ def _literals(tokens: Sequence[CelToken]) -> Iterator[CelToken]:
         if _two(tokens, index - 1)[0].text != ".":
             raise PatternFault(f"{MATCHES} is asked of a text", token.at, f'write asset.filename.{MATCHES}("^M")')
         if pattern.form != "text" or closing.text != ")":
-            told = "the pattern is not written here as one text in quotes"
-            raise PatternFault(told, token.at, f'write {MATCHES}("^M [0-9]+$")')
+            message = "the pattern is not written here as one text in quotes"
+            raise PatternFault(message, token.at, f'write {MATCHES}("^M [0-9]+$")')
         yield pattern
 
 

@@ -154,8 +154,8 @@ _WRITTEN = {
 
 def _field_path(rest: list[str], source: Schema, at: int) -> str:
     if not rest:
-        told = "the field is not named by a word or a text in quotes"
-        raise ReferenceFault(told, at, 'write asset.fields.title or asset.fields["lib:title"]')
+        message = "the field is not named by a word or a text in quotes"
+        raise ReferenceFault(message, at, 'write asset.fields.title or asset.fields["lib:title"]')
     key, *parts = rest
     path, known = f"fields.{spelt(key)}", source.fields.get(key)
     if not parts or known is None:

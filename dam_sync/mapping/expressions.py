@@ -114,7 +114,7 @@ class Expression:
         try:
             return self.program.execute(given)
         except Exception as error:  # noqa: BLE001 - the library raises any built-in error for an error of the expression
-            raise Unviewable(_told(error)) from None
+            raise Unviewable(_reason(error)) from None
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # how the library reports a fault of its own
                 raise Unviewable("cannot be evaluated") from None
@@ -231,7 +231,7 @@ def _measured(view: Json) -> tuple[int, int]:
     return items + sum(row[0] for row in found), sum(row[1] for row in found)
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Why it cannot be evaluated, in words."""
     match error:
         case KeyError():

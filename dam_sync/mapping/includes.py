@@ -49,9 +49,9 @@ class Including:
         return merged.done()
 
     def _included(self, written: SourceMap, place: KeyPath, path: Path, chain: Sequence[Path]) -> SourceMap | None:
-        told = self._refused(path, chain)
-        if told:
-            self.diagnostics.append(written.diagnostic(place, *told))
+        refusal = self._refused(path, chain)
+        if refusal:
+            self.diagnostics.append(written.diagnostic(place, *refusal))
             return None
         self.files += 1
         try:

@@ -150,8 +150,8 @@ class _Choosing:
     def _alone(self, default: str) -> str:
         if len(self.known) == 1:
             return "the only one there is"
-        told = f"its type has {self._held(default)} of the source's fields, none has more: please check"
-        return f"{one_line(default)}: {told}"
+        reason = f"its type has {self._held(default)} of the source's fields, none has more: please check"
+        return f"{one_line(default)}: {reason}"
 
 
 def _pairs(source: Schema, target: Schema) -> Sequence[tuple[Field, Field]]:

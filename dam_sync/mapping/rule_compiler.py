@@ -119,8 +119,8 @@ class Builder:
         rule = self.rules.get(transform.rule) if isinstance(transform, MatchTerm) else None
         own = fit.field.vocabulary if fit.shape is ValueType.TERM else ""
         if rule is not None and own and rule.target != own and rule.target in self.target.vocabularies:
-            told = f"writes terms of {rule.target} into a field of {own}"
-            yield Problem(told, f"use a vocabulary whose target is {own}")
+            message = f"writes terms of {rule.target} into a field of {own}"
+            yield Problem(message, f"use a vocabulary whose target is {own}")
 
     def paths(self, place: KeyPath, texts: tuple[str, ...]) -> Iterator[AssetPath]:
         """The paths of a `from`."""

@@ -180,8 +180,8 @@ class RuleSpec(MappingModel):
     def _says_where_from(self) -> RuleSpec:
         given = [bool(self.from_), self.const is not None, bool(self.cel)].count(True)
         if given != 1 and not self.is_marker:
-            told = ", and only one of them" if given else "; write {from: fields.KEY}"
-            raise ValueError(f"a line needs `from`, `const` or `cel`{told}")
+            advice = ", and only one of them" if given else "; write {from: fields.KEY}"
+            raise ValueError(f"a line needs `from`, `const` or `cel`{advice}")
         if self.const is not None and self.pipe:
             raise ValueError("a constant cannot have a pipe; write its final value")
         return self

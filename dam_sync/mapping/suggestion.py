@@ -80,8 +80,8 @@ class Suggestion:
         yield from block("fields", self._entries("fields"))
         yield from (entry("tags", line.written, line.why) for line in self.lines if line.block == "tags")
         placed = (line for line in self.lines if line.block == "placements")
-        told = (f"  - {flow(line.written)}  # {one_line(line.why, LONGEST_COMMENT)}" for line in placed)
-        yield from block("placements", told)
+        lines = (f"  - {flow(line.written)}  # {one_line(line.why, LONGEST_COMMENT)}" for line in placed)
+        yield from block("placements", lines)
         yield from block("security", self._entries("security"))
         if self.relations:
             yield entry("relations", {"kinds": self.relations}, "kinds of relation by their names")

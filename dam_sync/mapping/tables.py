@@ -82,12 +82,12 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.Dic
     except (OSError, ValueError) as error:
         if isinstance(error, TableFault):
             raise
-        told = (
+        problem = (
             f"is not UTF-8 at byte {error.start}; save it as UTF-8"
             if isinstance(error, UnicodeDecodeError)
             else _unreadable(error)
         )
-        raise TableFault(f"{path} {told}") from None
+        raise TableFault(f"{path} {problem}") from None
     except TooLarge as error:
         raise TableFault(f"{path} cannot be read: {error.message}") from None
     except csv.Error as error:

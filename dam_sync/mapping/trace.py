@@ -53,6 +53,6 @@ def _trace(rule: FieldRule, asset: Asset, context: TransformContext) -> RuleTrac
     return RuleTrace(dotted(rule.place), read, made, tuple(ran.losses), tuple(ran.rejections))
 
 
-def told(loss: Loss) -> str:
+def loss_text(loss: Loss) -> str:
     """A loss in one line."""
     return f"{loss.path}: {loss.rule} {shown(loss.detail) if loss.detail else ''}".strip()

@@ -66,7 +66,7 @@ class TermIndex:
     promised: dict[tuple[str, ...], dict[str, MetTerm]] = field(default_factory=dict)
     met: dict[str, MetTerm] = field(default_factory=dict)
     pathless: bool = False
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
     _by_id: dict[str, Term] = field(default_factory=dict)
     _by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
     _by_former: dict[tuple[str, ...], Term] = field(default_factory=dict)
@@ -138,8 +138,8 @@ class TermIndex:
 
     def newly_met(self) -> list[MetTerm]:
         """Terms of the source that were met since the last call, and have one at the target; each once."""
-        found = [met for key, met in self.met.items() if key not in self._told]
-        self._told.update(self.met)
+        found = [met for key, met in self.met.items() if key not in self._reported]
+        self._reported.update(self.met)
         self.met.clear()
         return found
 
@@ -277,10 +277,10 @@ class VocabularyRule:
         return self.ways.by_path
 
     def _miss(self, term: Term, index: TermIndex) -> str:
-        told = f"no term {shown(path_text(term) or term.label)} in {self.target}"
+        message = f"no term {shown(path_text(term) or term.label)} in {self.target}"
         if self.unmatched != "suggest":
-            return told
-        return f"{told}; the nearest are {', '.join(index.alike(term)) or 'none'}: choose one as a pin"
+            return message
+        return f"{message}; the nearest are {', '.join(index.alike(term)) or 'none'}: choose one as a pin"
 
     def path_of(self, term: Term) -> tuple[str, ...]:
         """What names a term of the source to this rule."""

@@ -25,16 +25,16 @@ def vocabulary_rules(builder: Builder) -> Iterator[tuple[str, VocabularyRule]]:
 def _check_source(builder: Builder, name: str, spec: VocabularyMap) -> None:
     known = builder.source.vocabularies
     if spec.source and spec.source not in known:
-        told = f"the source has no vocabulary {spec.source}"
-        builder.fault(("vocabularies", name, "source"), told, Similar(spec.source, known))
+        message = f"the source has no vocabulary {spec.source}"
+        builder.fault(("vocabularies", name, "source"), message, Similar(spec.source, known))
 
 
 def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
     source, target = builder.source.vocabularies, builder.target.vocabularies
     known = target.get(spec.target)
     if known is None:
-        told = f"the target has no vocabulary {spec.target}"
-        builder.fault(("vocabularies", name, "target"), told, Similar(spec.target, target))
+        message = f"the target has no vocabulary {spec.target}"
+        builder.fault(("vocabularies", name, "target"), message, Similar(spec.target, target))
         return VocabularyRule(name, spec.target)
     _check_use(builder, name, spec, known)
     trees = [source[spec.source]] if spec.source in source else list(source.values())
@@ -62,12 +62,12 @@ def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
 def _check_use(builder: Builder, name: str, spec: VocabularyMap, known: Vocabulary) -> None:
     place = ("vocabularies", name)
     if known.closed and spec.unmatched == "create":
-        told = f"the target's {spec.target} accepts no new terms"
-        builder.fault((*place, "unmatched"), told, "use suggest, park, drop or keep")
+        message = f"the target's {spec.target} accepts no new terms"
+        builder.fault((*place, "unmatched"), message, "use suggest, park, drop or keep")
     for key, way, given in (("pins", "pin", spec.pins), ("synonyms", "synonym", spec.synonyms)):
         if given and way not in spec.match:
-            told = f"{key} are given, but `match` does not contain {way}"
-            builder.fault((*place, "match"), told, f"write [{way}, exact]")
+            message = f"{key} are given, but `match` does not contain {way}"
+            builder.fault((*place, "match"), message, f"write [{way}, exact]")
 
 
 def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:

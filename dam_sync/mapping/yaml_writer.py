@@ -46,8 +46,8 @@ def _letter(letter: str) -> str:
 
 def entry(key: str, value: Json, why: str = "", indent: str = "") -> str:
     """A key with its value, and a comment."""
-    told = one_line(why, LONGEST_COMMENT)
-    return f"{indent}{quoted(key)}: {flow(value)}" + (f"  # {told}" if told else "")
+    comment = one_line(why, LONGEST_COMMENT)
+    return f"{indent}{quoted(key)}: {flow(value)}" + (f"  # {comment}" if comment else "")
 
 
 def block(key: str, entries: Iterable[str]) -> Iterator[str]:

@@ -160,8 +160,8 @@ def _groups(source: Audience, draft: Draft, target: Audience, decided: Decided) 
         ours = {name.casefold() for name in source.groups}
         if {name.casefold() for name in target.groups} <= ours or (decided.groups and target.groups <= given):
             return
-    told = f"limited to {told_groups(source.groups)}, at the target to {told_groups(target.groups)}"
-    yield Widening(ExposureRule.GROUPS, told)
+    detail = f"limited to {groups_text(source.groups)}, at the target to {groups_text(target.groups)}"
+    yield Widening(ExposureRule.GROUPS, detail)
 
 
 def _restrictions(source: Audience, draft: Draft, target: Audience, decided: Decided) -> Iterator[Widening]:
@@ -171,15 +171,15 @@ def _restrictions(source: Audience, draft: Draft, target: Audience, decided: Dec
         theirs = {one for one in target.restrictions if one.kind is kind}
         held = ours <= theirs if kind in BY_NAME else bool(theirs)
         if not held and not (limited and kind is RestrictionKind.CONTAINER):
-            yield Widening(OF_RESTRICTION[kind], _told(ours - theirs))
+            yield Widening(OF_RESTRICTION[kind], _details(ours - theirs))
 
 
-def told_groups(groups: frozenset[str] | None) -> str:
+def groups_text(groups: frozenset[str] | None) -> str:
     """The first of them, for messages."""
     return "everybody" if groups is None else _some(groups)
 
 
-def _told(restrictions: set[Restriction]) -> str:
+def _details(restrictions: set[Restriction]) -> str:
     return _some({one.detail for one in restrictions if one.detail})
 
 

@@ -30,11 +30,11 @@ def headline_of(report: Report) -> Headline:
 
 
 def _text(report: Report) -> str:
-    told = [_assets(report), *_untouched(report), *_values(report)]
+    parts = [_assets(report), *_untouched(report), *_values(report)]
     if report.estimate is not None:
         calls = report.source.total_calls + report.target.total_calls
-        told.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {calls:,} calls")
-    return "; ".join(told)
+        parts.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {calls:,} calls")
+    return "; ".join(parts)
 
 
 def _assets(report: Report) -> str:

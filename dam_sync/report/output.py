@@ -106,9 +106,9 @@ class Output:
         """Print what went wrong and what to do about it."""
         if self.as_json:
             self.data(error.as_json())
-        self.told(error)
+        self.error_note(error)
 
-    def told(self, error: DamSyncError) -> None:
+    def error_note(self, error: DamSyncError) -> None:
         """Print an error without adding to stdout, which holds only the report."""
         own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or diagnostic per line
         self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")

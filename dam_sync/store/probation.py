@@ -47,8 +47,8 @@ class ProbationRepository(Repository):
         if sources:
             await self._write(job)
 
-    async def removed(self, rows: Sequence[Removal], told: Outcome, run: int = 0) -> None:
-        """The service removed these: their links end, and they are parked with the cause `told` and a message each.
+    async def removed(self, rows: Sequence[Removal], outcome: Outcome, run: int = 0) -> None:
+        """The service removed these: their links end, and they are parked with the cause of `outcome`, a message each.
 
         Counted in `run`, if there is one. Assets that are already work stay so. Safe to repeat.
         """
@@ -57,8 +57,13 @@ class ProbationRepository(Repository):
         def job(c: Connection) -> None:
             for row in rows:
                 _remove(c, row, now)
-                parked = {"action": told.action, "cause": told.cause, "hint": told.hint, "message": row.message}
-                rest = {"operation": told.operation, "evidence": "", "losses": "null", "settled_at": now}
+                parked = {
+                    "action": outcome.action,
+                    "cause": outcome.cause,
+                    "hint": outcome.hint,
+                    "message": row.message,
+                }
+                rest = {"operation": outcome.operation, "evidence": "", "losses": "null", "settled_at": now}
                 counted = {"run": run} if run else {}
                 mine = (WORK.c.asset == row.source, WORK.c.state == "settled")
                 c.execute(update(WORK).where(*mine).values(**parked, **rest, **counted))

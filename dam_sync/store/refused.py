@@ -26,7 +26,7 @@ class RefusedRepository(Repository):
         chosen = select(rows.c.cause, func.count(), example).group_by(rows.c.cause).order_by(rows.c.cause)
 
         def job(c: Connection) -> list[tuple[str, str, str, int, str]]:
-            return [(cause, "", HINT, int(many), told) for cause, many, told in c.execute(chosen)]
+            return [(cause, "", HINT, int(many), text) for cause, many, text in c.execute(chosen)]
 
         return await self._read(job)
 

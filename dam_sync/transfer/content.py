@@ -70,8 +70,8 @@ class _Described:
     @property
     def media_type(self) -> str:
         """See `Content.media_type`; guessed from the name if the source does not state it."""
-        told = self._file.media_type
-        return told if told not in ("", UNKNOWN) else _TYPES.guess_type(self._file.name)[0] or UNKNOWN
+        stated = self._file.media_type
+        return stated if stated not in ("", UNKNOWN) else _TYPES.guess_type(self._file.name)[0] or UNKNOWN
 
     @property
     def size(self) -> int:

@@ -34,7 +34,7 @@ _log = structlog.get_logger()
 class WatchedJob:
     """Runs one job whenever it is due, one run at a time.
 
-    surroundings: clock, transport, connectors and storage of every run. slots: runs at once of the process. told:
+    surroundings: clock, transport, connectors and storage of every run. slots: runs at once of the process. on_end:
     called with this job, the record before and the report when a run has ended.
     """
 
@@ -44,7 +44,7 @@ class WatchedJob:
         surroundings: RunOptions,
         shared: SharedRates,
         slots: asyncio.Semaphore,
-        told: Callable[[WatchedJob, WatchRecord, Json], None],
+        on_end: Callable[[WatchedJob, WatchRecord, Json], None],
     ) -> None:
         self.path = path
         self.job = Job.load(path, surroundings.connectors)
@@ -58,7 +58,7 @@ class WatchedJob:
         self._surroundings = surroundings
         self._clock = surroundings.clock
         self._slots = slots
-        self._told = told
+        self._on_end = on_end
         self._rates = JobRates(shared)
         self._wake = asyncio.Event()
         self._token = StopToken()
@@ -155,7 +155,7 @@ class WatchedJob:
         report, error = await self._executed(self._surroundings)
         self._ended(report, error)
         await self._save()
-        self._told(self, before, None if report is None else report.as_json())
+        self._on_end(self, before, None if report is None else report.as_json())
 
     def _may_read_named(self) -> bool:
         """Whether a run for assets that webhooks named may begin: between complete runs, within the hours."""
@@ -186,7 +186,7 @@ class WatchedJob:
             before = self.record
             self._add_up(report)
             await self._save()
-            self._told(self, before, report.as_json())
+            self._on_end(self, before, report.as_json())
 
     async def _executed(self, given: RunOptions) -> tuple[Report | None, DamSyncError | None]:
         """One run: its report, or the error that ended it."""

@@ -37,7 +37,7 @@ class Watcher:
         problems: list[ConfigError] = []
         for path in paths:
             try:
-                self.jobs.append(WatchedJob(path, surroundings, shared, slots, self._told))
+                self.jobs.append(WatchedJob(path, surroundings, shared, slots, self._run_ended))
             except ConfigError as error:
                 problems.append(error)
         _raise_all(problems)
@@ -91,7 +91,7 @@ class Watcher:
     async def _deliver(self, job: JobConfig, event: Json) -> None:
         await deliver(job, event, self._surroundings)
 
-    def _told(self, job: WatchedJob, before: WatchRecord, report: Json) -> None:
+    def _run_ended(self, job: WatchedJob, before: WatchRecord, report: Json) -> None:
         """A run has ended: show it, and notify whoever wants to know."""
         decision = job.decision
         self._show(line_of(job, report))

@@ -99,7 +99,7 @@ class Library:
     def store(self, media: Media) -> Media:
         """Keep a media; search sees it after the lag."""
         self.medias[media.id] = media
-        self._told(media.id)
+        self._changed(media.id)
         return media
 
     def new_media_id(self) -> int:
@@ -223,7 +223,7 @@ class Library:
             del self.versions[version.id]
         for number in media.folders:
             self.folders.by_id[number].members.discard(media.id)
-        self._told(media.id)
+        self._changed(media.id)
         self.world.event("media.purged", id=media.id)
 
     def place(self, media: Media, user: User, folder: int, *, inside: bool) -> Media:
@@ -242,7 +242,7 @@ class Library:
         """Keep a change of memberships, which moves `updateDate` on some instances only."""
         return self.store(replace(media, updated=self.now()) if self.options.memberships_update else media)
 
-    def _told(self, number: int) -> None:
+    def _changed(self, number: int) -> None:
         self.indexer.changed(number)
         self.audience.changed(str(number))
 

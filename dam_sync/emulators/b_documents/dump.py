@@ -30,7 +30,7 @@ def is_asset(repository: Repository, doc: Document) -> bool:
 
 def _asset(repository: Repository, doc: Document) -> dict[str, Json]:
     options, file = repository.options, doc.file
-    told = (CHANGED, options.release_field, options.expiry_field)  # elsewhere in the row
+    elsewhere = (CHANGED, options.release_field, options.expiry_field)  # in the row
     return {
         "record": "asset",
         "id": doc.uid,
@@ -43,7 +43,9 @@ def _asset(repository: Repository, doc: Document) -> dict[str, Json]:
         "name": doc.name,
         "path": repository.path(doc),
         "fields": _fields(repository, doc),
-        "properties": {key: value for key, value in doc.props.items() if key.startswith("dc:") and key not in told},
+        "properties": {
+            key: value for key, value in doc.props.items() if key.startswith("dc:") and key not in elsewhere
+        },
         "versions": _versions(repository, doc),
         "attachments": [_file(doc.uid, each["file"]) for each in doc.props.get("files:files") or () if each["file"]],
         "placements": _placements(repository, doc),

@@ -234,8 +234,8 @@ class Repository:
         if tx.saved:
             self.revision += 1
         for uid in tx.saved:
-            for told in self.on_commit:
-                told(uid)
+            for notify in self.on_commit:
+                notify(uid)
         for event, doc, user, comment in tx.events:
             self.audit.append(event, doc, self.path(doc), user, comment)
         for seconds, job in tx.jobs:

@@ -53,9 +53,9 @@ class Validator:
 
     def _violation(self, each: Constraint, value: Json, path: Sequence[Step]) -> Json:
         key = f"label.schema.constraint.violation.{each.name}"
-        told = value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+        shown = value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
         return {
-            "messageKey": key, "message": _MESSAGES.get(each.name, "The value is not valid"), "invalid_value": told,
+            "messageKey": key, "message": _MESSAGES.get(each.name, "The value is not valid"), "invalid_value": shown,
             "constraint": rule(each, arrays=self._arrays), "path": list(path),
         }  # fmt: skip
 

@@ -10,7 +10,7 @@ from itertools import count
 from dam_sync.emulators.kit.environment import Environment
 
 Deed = Callable[[int], None]
-"""Done at its time, which it is told in epoch milliseconds."""
+"""Done at its time, which it gets in epoch milliseconds."""
 
 
 class Agenda:

@@ -233,7 +233,7 @@ class Gate:
         if not wait:
             await self._app(scope, receive, send)
             return
-        told = "retry_after" in self._tenant.plays
-        headers = [(b"retry-after", str(int(wait) + 1).encode())] if told else []
+        says_when = "retry_after" in self._tenant.plays
+        headers = [(b"retry-after", str(int(wait) + 1).encode())] if says_when else []
         body = error_body(self._tenant.options, 429, "Too many requests")
         await answer(Reply(429, body, headers), send)

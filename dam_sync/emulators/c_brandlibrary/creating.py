@@ -162,7 +162,7 @@ class Creator:
         try:
             blob = await self._tenant.objects.put(_downloaded(attachment.coming))
         except (OSError, HTTPException, ValueError):
-            return  # the source cannot be reached: nobody is told, the attachment stays as it is
+            return  # the source cannot be reached: nobody is notified, the attachment stays as it is
         self._fill(attachment, blob, self._tenant.now())
 
     def _fill(self, attachment: Attachment, blob: Blob, at: int) -> None:

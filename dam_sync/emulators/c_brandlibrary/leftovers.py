@@ -31,14 +31,14 @@ def leftovers_of(tenant: Tenant, uploads: Uploads) -> Iterator[Mapping[str, Json
 
 def _upload(upload: Upload, now: int) -> Iterator[Mapping[str, Json]]:
     if upload.blob is not None:
-        yield from _told("uploaded object", upload.key, now - upload.uploaded, WEEK, upload.blob.size)
+        yield from _kept("uploaded object", upload.key, now - upload.uploaded, WEEK, upload.blob.size)
         return
     for session in upload.sessions.values():
-        yield from _told("upload session", session.id, now - session.started, WEEK, session.partial.size)
+        yield from _kept("upload session", session.id, now - session.started, WEEK, session.partial.size)
     if not upload.sessions:
-        yield from _told("upload request", upload.key, now - upload.issued, UPLOAD_SECONDS * 1000)
+        yield from _kept("upload request", upload.key, now - upload.issued, UPLOAD_SECONDS * 1000)
 
 
-def _told(kind: str, name: str, age: int, life: int, size: int = 0) -> Iterator[Mapping[str, Json]]:
+def _kept(kind: str, name: str, age: int, life: int, size: int = 0) -> Iterator[Mapping[str, Json]]:
     if age <= life:
         yield leftover(kind, name, age / 1000, size, (life - age) / 1000)

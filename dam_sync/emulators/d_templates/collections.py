@@ -42,7 +42,7 @@ class Collections:
         return [self.all[each] for each in self._of_file.get(file, ())]
 
     def create(self, sent: Mapping[str, Json], user: User) -> Json:
-        """`POST /collection`; missing fields are told with 200 (wire D 6.8). Raises Refusal 400 or 403."""
+        """`POST /collection`; missing fields are reported with 200 (wire D 6.8). Raises Refusal 400 or 403."""
         shared = TYPES.get(str(sent.get("collectionType"))) == "secured"
         required = (*REQUIRED, *(("securityTemplateIds",) if shared else ()))
         missing = [name for name in required if self._lacks(sent, name)]

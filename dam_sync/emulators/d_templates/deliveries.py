@@ -10,7 +10,7 @@ ACK_SECONDS = 30
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, done: Callable[[bool], None]) -> None:
-    """Send in a thread of its own; `done` is told whether it was answered with 200 in time."""
+    """Send in a thread of its own; `done` is called with whether it was answered with 200 in time."""
 
     def run() -> None:
         request = urllib.request.Request(url, body, dict(headers), method="POST")

@@ -47,8 +47,8 @@ class CollectionCalls:
     def update(self, call: Call) -> Reply:
         """`PATCH /collection/{id}`."""
         self._collections.update(self._collections.find(call.id, call.user), call.json(), call.user)
-        told = {"message": "Collection update was successful"}
-        return Reply(200, [told] if "shapes" in self._tenant.options.plays else told)
+        reply = {"message": "Collection update was successful"}
+        return Reply(200, [reply] if "shapes" in self._tenant.options.plays else reply)
 
     def update_newly(self, call: Call) -> Reply:
         """`PATCH /collections/{id}`."""
@@ -58,8 +58,8 @@ class CollectionCalls:
     def drop(self, call: Call) -> Reply:
         """`DELETE /collection/{id}`."""
         self._collections.drop(self._collections.find(call.id, call.user), call.user)
-        told = {"status": "success", "message": "Collection delete operation succeeded"}
-        return Reply(200, [told] if "shapes" in self._tenant.options.plays else told)
+        reply = {"status": "success", "message": "Collection delete operation succeeded"}
+        return Reply(200, [reply] if "shapes" in self._tenant.options.plays else reply)
 
     def bulk(self, call: Call) -> Reply:
         """`PATCH /asset`: a job that ends some time (wire D 6.5)."""

@@ -262,7 +262,7 @@ class Tenant:
         return [{"id": each, "name": self.schema.security[each].name} for each in security]
 
     def tell(self, event: str, record: Record, user: User, **more: Json) -> None:
-        """What webhooks are told of."""
+        """Report an event to the webhooks."""
         asset: dict[str, Json] = {"id": record.object_id}
         if "late_events" in self.options.plays:
             template = {"id": record.template, "name": self.schema.templates[record.template].name}

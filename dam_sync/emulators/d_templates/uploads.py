@@ -17,7 +17,7 @@ PARTS_MOST = 10_000
 
 @dataclass(slots=True)
 class Upload:
-    """A multipart upload in progress; `size` None: not told. small: its PUT alone makes the file available."""
+    """A multipart upload in progress; `size` None: not stated. small: its PUT alone makes the file available."""
 
     id: str
     object_id: str
@@ -154,11 +154,11 @@ class Creation:
         }
 
     def _join(self, upload: Upload, sent: Mapping[str, Json]) -> None:
-        told = {row.get("partNumber"): str(row.get("etag", "")).strip('"') for row in sent["parts"]}
+        etags = {row.get("partNumber"): str(row.get("etag", "")).strip('"') for row in sent["parts"]}
         held = {number: blob.digests().md5 for number, blob in upload.parts.items()}
         parts = [upload.parts[number] for number in sorted(upload.parts)]
         size = sum(part.size for part in parts)
-        if told != held or len(held) != upload.count or sent["filesize"] != size or upload.size not in (None, size):
+        if etags != held or len(held) != upload.count or sent["filesize"] != size or upload.size not in (None, size):
             raise _unparsed()
         part = self._tenant.options.part
         if any(each.size != part for each in parts[:-1]) or (upload.size is not None and parts[-1].size > part):

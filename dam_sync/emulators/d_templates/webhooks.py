@@ -94,7 +94,7 @@ class Webhooks:
             return
         long = {"firstName": user.first, "lastName": user.last} if "late_events" in self.options.plays else {}
         now = self.world.now().timestamp()
-        told = {
+        delivery = {
             "eventType": event,
             "event": {
                 "id": f"{event.replace('.', '-')}-{self.new_id()}",
@@ -103,7 +103,7 @@ class Webhooks:
             },
             **facts,
         }
-        body = json.dumps(told, separators=(",", ":")).encode()
+        body = json.dumps(delivery, separators=(",", ":")).encode()
         for each in self.endpoints.values():
             if event in each.events and not each.disabled:
                 self._enqueue(each, body, now)

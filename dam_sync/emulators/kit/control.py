@@ -80,10 +80,10 @@ def _assets(dump: Dump) -> Endpoint:
 
 
 def _leftovers(leftovers: Leftovers) -> Endpoint:
-    async def told(request: Request) -> Response:
+    async def listed(request: Request) -> Response:
         return JSONResponse(list(leftovers()))
 
-    return told
+    return listed
 
 
 def _audience(audience: Audience) -> Endpoint:

@@ -156,7 +156,7 @@ class Held:
 
 @dataclass(slots=True)
 class Upload:
-    """An address of the storage host that takes bytes by PUT; `done` is told the blob."""
+    """An address of the storage host that takes bytes by PUT; `done` is called with the blob."""
 
     done: Callable[[Blob], Awaitable[None] | None]
     limit: int | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dam_sync.emulators.kit.environment import Json
 
 Leftovers = Callable[[], Iterable[Mapping[str, Json]]]
-"""One row each, see `leftover`; what the service lets expire is told until it did."""
+"""One row each, see `leftover`; what the service lets expire is listed until then."""
 
 
 def leftover(kind: str, name: object, age: float, size: int = 0, life: float | None = None) -> dict[str, Json]:

@@ -133,9 +133,9 @@ async def _take(objects: ObjectStore, request: Request, path: str) -> Response:
     return await _done(upload.done(blob), blob)
 
 
-async def _done(told: Awaitable[None] | None, blob: Blob) -> Response:
-    if told is not None:
-        await told
+async def _done(finished: Awaitable[None] | None, blob: Blob) -> Response:
+    if finished is not None:
+        await finished
     return Response(status_code=200, headers={"etag": f'"{blob.digests().md5}"'})
 
 

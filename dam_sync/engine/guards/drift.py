@@ -17,7 +17,7 @@ SCHEMA_HINT = (
     "check that the mapping is still right; --full reads and maps every asset again; --accept-changes continues "
     "with new changes only"
 )
-MOST_TOLD = 8
+MOST_NAMED = 8
 
 
 async def changed_mapping(context: RunContext) -> AsyncIterator[GuardFinding]:
@@ -37,9 +37,9 @@ async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
     )  # otherwise lists differ by what the rules refer to
     changes = tuple(changes_between(known, schema_facts(context), lists=same))
     if changes:
-        more = f"; and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
-        told = "; ".join(changes[:MOST_TOLD]) + more
-        yield GuardFinding(f"the schemas changed since assets were written: {told}", SCHEMA_HINT, full=True)
+        more = f"; and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+        named = "; ".join(changes[:MOST_NAMED]) + more
+        yield GuardFinding(f"the schemas changed since assets were written: {named}", SCHEMA_HINT, full=True)
 
 
 def schema_facts(context: RunContext) -> Json:

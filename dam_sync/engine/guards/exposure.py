@@ -25,7 +25,7 @@ from dam_sync.model.exposure import (
     Waiver,
     Widening,
     audience_of,
-    told_groups,
+    groups_text,
     widenings,
 )
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -90,7 +90,7 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     limited = there.groups is not None and (allowed is None or there.groups <= allowed)
     if hidden or limited:
         return []
-    seen = told_groups(there.groups)
+    seen = groups_text(there.groups)
     return [Difference(EXPOSURE, "hidden from ordinary users", seen, pattern="not hidden")]
 
 
@@ -139,9 +139,9 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
     path and rule) was written because the operator accepted it, or hidden."""
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
     rows = []
-    for told, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
-        rule, _, fate = told.partition(" ")
-        number = assets if parked else counted.get(told, 0)
+    for stored, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
+        rule, _, fate = stored.partition(" ")
+        number = assets if parked else counted.get(stored, 0)
         if number:
             meaning = MEANINGS[ExposureRule(rule)]
             fate = REFUSED if parked else fate
@@ -154,10 +154,10 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     refused = [row for row in rows if row["fate"] == REFUSED]
     if not refused:
         return None
-    told = "; ".join(f"{row['rule']} {row['assets']:,}{such_as(row['examples'], row['assets'])}" for row in refused)
+    rules = "; ".join(f"{row['rule']} {row['assets']:,}{such_as(row['examples'], row['assets'])}" for row in refused)
     line = job_line([ExposureRule(row["rule"]) for row in refused])
     return SafetyStop(
-        f"more people would see these assets at the target than at the source, so they are not written: {told}",
+        f"more people would see these assets at the target than at the source, so they are not written: {rules}",
         hint=f"to accept it, write `{line}` into the job file (only the rules that you accept) and run again",
     )
 
@@ -174,11 +174,11 @@ def _loss(found: Widening, fate: str) -> Loss:
 
 def _parked(refused: Sequence[Widening], link: LinkRow | None, closes: bool) -> Outcome:
     rules = [one.rule for one in refused]
-    told = "; ".join(f"{one.rule.value} ({one.detail})" if one.detail else one.rule.value for one in refused)
+    reasons = "; ".join(f"{one.rule.value} ({one.detail})" if one.detail else one.rule.value for one in refused)
     hint = f"accept it in the job file, `{job_line(rules)}`, or change the mapping"
     if closes:
         hint = f"{hint}; `close` instead of `accept` writes it hidden"
-    message = f"more people would see it at the target: {told}"
+    message = f"more people would see it at the target: {reasons}"
     if link is not None:
         message = f"{message}; it was moved before as {link.target} and stays visible there"
         hint = f"hide it at the target by hand, or {hint}"

@@ -93,9 +93,9 @@ async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     if not known or (total is not None and total >= known * SHRUNK):
         return
     if await target_is_empty(context):
-        told = "returns no count" if total is None else f"has {total:,} assets"
+        count = "returns no count" if total is None else f"has {total:,} assets"
         yield GuardFinding(
-            f"the target {told}, {known:,} were moved to it, and those that were requested are gone", EMPTIED_HINT
+            f"the target {count}, {known:,} were moved to it, and those that were requested are gone", EMPTIED_HINT
         )
 
 

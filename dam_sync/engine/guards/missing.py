@@ -50,8 +50,8 @@ class MissingMonitor:
         source, target = self.context.source, self.context.target
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self.from_target()
-            told = f"it was moved before, and {link.target} is no longer at the target"
-            return NotFound(told, asset=asset, code=CAUSE, hint=TARGET_HINT)
+            message = f"it was moved before, and {link.target} is no longer at the target"
+            return NotFound(message, asset=asset, code=CAUSE, hint=TARGET_HINT)
         if await is_gone(source, asset):
             return self.from_source(asset)
         return error

@@ -46,7 +46,7 @@ def changes_between(known: Mapping[str, Json], now: Mapping[str, Json], *, lists
         for kind, part, compare in KINDS:
             for key, facts in sorted(before.get(part, {}).items()):
                 if key in after[part]:
-                    yield from (f"{side} {kind} {key}{told}" for told in compare(facts, after[part][key]))
+                    yield from (f"{side} {kind} {key}{change}" for change in compare(facts, after[part][key]))
         if lists:
             yield from _list_changes(side, before.get("lists", {}), after["lists"])
 

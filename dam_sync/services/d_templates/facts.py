@@ -51,7 +51,7 @@ FILES_KEPT = 200_000  # files remembered of a listing, with their families; more
 BINNED_KEPT = 20_000  # records of the recycle bin remembered of a scan for members
 FAMILIES_KEPT = 20_000  # ids of families remembered
 VERSIONED_KEPT = 1_000  # families with several versions kept whole during a listing
-LISTED_KEPT = 20_000  # families told by a listing, against telling twice
+LISTED_KEPT = 20_000  # families reported by a listing, so that none is reported twice
 
 # Endpoint templates: keys of the call counters and of the texts of errors
 USER = "GET /v1/user"

@@ -26,8 +26,8 @@ def asset_of(record: Record) -> Asset:
         asset = asset_from_json(record)
         versions, attachments = (tuple(map(_file_of, record.get(key, ()))) for key in ("versions", "attachments"))
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
-        told = f"the record is not in the neutral form: {type(problem).__name__}: {problem}"
-        raise ContractBroken(told, asset=str(record.get("id"))) from None
+        message = f"the record is not in the neutral form: {type(problem).__name__}: {problem}"
+        raise ContractBroken(message, asset=str(record.get("id"))) from None
     return replace(asset, revision=Revision(digest_of(record)), versions=versions, attachments=attachments)
 
 

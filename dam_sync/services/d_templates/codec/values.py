@@ -78,8 +78,8 @@ def _flag(attribute: Attribute, value: Json, forms: MetadataForms) -> bool | Non
 def _terms(attribute: Attribute, value: Json, forms: MetadataForms, shown: Json) -> Value:
     items = value if isinstance(value, list) else [value]
     words = shown if isinstance(shown, list) else [shown]
-    told: list[Json] = words if len(words) == len(items) else [None] * len(items)
-    terms = tuple(_term(attribute, item, forms, word) for item, word in zip(items, told, strict=True))
+    labels: list[Json] = words if len(words) == len(items) else [None] * len(items)
+    terms = tuple(_term(attribute, item, forms, word) for item, word in zip(items, labels, strict=True))
     return terms if attribute.multiple or len(terms) > 1 else terms[0]
 
 

@@ -102,8 +102,8 @@ class VersionGroup:
     @property
     def current(self) -> Record:
         """The current version (assumption 9)."""
-        told = [record for record in self.living if record.current]
-        return (told or self.living)[-1]
+        current = [record for record in self.living if record.current]
+        return (current or self.living)[-1]
 
     @property
     def versions(self) -> tuple[Record, ...]:
@@ -131,7 +131,7 @@ def record_of(row: Json) -> Record:
     if not identity:
         raise ContractBroken("a record has no `objectId`")
     created = number_of(row.get("createdEpoch"))
-    told = _told_of(row)
+    technical = _technical_facts(row)
     shown = row.get("metadataDenormalized")
     return Record(
         object=identity,
@@ -148,8 +148,8 @@ def record_of(row: Json) -> Record:
         security=tuple(str(one) for one in row.get("securityTemplateIds") or ()),
         entries=tuple(_attributes(_loaded(row.get("metadata") or row.get("metadataDocument")))),
         shown=shown if isinstance(shown, dict) else {},
-        md5=member_text(told, "MD5Checksum").lower(),
-        size=_size(told.get("fileSizeInBytes")),
+        md5=member_text(technical, "MD5Checksum").lower(),
+        size=_size(technical.get("fileSizeInBytes")),
         federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
         creator=member_text(row, "createdBy"),
         superseded=row.get("currentVersion") in ("N", False),
@@ -344,20 +344,20 @@ def upload_links(reply: Json) -> tuple[str, ...]:
 @interprets_response
 def member_files(row: Json) -> Sequence[str]:
     """The files in a collection, except the nil id."""
-    told = row.get("collectionDocument")
-    members = _loaded(told)
-    if (members or told) and not isinstance(members, list):
+    document = row.get("collectionDocument")
+    members = _loaded(document)
+    if (members or document) and not isinstance(members, list):
         raise ContractBroken("the members of a collection are not a list")
     return [str(one) for one in members or () if one]
 
 
-def _told_of(row: Json) -> dict[str, Any]:
+def _technical_facts(row: Json) -> dict[str, Any]:
     """Name, size and checksum of the file, from the technical metadata (wire D 0)."""
     for name in ("technicalMetadata", "technical_metadata", "technicalMetadataDocument"):
         document = _loaded(row.get(name))
         blocks = document.items() if isinstance(document, dict) else ()
-        told = [block for key, block in blocks if str(key).endswith("_metadata") and isinstance(block, dict)]
-        for block in told:
+        named = [block for key, block in blocks if str(key).endswith("_metadata") and isinstance(block, dict)]
+        for block in named:
             if "MD5Checksum" in block or "fileSizeInBytes" in block:
                 return block
     return {}

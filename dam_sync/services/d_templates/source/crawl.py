@@ -188,7 +188,7 @@ class _ListingState:
 
     crawler: TemplatesCrawl
     shard: Shard
-    _told: LruCache[str, int] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # how many records of it
+    _reported: LruCache[str, int] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # how many records of it
     _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
     _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # all in the bin?
     _whole: LruCache[str, VersionGroup] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
@@ -225,10 +225,12 @@ class _ListingState:
             fits = self._changed if self._scan == CHANGED else self._thrown
             wanted = list(dict.fromkeys(record.family for record in records if fits(record)))
             rows = _grouped(records)
-            families = await gather_or_raise([self._load(one, rows[one]) for one in wanted if not self._told.get(one)])
+            families = await gather_or_raise(
+                [self._load(one, rows[one]) for one in wanted if not self._reported.get(one)]
+            )
             families = [family for family in families if self._scan == CHANGED or family.deleted]
         for family in families:
-            self._told.put(family.id, len(family.records))
+            self._reported.put(family.id, len(family.records))
             if self._scan == ALL:
                 self.crawler.version_groups.listed(family)
         return await self._entries(families)
@@ -249,8 +251,8 @@ class _ListingState:
         return [family for family in found if self._is_due(family, groups[family.id])]
 
     def _is_due(self, family: VersionGroup, here: list[Record]) -> bool:
-        told = self._told.get(family.id)
-        if told == len(family.records) or (told and self._unread.get(family.id)):
+        reported = self._reported.get(family.id)
+        if reported == len(family.records) or (reported and self._unread.get(family.id)):
             return False
         current = family.current
         return current.object in {record.object for record in here} or current.place < here[0].place

@@ -14,7 +14,7 @@ from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, recor
 
 
 class VersionsUnknown(Transient):
-    """The current version of an asset cannot be told for now."""
+    """The current version of an asset is not known for now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,15 @@ class UpdateProof:
     def judge(self, body: Mapping[str, Json], before: Record | None, after: Record, forms: MetadataForms) -> None:
         """Judge the record after the update. Raises Rejected if the update had no effect, or left a security template
         that it does not name."""
-        told = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
+        context = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
         if "securityTemplateIds" in body:
             if set(body["securityTemplateIds"]) != set(after.security):
-                raise Rejected("the list of security templates was not replaced", code="security", **told)
+                raise Rejected("the list of security templates was not replaced", code="security", **context)
             self.replaces = True
         if before is None:
             return
         if not _took_effect(body["metadata"], before, after):
-            raise Rejected("the update was accepted but had no effect", code="no effect", **told)
+            raise Rejected("the update was accepted but had no effect", code="no effect", **context)
         self.partial = not lost_of(before, after, body["metadata"], forms)
 
 

@@ -239,9 +239,9 @@ class TemplatesCollections(TemplatesPart):
     async def _by_changes(self, collection: str, operation: str, files: list[str]) -> bool:
         """Use the newer call if this instance has it. Until it was seen to change something, the collection is read
         before and after; a state that was already right proves nothing."""
-        told = self._fills_by_changes or _is_so(await self._files_in(collection), operation, files)
+        proves = not (self._fills_by_changes or _is_so(await self._files_in(collection), operation, files))
         await self._patched(collection, {"collectionUpdates": {"operation": operation, "fileIds": files}})
-        if not told:
+        if proves:
             self._fills_by_changes = await self._shows(collection, operation, files)
             self._fills_whole = not self._fills_by_changes  # the newer call is not there, or was taken and did nothing
         return not self._fills_whole

@@ -209,8 +209,8 @@ class TemplatesUploader:
             reply = await self._end(made, "complete", filesize=size, parts=parts)
             if not failed(reply) and _completes(reply, made):
                 return
-            told = message_of(reply)[:200] or "the response does not name the file"
-            refusal = InvalidValue(told, operation=facts.COMPLETE, asset=made.family)
+            message = message_of(reply)[:200] or "the response does not name the file"
+            refusal = InvalidValue(message, operation=facts.COMPLETE, asset=made.family)
         except InvalidValue as error:
             refusal = error
         waits = facts.PROCESS_WAITS

@@ -162,8 +162,8 @@ class Catalogue:
             kind = record["record"]
             key = tuple(_text(record[name]) for name in IDENTITY[kind])
         except (ValueError, LookupError, TypeError) as problem:
-            told = f"{self._path}:{self._lines}: not a record of a catalogue: {type(problem).__name__}"
-            raise ContractBroken(told, hint="correct the line; `dam-sync help folder` describes the form") from None
+            message = f"{self._path}:{self._lines}: not a record of a catalogue: {type(problem).__name__}"
+            raise ContractBroken(message, hint="correct the line; `dam-sync help folder` describes the form") from None
         if kind == "asset":
             self._spans[key[0]] = (start, len(line))
         else:
