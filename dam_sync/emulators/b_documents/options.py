@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "array_constraints": "list values of constraints are JSON arrays, not bracketed strings (wire B 13, 5.1)",
@@ -97,13 +98,8 @@ class Options:
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        words = {word.strip() for word in self.variant.split(",")} - {""}
-        unknown = words - set(VARIANTS) - {"second"}
-        if unknown:
-            raise ValueError(f"unknown variant {', '.join(sorted(unknown))}; there are second, {', '.join(VARIANTS)}")
-        if self.digest not in ("MD5", "SHA-256"):
-            raise ValueError(f"unknown digest {self.digest!r}; there are MD5, SHA-256")
-        plays = frozenset(words - {"second"}) | (SECOND if "second" in words else frozenset())
+        plays = plays_of(self.variant, VARIANTS, SECOND)
+        refuse_unknown("digest", self.digest, ("MD5", "SHA-256"))
         object.__setattr__(self, "plays", plays)
         if not self.release:
             release = "10.10-HF68" if "ancient" in plays else "2023.12" if "older" in plays else "2025.10"
@@ -125,17 +121,9 @@ class Options:
 
 def options_of(given: Mapping[str, object]) -> Options:
     """Options from what a caller or the command line gave. Raises ValueError on an unknown name."""
-    known = {item.name: item for item in fields(Options) if item.init}
-    unknown = set(given) - set(known)
-    if unknown:
-        raise ValueError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    values: dict[str, Json] = {name: value for name, value in given.items() if value is not None or name == "rate"}
-    for name, value in values.items():
-        if str(known[name].type) == "float":
-            values[name] = float(value)
-    if values.get("rate") is not None:
-        values["rate"] = float(values["rate"]) or None
-    return Options(**values)
+    floats = [item.name for item in fields(Options) if item.type == "float" and given.get(item.name) is not None]
+    values = given_options(fields(Options), given, floats)
+    return Options(**{name: value for name, value in values.items() if value is not None or name == "rate"})
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "only the first 10,000 rows of a list of assets can be reached, 400 past them (wire C 13)",
@@ -55,6 +56,7 @@ SECOND = frozenset(
     | {"owner_hidden", "count_only", "plain_errors", "own_first", "value_array", "bare_answers", "messy", "strict"}
     | {"post_only", "location_body", "single_use", "partial_chunks", "bare_user"}
 )
+_SECONDS = ("lag", "jitter", "processing", "tag_lag", "file_link", "thumbnail_link", "retry_base")
 TOUCHING = frozenset(
     {"name", "description", "section", "approval", "availability", "attachments", "tags", "custom_fields"}
 )
@@ -108,15 +110,9 @@ class Options:
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        words = {word.strip() for word in self.variant.split(",")} - {""}
-        unknown = words - set(VARIANTS) - {"second"}
-        if unknown:
-            raise ValueError(f"unknown variant {', '.join(sorted(unknown))}; there are second, {', '.join(VARIANTS)}")
-        if self.errors not in ERRORS:
-            raise ValueError(f"unknown form of errors {self.errors!r}; there are {', '.join(ERRORS)}")
-        if self.deliveries not in MODES:
-            raise ValueError(f"unknown mode of deliveries {self.deliveries!r}; there are {', '.join(MODES)}")
-        plays = frozenset(words - {"second"}) | (SECOND if "second" in words else frozenset())
+        plays = plays_of(self.variant, VARIANTS, SECOND)
+        refuse_unknown("form of errors", self.errors, ERRORS)
+        refuse_unknown("mode of deliveries", self.deliveries, MODES)
         object.__setattr__(self, "plays", plays)
 
     @property
@@ -132,20 +128,9 @@ class Options:
 
 def options_of(given: Mapping[str, object]) -> Options:
     """Options from what a caller or the command line gave; a lag without a jitter has none. Raises ValueError."""
-    known = {item.name for item in fields(Options) if item.init}
-    unknown = set(given) - known
-    if unknown:
-        raise ValueError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    values: dict[str, Json] = dict(given)
+    values = given_options(fields(Options), given, _SECONDS)
     if "lag" in values:
         values.setdefault("jitter", 0.0)
-    for name in ("lag", "jitter", "processing", "tag_lag", "file_link", "thumbnail_link", "retry_base"):
-        if name in values:
-            values[name] = float(values[name])
-    if values.get("rate") is not None:
-        values["rate"] = float(values["rate"]) or None
-    if values.get("variant") is None:
-        values.pop("variant", None)
     if "touch_asset_on" in values:
         values["touch_asset_on"] = frozenset(values["touch_asset_on"])
     return Options(**values)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.options import given_options, plays_of
 
 VARIANTS: Mapping[str, str] = {
     "access_token": "`AccessToken` is needed beside `Authorization`, 401 without (wire D 15, 1.2)",
@@ -116,29 +117,10 @@ class Options:
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        words = {word.strip() for word in self.variant.split(",")} - {""}
-        unknown = words - set(VARIANTS) - {"second"}
-        if unknown:
-            raise ValueError(f"unknown variant {', '.join(sorted(unknown))}; there are second, {', '.join(VARIANTS)}")
-        plays = frozenset(words - {"second"}) | (SECOND if "second" in words else frozenset())
+        plays = plays_of(self.variant, VARIANTS, SECOND)
         object.__setattr__(self, "plays", plays)
 
 
 def options_of(given: Mapping[str, object]) -> Options:
     """Options from what a caller or the command line gave. Raises ValueError on an unknown name."""
-    known = {item.name for item in fields(Options) if item.init}
-    unknown = set(given) - known
-    if unknown:
-        raise ValueError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    values: dict[str, Json] = dict(given)
-    for name in (*_SECONDS, "latency"):
-        if name in values:
-            values[name] = float(values[name])
-    for name in _COUNTS:
-        if name in values:
-            values[name] = int(values[name])
-    if values.get("rate") is not None:
-        values["rate"] = float(values["rate"]) or None
-    if values.get("variant") is None:
-        values.pop("variant", None)
-    return Options(**values)
+    return Options(**given_options(fields(Options), given, (*_SECONDS, "latency"), _COUNTS))

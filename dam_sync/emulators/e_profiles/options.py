@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "offset + limit, not offset alone, may not pass 10,000 (wire E 13)",
@@ -74,15 +75,9 @@ class Options:
     plays: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        words = {word.strip() for word in self.variant.split(",")} - {""}
-        unknown = words - set(VARIANTS) - {"second"}
-        if unknown:
-            raise ValueError(f"unknown variant {', '.join(sorted(unknown))}; there are second, {', '.join(VARIANTS)}")
-        if self.version_policy not in POLICIES:
-            raise ValueError(f"unknown version policy {self.version_policy!r}; there are {', '.join(POLICIES)}")
-        if self.deliveries not in MODES:
-            raise ValueError(f"unknown mode of deliveries {self.deliveries!r}; there are {', '.join(MODES)}")
-        plays = frozenset(words - {"second"}) | (SECOND if "second" in words else frozenset())
+        plays = plays_of(self.variant, VARIANTS, SECOND)
+        refuse_unknown("version policy", self.version_policy, POLICIES)
+        refuse_unknown("mode of deliveries", self.deliveries, MODES)
         object.__setattr__(self, "plays", plays)
 
     @property
@@ -107,16 +102,5 @@ class Options:
 
 def options_of(given: Mapping[str, object]) -> Options:
     """Options from what a caller or the command line gave. Raises ValueError on an unknown name."""
-    known = {item.name for item in fields(Options) if item.init}
-    unknown = set(given) - known
-    if unknown:
-        raise ValueError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    values: dict[str, Json] = dict(given)
-    for name in ("lag", "processing", "scroll_timeout", "embed_stale"):
-        if name in values:
-            values[name] = float(values[name])
-    if values.get("rate") is not None:
-        values["rate"] = float(values["rate"]) or None
-    if values.get("variant") is None:
-        values.pop("variant", None)
-    return Options(**values)
+    floats = ("lag", "processing", "scroll_timeout", "embed_stale")
+    return Options(**given_options(fields(Options), given, floats))
