@@ -2,7 +2,6 @@
 
 The emulated services hold all assets, are served by this process, and are asked over sockets; the state is that of a
 completed run (see `test_delta_calls.py`). `DAM_SYNC_LONG=1` has a million assets, `DAM_SYNC_ASSETS` another number.
-Not with service D as the source: a collection holds 4,999 files there.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from dam_sync.emulators.kit.serve import serve_in_thread
 from tests.support.counted import Side
 from tests.support.processes import measured
 from tests.support.tables import MB, show
-from tests.support.virtual.planted_library import Kinds, Moved, learn, planted
+from tests.support.virtual.planted_library import CLASSES, Kinds, Moved, learn, planted
 
 FEW, ALL = 20_000, 1_000_000
 SIZE = int(os.environ.get("DAM_SYNC_ASSETS", ALL if os.environ.get("DAM_SYNC_LONG") == "1" else FEW))
@@ -29,19 +29,24 @@ SECONDS = 60.0  # of one core, for a million
 BEGINNING = 10.0  # of which the program takes to begin, at most
 MOST = 256 * MB
 APART = 4  # ports between the origins of two tenants of a universe
-TARGET = Side("d_templates", "collection", options={"relations": "off"}, profile="Images", groups=True)
-SOURCES = (
-    Side("a_hypermedia", "folder", options={"locales": "en"}),
-    Side("b_documents", "folder", options={"relations": ""}),
-    Side("c_brandlibrary", "section"),
-    Side("e_profiles", "category", options={"version_policy": "file_only", "attachments": "off"}),
+A = Side("a_hypermedia", "folder", options={"locales": "en"})
+D = Side("d_templates", "collection", options={"relations": "off"}, profile="Images", groups=True)
+PAIRS = (
+    (A, D),
+    (Side("b_documents", "folder", options={"relations": ""}), D),
+    (Side("c_brandlibrary", "section"), D),
+    (replace(D, profile=""), A),
+    (Side("e_profiles", "category", options={"version_policy": "file_only", "attachments": "off"}), D),
 )
+COLLECTIONS = 250 if SIZE > FEW else CLASSES  # of service D as the source: each holds 4,999 files
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("source", SOURCES, ids=[side.kind for side in SOURCES])
-def test_an_unchanged_run_takes_little_of_the_processor_and_of_memory(tmp_path: Path, source: Side) -> None:
-    kinds = Kinds(source, TARGET, free_ports())
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=[source.kind for source, _ in PAIRS])
+def test_an_unchanged_run_takes_little_of_the_processor_and_of_memory(
+    tmp_path: Path, source: Side, target: Side
+) -> None:
+    kinds = Kinds(source, target, free_ports(), COLLECTIONS if source.kind == D.kind else CLASSES)
     with planted(tmp_path / "planted", learn(tmp_path / "model", kinds), SIZE) as made, served(made):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run = measured("run", str(made.job), "--json", "--no-progress")

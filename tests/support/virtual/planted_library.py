@@ -1,9 +1,9 @@
 """Libraries of any size that were moved already: what a real run over a few assets left at both services and in the
 state is repeated for as many assets as are asked for, without a call.
 
-Assets repeat after `CLASSES`: each has the folder, the number of versions and the shape of one of the first. Everything
-in which the emulator's own account of an asset differs from that of its first (ids, names, digests, dates) is replaced
-in the rows that the real run wrote; digests that the product makes of an asset are made by the product.
+Assets repeat after `Kinds.classes`: each has the folder, the number of versions and the shape of one of the first.
+Everything in which the emulator's own account of an asset differs from that of its first (ids, names, digests, dates)
+is replaced in the rows that the real run wrote; digests that the product makes of an asset are made by the product.
 """
 
 from __future__ import annotations
@@ -59,15 +59,16 @@ SIDES = (
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """Which service is moved to which; port: of the first origin."""
+    """Which service is moved to which; port: of the first origin; classes: after how many assets they repeat."""
 
     source: Side
     target: Side
     port: int = PORT
+    classes: int = CLASSES
 
     def bulk(self, size: int) -> Bulk:
         """What a library of so many assets is like."""
-        return Bulk(size, folders=CLASSES, versioned=VERSIONED)
+        return Bulk(size, folders=self.classes, versioned=VERSIONED)
 
 
 @dataclass
@@ -148,9 +149,9 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def planted(folder: Path, model: Model, size: int, **policy: Any) -> Iterator[Moved]:
-    """As a run would have left it; `size` is a multiple of `CLASSES`."""
+    """As a run would have left it; `size` is a multiple of `Kinds.classes`."""
     kinds, bulk = model.kinds, model.kinds.bulk(size)
-    assert size % CLASSES == 0
+    assert size % kinds.classes == 0
     folder.mkdir(parents=True, exist_ok=True)
     with Universe(1, port=kinds.port) as universe, uncollected():
         source = universe.tenant(kinds.source.kind, _lazily(kinds.source, bulk), **_options(kinds.source))
@@ -165,9 +166,9 @@ def planted(folder: Path, model: Model, size: int, **policy: Any) -> Iterator[Mo
         yield made
 
 
-def learn(folder: Path, kinds: Kinds, size: int = CLASSES, **policy: Any) -> Model:
-    """Run it once for real, and keep what it left."""
-    with really_moved(folder, kinds, size, **policy) as moved:
+def learn(folder: Path, kinds: Kinds, size: int = 0, **policy: Any) -> Model:
+    """Run it once for real, and keep what it left; with an asset of each class if no size is given."""
+    with really_moved(folder, kinds, size or kinds.classes, **policy) as moved:
         sources, targets = (by_number(each) for each in (moved.source, moved.target))
         tables = tables_of(moved.state)
         assets = moved.universe.do(_fetched(moved, [sources[number] for number in sorted(sources)]))
@@ -223,7 +224,7 @@ def _options(side: Side) -> dict[str, Any]:
 def _write(folder: Path, kinds: Kinds, source: Tenant, target: Tenant, policy: Row) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     mapping = folder / "mapping.yaml"
-    mapping.write_text(mapping_of(kinds.source, kinds.target, kinds.bulk(CLASSES)), encoding="utf-8")
+    mapping.write_text(mapping_of(kinds.source, kinds.target, kinds.bulk(kinds.classes)), encoding="utf-8")
     sides = [Emulated(side.kind, at.url, side.options) for side, at in ((kinds.source, source), (kinds.target, target))]
     return write_job(folder / "job.yaml", "delta", *sides, mapping, policy={**ACCEPTED, **policy})
 
