@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,11 +39,7 @@ EXPIRES = datetime(2044, 4, 4, tzinfo=UTC)
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_people_changed_of_a_partial_create_is_a_conflict(tmp_path: Path, target: str) -> None:
-    simulation = Simulation(tmp_path, ("a_hypermedia", target))
-    _, fuse = simulation.reference()
-    calls = [point for point in fuse.points() if str(point).startswith("after call")]
-    with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * PARTS[target])]))
+    with killed(tmp_path, ("a_hypermedia", target), PARTS[target]) as move:
         partial = unlinked(move)
         assert partial, "nothing is partial yet"
         move.universe.do(edited(move, partial))
@@ -60,11 +56,7 @@ def test_what_people_changed_of_a_partial_create_is_a_conflict(tmp_path: Path, t
 
 def test_where_people_put_a_partial_create_is_a_conflict(tmp_path: Path) -> None:
     """It was created in a folder of its own, and is moved out of that when it is complete."""
-    simulation = Simulation(tmp_path, ("e_profiles", "b_documents"))
-    _, fuse = simulation.reference()
-    calls = [point for point in fuse.points() if str(point).startswith("after call")]
-    with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * 0.6)]))
+    with killed(tmp_path, ("e_profiles", "b_documents"), 0.6) as move:
         partial = [row for row in unlinked(move) if folders(move, row) == ["dam-sync closed"]]
         assert partial, "nothing is partial yet"
         move.universe.do(moved(move, partial, "Somewhere else"))
@@ -96,11 +88,7 @@ def test_a_partial_create_without_a_folder_of_its_own_stays_where_people_put_it(
 
 
 def test_a_status_that_people_gave_a_partial_create_is_a_conflict(tmp_path: Path) -> None:
-    simulation = Simulation(tmp_path, ("e_profiles", "b_documents"))
-    _, fuse = simulation.reference()
-    calls = [point for point in fuse.points() if str(point).startswith("after call")]
-    with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * 0.6)]))
+    with killed(tmp_path, ("e_profiles", "b_documents"), 0.6) as move:
         partial = [row for row in unlinked(move) if row_of(move, row)["status"] == "draft"]
         assert partial, "nothing is partial yet"
         move.universe.do(archived(move, partial))
@@ -115,11 +103,7 @@ def test_a_status_that_people_gave_a_partial_create_is_a_conflict(tmp_path: Path
 
 @pytest.mark.parametrize("target", ["d_templates", "e_profiles"])
 def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path, target: str) -> None:
-    simulation = Simulation(tmp_path, ("a_hypermedia", target))
-    _, fuse = simulation.reference()
-    calls = [point for point in fuse.points() if str(point).startswith("after call")]
-    with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * PARTS.get(target, 0.65))]))
+    with killed(tmp_path, ("a_hypermedia", target), PARTS.get(target, 0.65)) as move:
         partial = unlinked(move)
         assert partial, "nothing is partial yet"
         move.universe.do(trashed(move, partial))
@@ -136,11 +120,7 @@ def test_a_partial_create_that_people_trashed_stays_in_the_trash(tmp_path: Path,
 def test_a_file_that_people_gave_a_partial_create_stays(
     tmp_path: Path, source: str, part: float, renamed: bool
 ) -> None:
-    simulation = Simulation(tmp_path, (source, "b_documents"))
-    _, fuse = simulation.reference()
-    calls = [point for point in fuse.points() if str(point).startswith("after call")]
-    with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * part)]))
+    with killed(tmp_path, (source, "b_documents"), part) as move:
         partial = unlinked(move)
         assert partial, "nothing is partial yet"
         move.universe.do(filled(move, partial))
@@ -156,11 +136,7 @@ def test_a_file_that_people_gave_a_partial_create_stays(
 def test_a_partial_create_that_people_changed_stays_when_its_source_is_gone(
     tmp_path: Path, target: str, edit: str
 ) -> None:
-    simulation = Simulation(tmp_path, ("a_hypermedia", target))
-    _, fuse = simulation.reference()
-    calls = [point for point in fuse.points() if str(point).startswith("after call")]
-    with simulation.moving() as move:
-        move.live(Fuse(calls[int(len(calls) * PARTS.get(target, 0.65))]))
+    with killed(tmp_path, ("a_hypermedia", target), PARTS.get(target, 0.65)) as move:
         partial = [row for row in unlinked(move) if not is_from(move, row, kept := last_source(move))]
         assert partial, "nothing is partial yet"
         if edit:
@@ -241,6 +217,17 @@ def test_a_create_that_began_nothing_is_not_searched_for(tmp_path: Path) -> None
         move.live()
         assert searches(move) - before == usual
         assert unlinked(move) == []
+
+
+@contextmanager
+def killed(folder: Path, kinds: tuple[str, str], part: float) -> Iterator[Move]:
+    """A move whose first process was killed after this part of its calls."""
+    simulation = Simulation(folder, kinds)
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    with simulation.moving() as move:
+        move.live(Fuse(calls[int(len(calls) * part)]))
+        yield move
 
 
 async def moved(move: Move, partial: Sequence[str], name: str) -> None:
