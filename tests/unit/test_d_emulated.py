@@ -206,6 +206,24 @@ async def test_pages_too_large_come_in_halves(start: Start) -> None:
     assert {entry.id for entry in found} == set(tenant.truth())
 
 
+async def test_collections_too_large_for_one_page_come_in_halves(start: Start) -> None:
+    names = [f"Collection {number}" for number in range(7)]
+    placed = [{"kind": "collection", "path": [name]} for name in names]
+    rows = [{**asset(number), "placements": placed} for number in range(1, 61)]
+    collections = [{"record": "container", "kind": "collection", "path": [name]} for name in names]
+    tenant = start([*SCHEMA, *collections, *rows], page_most=10_000)
+    service = tenant.connect(read_only=True)
+    with tenant.costs() as spent:
+        members = {
+            each.placement.path[0]: len(each.assets)
+            async for each in service.members()
+            if each.placement.path[0] in names
+        }
+    assert members == dict.fromkeys(names, len(rows))
+    assert 4 < spent["POST /v1/search/collection"] < 12
+    assert {each.path[0] async for each in service.containers()} >= {*names}
+
+
 async def test_a_version_repeats_the_metadata_that_was_written_after_the_asset_was_read(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)])
     service, one = tenant.connect(), tenant.of_catalogue(1)
