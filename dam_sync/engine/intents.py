@@ -39,6 +39,12 @@ async def record_intent(
     return len(before) + 1
 
 
+def files_sent(states: Sequence[Json]) -> list[FileRef]:
+    """The files that attempts with these recorded drafts may have sent; none of a state of an older release."""
+    rows = [row for state in states for row in state.get(FILES, ())]
+    return [FileRef("", row["name"], row["size"], digests=row["digests"]) for row in rows]
+
+
 def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:
     """The patch to the draft from any of these states (drafts as JSON), or from between two of them."""
     patches = [patch_between(state, draft) for state in states]

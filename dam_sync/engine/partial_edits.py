@@ -19,7 +19,7 @@ from dam_sync.engine.compare import (
     status_differs,
     with_names,
 )
-from dam_sync.engine.intents import ATTACHED, FILES
+from dam_sync.engine.intents import ATTACHED, FILES, files_sent
 from dam_sync.engine.resumed_creates import without_arrival
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, FileRef
@@ -39,11 +39,7 @@ def edited_parts(context: RunContext, meant: Sequence[Json], actual: Asset, *, c
     known, schema = context.counterparts, context.target_schema
     actual = with_names(known.as_known(actual, schema), schema)
     drafts = tuple(draft_from_json(known.present(state, schema)) for state in meant)
-    files = [
-        FileRef("", each["name"], each["size"], digests=each["digests"])
-        for state in meant
-        for each in state.get(FILES, ())
-    ]
+    files = files_sent(meant)
     edits = _Edits(context, drafts, actual, complete, scope_of(context.crosswalk), {file.name for file in files})
     return sorted({*edits, *_files(meant, files, actual)})
 

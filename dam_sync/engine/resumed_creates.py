@@ -10,7 +10,7 @@ from datetime import datetime
 from dam_sync.engine.compare import date_is_extra, is_arrival
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import possible
-from dam_sync.engine.intents import merge_patches
+from dam_sync.engine.intents import files_sent, merge_patches
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, overlay
 from dam_sync.model import journal_names
@@ -18,13 +18,18 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.conflict import FIELDS, RIGHTS, Take
-from dam_sync.model.errors import NotFound
+from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, Value
-from dam_sync.store.rows import STILL_IN_TRASH, LinkRow
+from dam_sync.store.rows import CHANGED_AT_TARGET, STILL_IN_TRASH, LinkRow
 
 TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{STILL_IN_TRASH}" --retry`'
+
+OTHER_FILE_HINT = (
+    "keep their file elsewhere and delete that asset permanently, to have it created again; then "
+    f'`errors JOB --cause "{CHANGED_AT_TARGET}" --retry`'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class ResumedCreate:
         actual = await self._begun(asset.id, str(made or ""), draft)
         if actual is None:
             return self._left(draft, Settlement(Patch()))
+        if made is None:
+            self._refuse_other_file(asset, actual)
         before = list(reversed(self.meant))
         if made is not None:
             patch, losses = possible(merge_patches(before, draft), self.context.target_schema)
@@ -60,6 +67,17 @@ class ResumedCreate:
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
+
+    def _refuse_other_file(self, asset: Asset, actual: Asset) -> None:
+        """Raises Conflict if both sides have another file than the attempts sent: the create would replace that of the
+        target."""
+        sent, theirs = files_sent(self.meant), actual.file
+        ours = (*sent, *asset.versions)
+        if not sent or theirs is None or any(each.agrees(theirs) for each in ours):
+            return
+        if not all(any(each.agrees(file) for each in sent) for file in asset.versions):
+            text = f"its create was begun, and the file of {actual.id} was changed at the target and at the source"
+            raise Conflict(text, asset=asset.id, code=CHANGED_AT_TARGET, hint=OTHER_FILE_HINT)
 
     async def _has_more_versions(self, link: LinkRow) -> bool:
         """Whether versions are still to be added to the first file."""

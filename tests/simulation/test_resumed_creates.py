@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.api.state_commands import job_errors
@@ -188,6 +189,35 @@ async def filled(move: Move, partial: Sequence[str]) -> None:
         for identity in partial:
             content = Bytes("by-hand.jpg", f"by hand {identity}".encode(), known=True)
             await service.replace(AssetId(identity), content, MemoryJournal())
+    await move.universe.clock.sleep(LAGS)
+
+
+@pytest.mark.parametrize("versions", ["current", "all"])
+def test_a_file_that_both_sides_changed_of_a_partial_create_is_not_replaced(tmp_path: Path, versions: str) -> None:
+    with killed(tmp_path, ("a_hypermedia", "b_documents"), 0.6) as move:
+        partial = unlinked(move)
+        assert partial, "nothing is partial yet"
+        move.universe.do(filled(move, partial))
+        theirs = {row: file_of(move, row) for row in partial}
+        move.universe.do(with_other_files(move))
+        yaml = YAML()
+        job = yaml.load(move.job.read_text(encoding="utf-8"))
+        job["policy"]["versions"] = versions
+        with move.job.open("w", encoding="utf-8") as out:
+            yaml.dump(job, out)
+        move.live_to_the_end()
+        assert {row: file_of(move, row) for row in partial} == theirs
+        named = {row["cause"] for row in errors(move)} | {row["value"] for row in conflicts(move)}
+        assert named & {"changed at the target", "file"}
+
+
+async def with_other_files(move: Move) -> None:
+    """Each living asset of the source gets a new version."""
+    async with move.side("source") as service:
+        await service.schema()
+        for row in [row for row in move.source.assets if row["status"] != "trash"]:
+            content = Bytes(row["filename"], f"changed {row['id']} since".encode(), known=True)
+            await service.replace(AssetId(row["id"]), content, MemoryJournal())
     await move.universe.clock.sleep(LAGS)
 
 
