@@ -206,6 +206,19 @@ async def test_pages_too_large_come_in_halves(start: Start) -> None:
     assert {entry.id for entry in found} == set(tenant.truth())
 
 
+@pytest.mark.parametrize("kept", [3, 1_000])
+async def test_members_are_found_however_many_files_were_listed(start: Start, kept: int) -> None:
+    placed = [{"kind": "collection", "path": ["Best of"]}]
+    rows = [{**asset(number), "placements": placed} for number in range(1, 11)]
+    tenant = start([*SCHEMA, {"record": "container", "kind": "collection", "path": ["Best of"]}, *rows])
+    service = tenant.connect(read_only=True, options={"relations": "off"})
+    service.version_groups.files_kept = kept
+    await entries(service)
+    assert len(service.version_groups.files) == (0 if kept < len(rows) else len(rows))
+    (members,) = [each.assets async for each in service.members()]
+    assert {*members} == set(tenant.truth())
+
+
 async def test_collections_too_large_for_one_page_come_in_halves(start: Start) -> None:
     names = [f"Collection {number}" for number in range(7)]
     placed = [{"kind": "collection", "path": [name]} for name in names]

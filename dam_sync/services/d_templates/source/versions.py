@@ -41,6 +41,8 @@ class VersionGroups:
     files: dict[str, str] = field(default_factory=dict)  # families by file, of what was listed
     binned: list[Record] | None = None  # all of the recycle bin, if a scan of everything was read to its end
     whole: bool = False  # `files` has every file of the library
+    files_kept: int = facts.FILES_KEPT
+    many: bool = False  # there were more than are remembered, so none is
 
     async def load(self, asset: str) -> VersionGroup:
         """All versions, read from the database and not from the search index; one call. Raises NotFound, and
@@ -87,12 +89,14 @@ class VersionGroups:
 
     def listed(self, family: VersionGroup) -> None:
         """Cache an asset of a full listing."""
-        if len(self.files) < facts.FILES_KEPT:
+        if not self.many:
             self.files.update(dict.fromkeys((record.file for record in family.records), family.id))
+        if len(self.files) >= self.files_kept:
+            self.files, self.many = {}, True
 
     def ended(self) -> None:
         """A full listing was read from start to end."""
-        self.whole = len(self.files) < facts.FILES_KEPT
+        self.whole = not self.many
 
     def made(self, asset: str, identity: str, file: str, template: str) -> None:
         """Cache what was just created."""
