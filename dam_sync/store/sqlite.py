@@ -25,6 +25,7 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
+import tenacity
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
@@ -183,7 +184,7 @@ class translate_errors:  # noqa: N801 -- reads as a word, like those of contextl
 def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyncError:
     """The error to raise for an error of SQLite or of the file system."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _BUSY:
+    if _is_busy(error):
         holder = holder_of(path) or "another process"
         return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
@@ -199,6 +200,10 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
     hint = "check the disk and the `state:` line of the job file"
     return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
+
+
+def _is_busy(error: BaseException) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
 def _damaged(path: Path, what: str, error: BaseException) -> ConfigError:
@@ -227,7 +232,14 @@ def _is_full(error: BaseException, path: Path) -> bool:
 
 def _connect_writer(path: Path, busy_seconds: float, wal_pages: int) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=busy_seconds)
-    connection.execute("PRAGMA journal_mode = WAL")
+    for attempt in tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_is_busy),
+        stop=tenacity.stop_after_delay(busy_seconds),
+        wait=tenacity.wait_random(0.001, 0.02),
+        reraise=True,
+    ):
+        with attempt:  # of two that make this change in a new file SQLite refuses one at once, whatever its timeout
+            connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
     return connection

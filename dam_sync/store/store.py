@@ -148,7 +148,7 @@ def _version(path: Path, storage: Storage, *, read_only: bool) -> int:
     """The version of a state. Raises ConfigError for a newer one and for another file."""
     with translate_errors(path):
         engine = storage.engine(path, read_only=read_only)
-        with engine.connect() as connection:
+        with engine.connect() as connection, transaction(connection, "DEFERRED"):  # another may migrate it right now
             version = version_of(connection)
             raw = raw_of(connection)
             ours = raw.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID

@@ -46,6 +46,14 @@ async def filled(store: SqlStore, *names: str) -> int:
     return run.id
 
 
+async def test_a_new_state_may_be_opened_several_times_at_once(tmp_path: Path) -> None:
+    """SQLite refuses some of those that change the kind of log of an empty file at once, without waiting."""
+    for number in range(60):
+        path = tmp_path / f"{number}.db"
+        for opened in await asyncio.gather(*(SqlStore.open(path, SystemClock()) for _ in range(4))):
+            await opened.close()
+
+
 async def test_rows_come_back_in_the_order_of_the_listing(store: SqlStore) -> None:
     run = await filled(store, "b", "a", "c")
     works = await store.claim(run, 2, LEASE)
