@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dam_sync.model.asset import AssetId
 from dam_sync.services.d_templates import facts
 
+_PARTS = 64
+
 
 class FileOwners:
     """The files of a scan of everything: eight bytes for each whose asset has the same id, by name the others, which
@@ -16,20 +18,22 @@ class FileOwners:
 
     def __init__(self) -> None:
         self.whole = False
-        self._same = array("q")  # hashes, sorted at the end
+        self._same = [array("q") for _ in range(_PARTS)]  # hashes by their remainder, sorted at the end
         self._others: dict[str, AssetId] = {}
 
     def add(self, owned: Iterable[tuple[str, AssetId]]) -> None:
         """Files of a page, each with its asset."""
         for file, asset in owned:
             if file == asset:
-                self._same.append(hash(file))
+                number = hash(file)
+                self._same[number % _PARTS].append(number)
             elif file and len(self._others) <= facts.FILES_KEPT:
                 self._others[file] = asset
 
     def end(self) -> None:
         """There are no more files."""
-        self._same = array("q", sorted(self._same))
+        for place, part in enumerate(self._same):  # one by one: a list of all of them takes four times their room
+            self._same[place] = array("q", sorted(part))
         self.whole = len(self._others) <= facts.FILES_KEPT
 
     def of(self, files: Iterable[str]) -> dict[str, AssetId]:
@@ -41,5 +45,6 @@ class FileOwners:
 
     def _has(self, file: str) -> bool:
         wanted = hash(file)
-        place = bisect_left(self._same, wanted)
-        return place < len(self._same) and self._same[place] == wanted
+        part = self._same[wanted % _PARTS]
+        place = bisect_left(part, wanted)
+        return place < len(part) and part[place] == wanted
