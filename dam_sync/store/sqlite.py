@@ -23,9 +23,9 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from pathlib import Path
 
-import tenacity
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
@@ -44,6 +44,7 @@ WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 
 HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a state
 
+_RETRY_SECONDS = 0.01
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -232,17 +233,23 @@ def _is_full(error: BaseException, path: Path) -> bool:
 
 def _connect_writer(path: Path, busy_seconds: float, wal_pages: int) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=busy_seconds)
-    for attempt in tenacity.Retrying(
-        retry=tenacity.retry_if_exception(_is_busy),
-        stop=tenacity.stop_after_delay(busy_seconds),
-        wait=tenacity.wait_random(0.001, 0.02),
-        reraise=True,
-    ):
-        with attempt:  # of two that make this change in a new file SQLite refuses one at once, whatever its timeout
-            connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection, time.monotonic() + busy_seconds)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
     return connection
+
+
+def _write_ahead(connection: sqlite3.Connection, until: float) -> None:
+    """Of two that make this change in a new file SQLite refuses one at once, whatever its timeout."""
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as refused:
+            if not _is_busy(refused) or time.monotonic() >= until:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def _connect_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
