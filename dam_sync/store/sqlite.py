@@ -23,7 +23,6 @@ import os
 import shutil
 import sqlite3
 import tempfile
-import time
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine
@@ -44,7 +43,7 @@ WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
 
 HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a state
 
-_RETRY_SECONDS = 0.01
+_TRIES = 20
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -233,23 +232,26 @@ def _is_full(error: BaseException, path: Path) -> bool:
 
 def _connect_writer(path: Path, busy_seconds: float, wal_pages: int) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=busy_seconds)
-    _write_ahead(connection, time.monotonic() + busy_seconds)
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
     return connection
 
 
-def _write_ahead(connection: sqlite3.Connection, until: float) -> None:
-    """Of two that make this change in a new file SQLite refuses one at once, whatever its timeout."""
-    while True:
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Of two that make this change in a new file SQLite refuses one at once, whatever its timeout; a transaction
+    waits until the other has done it."""
+    for _ in range(_TRIES):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as refused:
-            if not _is_busy(refused) or time.monotonic() >= until:
+            if not _is_busy(refused):
                 raise
-            time.sleep(_RETRY_SECONDS)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
         else:
             return
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _connect_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
