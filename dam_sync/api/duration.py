@@ -34,13 +34,13 @@ class Speed:
     small_file: SmallFile = field(default_factory=SmallFile)
 
     @classmethod
-    def of(cls, service: Service) -> Speed:
-        """The speed measured by the plan."""
+    def of(cls, service: Service, workers: int) -> Speed:
+        """The speed measured by the plan, for a service that reads or writes so many assets at once."""
         tempo = service.measured_pace
         call_seconds = CALL_SECONDS if tempo.call_seconds is None else tempo.call_seconds
         limits = service.limits
-        at_once, ready = limits.pace.at_once, limits.processing_time.total_seconds()
-        return cls(tempo.pace, call_seconds, at_once, ready, limits.small_file)
+        ready = limits.processing_time.total_seconds()
+        return cls(tempo.pace, call_seconds, workers, ready, limits.small_file)
 
     @property
     def each(self) -> float:

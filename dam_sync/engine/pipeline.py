@@ -21,7 +21,8 @@ from dam_sync.model.errors import Disposition
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
-READ_AHEAD = 4  # assets read ahead per concurrent write
+READ_AHEAD = 3  # assets read ahead per concurrent write
+MOST_AHEAD = 96  # of them, however many are written at once
 POLL_SECONDS = 0.2
 AT_LIMIT = "(--limit)"  # the end of the reason of a stop
 Reading: TypeAlias = asyncio.Queue[tuple[Work, asyncio.Task[ReadAsset | Concluded | None]] | None]
@@ -48,7 +49,7 @@ class Pipeline:
     async def run(self) -> None:
         """Return when every item is complete; raise the first error that stops the run."""
         context = self.context
-        reading: Reading = asyncio.Queue(context.readers + context.writers * READ_AHEAD)
+        reading: Reading = asyncio.Queue(context.readers + self._ahead)
         ready: Ready = asyncio.Queue(context.writers * 2)
         gate = asyncio.Semaphore(context.readers)
         async with asyncio.TaskGroup() as group:
@@ -81,8 +82,14 @@ class Pipeline:
                 await context.clock.sleep(POLL_SECONDS)
         await reading.put(None)
 
+    @property
+    def _ahead(self) -> int:
+        """Assets in hand: those that are written, and those read ahead for them."""
+        writers = self.context.writers
+        return writers + min(writers * READ_AHEAD, MOST_AHEAD)
+
     def _room(self) -> int:
-        room = self.context.writers * READ_AHEAD
+        room = self._ahead
         most = self.context.options.limit
         return room if most is None else min(room, most - self.claimed)
 

@@ -132,7 +132,7 @@ class RunContext:
     @property
     def writers(self) -> int:
         """Assets written at once."""
-        return max(1, self.target.limits.pace.at_once)
+        return self.target.capabilities.writers
 
 
 async def drafted_for(

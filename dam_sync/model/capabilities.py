@@ -137,7 +137,8 @@ class Capabilities:
     operations: the optional methods that can be called. features: what can be read and written; what is absent is
     neither read nor written. limits: numeric limits. memberships: how assets get into containers, by kind;
     kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`. renames,
-    moves: the kinds of containers that `rename_container` renames, and moves to another parent.
+    moves: the kinds of containers that `rename_container` renames, and moves to another parent. batch: assets that the
+    engine writes at once, so that their calls can be shared; each keeps its own journal and outcome.
     """
 
     operations: frozenset[Operation] = frozenset()
@@ -146,6 +147,12 @@ class Capabilities:
     memberships: Mapping[str, MembershipWrite] = field(default_factory=dict)
     renames: frozenset[str] = frozenset()
     moves: frozenset[str] = frozenset()
+    batch: int = 1
+
+    @property
+    def writers(self) -> int:
+        """Assets written at once: as many as may call, or as many as share calls."""
+        return max(1, self.limits.pace.at_once, self.batch)
 
     def __contains__(self, operation: Operation) -> bool:
         """Whether this optional method can be called."""

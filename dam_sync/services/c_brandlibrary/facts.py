@@ -22,10 +22,8 @@ RECENT_PAGE = 100  # wire C 6.9: the search for a token reads the newest assets 
 REACH = 10_000  # wire C 2.2, 8: the last page is not shown; stay at 10,000 rows of a listing
 CLEARLY = 0.9  # part of the reach up to which a count of a moment ago is believed
 AT_ONCE = 4  # wire C 8: threshold not shown; start with 4, adaptive
-MADE_AT_ONCE = 32  # assets in hand when they are made, so that their values go together (wire C 6.7)
-SHARED_SECONDS = 3.0  # how long those who share a call wait while nobody comes
+MADE_AT_ONCE = 32  # assets written at once, so that their values go together (wire C 6.7)
 SHARED_LINGER = 0.5  # for those who begin the next asset
-SHARED_TICK = 0.05
 LIST_SECONDS = 120.0  # wire C 11.35: read timeout of lists
 SINGLE_BYTES = 200_000_000  # spec 001, Limits, Service C: single request below 200 MB from a workstation
 CHUNK_BYTES = 16 * MIB  # wire C 8: 8 to 64 MiB
@@ -199,6 +197,7 @@ CAPABILITIES = Capabilities(
     features=FEATURES,
     limits=LIMITS,
     renames=frozenset({"collection"}),
+    batch=MADE_AT_ONCE,
     memberships={"section": MembershipWrite.AT_CREATION, "collection": MembershipWrite.AT_CREATION},
 )
 

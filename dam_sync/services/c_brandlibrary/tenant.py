@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
@@ -179,7 +179,7 @@ class BrandLibraryBase(HttpService):
     def __init__(self, context: Context) -> None:
         """No call is made yet. Raises ConfigError."""
         self._api = api = BrandLibraryApi.open(context)
-        self.limits = replace(api.limits, pace=replace(api.limits.pace, at_once=api.made_at_once))
+        self.limits = api.limits
         self._tenant = BrandLibraryTenant(api)
         self._listing = BrandLibraryListing(api)
         self._uploads = BrandLibraryUploads(api, context.budget or MemoryBudget(MEMORY), context.vault)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from dam_sync.aio.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.aio.polling import poll_until
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
@@ -22,7 +23,6 @@ from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
-from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.services.c_brandlibrary.target.resend import Resend
 from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
 from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter

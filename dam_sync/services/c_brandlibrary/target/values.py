@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dam_sync.aio.coalescing import PATIENCE, CoalescedCall, RequestCoalescer
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
@@ -23,7 +24,6 @@ from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
 from dam_sync.services.c_brandlibrary.codec.values import composed
-from dam_sync.services.c_brandlibrary.target.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.services.c_brandlibrary.target.find import BrandLibraryFinder
 from dam_sync.services.c_brandlibrary.target.plan import ValuePlanner
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryTenant
@@ -53,7 +53,7 @@ class FieldValueWriter:
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
-        patience = max(facts.SHARED_SECONDS, self.api.options.first_look)  # others may wait for their files meanwhile
+        patience = max(PATIENCE, self.api.options.first_look)  # others may wait for their files meanwhile
         self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER, patience)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from dam_sync.aio.coalescing import RequestCoalescer
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import InvalidValue
-from dam_sync.services.c_brandlibrary.target.coalescing import RequestCoalescer
 
 
 class Sent:

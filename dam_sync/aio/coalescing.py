@@ -1,4 +1,4 @@
-"""Calls shared by assets created at the same time: field values of many, one check of many (wire C 6.7, 6.8)."""
+"""Calls shared by assets that are written at the same time: one request in place of many."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dam_sync.model.clock import Clock
-from dam_sync.services.c_brandlibrary import facts
 
 T = TypeVar("T")
 R = TypeVar("R")
+TICK = 0.05  # seconds between looks whether a request is due
+PATIENCE = 3.0  # seconds after which those who wait go without the others
 
 
 class CoalescedCall:
@@ -29,8 +30,8 @@ class RequestCoalescer(Generic[T, R]):
     clock: Clock
     send: Callable[[Sequence[T]], Awaitable[Sequence[R]]]
     most: int
-    linger: float = facts.SHARED_TICK
-    patience: float = facts.SHARED_SECONDS
+    linger: float = TICK
+    patience: float = PATIENCE
     _seats: set[CoalescedCall] = field(default_factory=set)
     _waiting: list[tuple[T, asyncio.Future[R], CoalescedCall]] = field(default_factory=list)
     _moved: float = 0.0
@@ -60,7 +61,7 @@ class RequestCoalescer(Generic[T, R]):
     async def _sent_when_due(self) -> None:
         try:
             while not self._is_due():
-                await self.clock.sleep(facts.SHARED_TICK)
+                await self.clock.sleep(TICK)
         except BaseException:
             for _, answer, _ in self._waiting:
                 answer.cancel()
