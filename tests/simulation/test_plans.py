@@ -27,10 +27,11 @@ from tests.support.exposure import ACCEPTED
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.virtual.moves import options_of
 from tests.support.virtual.museum import museum_library
-from tests.support.virtual.universe import Universe
+from tests.support.virtual.universe import CALLS, Universe
 
 RECORDS = int(os.environ.get("DAM_SYNC_RECORDS", "60" if EVERYTHING else "30"))
 SEEDS = int(os.environ.get("DAM_SYNC_SEEDS", "1"))
+CALLS_EACH = 40  # more than any plan and run make for an asset
 WITHIN = 0.01  # of the calls
 HITS = 0.9  # of the seeds, whose run takes between p50 and p90
 PAIRS = [(a, b) for a in KINDS for b in KINDS]
@@ -68,7 +69,7 @@ class Moving:
 @contextmanager
 def moving(folder: Path, kinds: tuple[str, str], seed: int = 0, records: int = RECORDS) -> Iterator[Moving]:
     folder.mkdir(exist_ok=True)
-    with Universe(seed) as universe:
+    with Universe(seed, calls=max(CALLS, CALLS_EACH * records)) as universe:
         yield Moving(universe, folder, kinds, seed, records)
 
 

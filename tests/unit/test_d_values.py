@@ -10,7 +10,7 @@ import pytest
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Row, Term
 from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, Template, VocabularyValues
-from dam_sync.services.d_templates.codec.wire import record_of
+from dam_sync.services.d_templates.codec.wire import record_of, value_ids
 from dam_sync.services.d_templates.source.fetch import fields_of
 
 LEVELS = tuple(Attribute(f"l{n}", f"level_{n}", f"Level {n}", FieldKind.TERM, vocabulary="words") for n in range(2))
@@ -78,3 +78,12 @@ def test_a_column_that_no_template_has_is_told_once() -> None:
 )
 def test_only_a_large_number_is_an_instant(written: Json, day: object) -> None:
     assert read("a-day", written) == ({"day": day}, [])
+
+
+def test_the_ids_of_an_entry_without_an_id_are_looked_for_once() -> None:
+    """Where the id of an attribute is no text, the whole attribute is kept as a value, which has no id either."""
+    strange = {"metadataDefinitionId": ["a-path"], "metadataDefinitionValue": [{"valueId": "3"}]}
+    row = {"objectId": "o", "fileId": "f", "metadata": [strange]}
+    assert list(value_ids(record_of(row).entries)) == []
+    inside = {"metadataDefinitionId": "a-table", "metadataDefinitionValue": [strange, {"valueId": "4"}]}
+    assert list(value_ids(record_of({**row, "metadata": [inside]}).entries)) == ["4"]

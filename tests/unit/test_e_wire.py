@@ -389,3 +389,10 @@ def test_a_driving_instant_must_be_one() -> None:
     assert wire.id_of(ASSET) == AssetId(ASSET["id"])
     with pytest.raises(ContractBroken):
         wire.id_of({})
+
+
+@pytest.mark.parametrize("row", [{}, {"filename": ""}, {"filename": None}, {"filename": ["a.jpg"]}])
+def test_an_asset_without_a_file_name_gets_no_version(row: dict[str, Any]) -> None:
+    """A version is uploaded under the name of the asset: under another one it would be an asset of its own."""
+    with pytest.raises(ContractBroken):
+        wire.filename_of(row)

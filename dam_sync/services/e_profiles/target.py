@@ -220,7 +220,7 @@ class ProfilesTarget(ProfilesPart):
                 hint="check the queue of conflicted uploads, resolve it, then `errors JOB --retry`",
             )
         profile = await self._versioning_profile(wire.metadata_type_of(row))
-        return {"version": wire.version_of(row), "filename": row["filename"], "profile": profile}
+        return {"version": wire.version_of(row), "filename": wire.filename_of(row), "profile": profile}
 
     async def _versioning_profile(self, kind: str) -> str:
         """The profile to add versions through: the job's for this metadata type, else the first that makes the type."""

@@ -45,6 +45,7 @@ from tests.support.virtual.writer import VirtualWriter
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
 _WHOLE = Fuse()
 LAGS = 900.0  # seconds after which every index has what was written
+CALLS = 20_000  # after which a world is said to run for ever
 PORT = 20_000  # of the first origin; nothing listens there
 _JOBS: dict[tuple[Path, int, int], JobConfig] = {}
 
@@ -68,13 +69,15 @@ class Tenant:
 
 
 class Universe:
-    """A context manager: inside, the product's clock, sockets and threads are those of this world."""
+    """A context manager: inside, the product's clock, sockets and threads are those of this world. calls: after which
+    it is said to run for ever."""
 
-    def __init__(self, seed: int = 0, network: type[Network] = Network, port: int = PORT) -> None:
+    def __init__(self, seed: int = 0, network: type[Network] = Network, port: int = PORT, calls: int = CALLS) -> None:
         self.seed, self.port = seed, port
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, seed)
         self.network = network(self.clock, seed)
+        self.network.weather.most = calls
         self.limits: Mapping[str, Limits | None] = {}
         self.storage = Storage(_engine, _writer, process_exists=lambda pid: False)
         self._patch = pytest.MonkeyPatch()

@@ -239,7 +239,8 @@ def value_ids(entries: Iterable[MetadataEntry]) -> Iterator[str]:
             if isinstance(item, dict) and item.get("valueId"):
                 yield str(item["valueId"])
             elif isinstance(item, dict):
-                yield from value_ids(entries_of([item]))
+                # one that cannot be read is an entry with itself as its value
+                yield from value_ids(inner for inner in entries_of([item]) if inner.value is not item)
 
 
 # -- small readings ----------------------------------------------------------------------------------------------------

@@ -100,6 +100,15 @@ def version_of(row: Json) -> str:
     return member_text(row, "version_id", "file_upload_date")
 
 
+@interprets_response
+def filename_of(row: Json) -> str:
+    """The file name of an asset, which a new version is uploaded under. Raises ContractBroken if it has none."""
+    name = member_text(row, "filename")
+    if not name:
+        raise ContractBroken("an asset has no `filename`")
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class More:
     """What separate calls return about an asset: file versions, attached documents, whether it is archived, losses."""
