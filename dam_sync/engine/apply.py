@@ -157,15 +157,20 @@ class TargetWriter:
         wanted = drafted.draft
         attachments = fresh_attachments(asset, None, self.context.target.capabilities)
         relations = fresh_relations(asset, None, self.context.target_schema)
-        digest = await self.context.agree(item.work, digest_of_create(wanted, action.versions, attachments, relations))
+        as_json = draft_to_json(wanted)
+        digest = await self.context.agree(item.work, digest_of_create(as_json, action.versions, attachments, relations))
         journal = self.context.store.journal(item.work, self.context.run.id)
-        begun = self._link(asset, wanted, AssetId(""), action.versions)
-        resumed = await self._resumed(item, begun, meant, journal)
-        if resumed.open:
-            return resumed.parked(begun)
-        number = await record_intent(journal, wanted, meant, action.versions, len(attachments))
+        resumed = Settlement(Patch())
+        if meant:
+            begun = self._link(asset, as_json, AssetId(""), action.versions)
+            resumed = await self._resumed(item, begun, meant, journal)
+            if resumed.open:
+                return resumed.parked(begun)
+        number = await record_intent(journal, as_json, meant, action.versions, len(attachments))
         draft = overlay(wanted, resumed.values)
-        made = await self._made(asset, draft, action, journal)
+        changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
+        with self._recording("", changes):
+            made = await self._made(asset, draft, action, journal)
         try:
             if not resumed.patch.empty:  # the source changed between a crash and this run
                 await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
@@ -175,7 +180,7 @@ class TargetWriter:
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        link = self._link(asset, wanted, made, action.versions)
+        link = self._link(asset, as_json, made, action.versions)
         link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
         link = replace(link, kept=dict(resumed.values))
         if FILE in resumed.values:
@@ -187,10 +192,8 @@ class TargetWriter:
     async def _resumed(
         self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: StoredJournal
     ) -> Settlement:
-        """What an earlier attempt left to do, beyond the create itself; nothing for a new asset."""
+        """What an earlier attempt left to do, beyond the create itself."""
         draft = item.drafted.draft
-        if not meant:
-            return Settlement(Patch())
         prefix = journal_names.inside(journal_names.CREATE)
         inner, entered = NamespacedJournal(journal, prefix), await journal.has_entries(prefix)
         attempt = Attempt(journal, item.work.begun)
@@ -210,8 +213,7 @@ class TargetWriter:
                 _sent(content)
                 return made
 
-        with self._recording("", changes_of_draft(draft, self.context.policy.ledger)):
-            return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
+        return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
 
     async def _update(
         self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None
@@ -228,7 +230,8 @@ class TargetWriter:
         versions = () if FILE in settlement.values else action.versions
         paths = repair.paths if repair is not None else ()
         digest = await self.context.agree(item.work, digest_of_update(action, patch, versions, paths))
-        number = await record_intent(journal, drafted.draft, meant)
+        as_json = draft_to_json(drafted.draft)
+        number = await record_intent(journal, as_json, meant)
         if repair is not None and repair.paths:
             await self._repair(known, patch, repair, journal)
         elif not patch.empty:
@@ -243,7 +246,7 @@ class TargetWriter:
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
         fresh = replace(
-            self._link(asset, drafted.draft, known, action.versions),
+            self._link(asset, as_json, known, action.versions),
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
             attached={**link.attached, **sent},
@@ -375,14 +378,14 @@ class TargetWriter:
         mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
         return self.context.contents(file, draft.filename if mapped else file.name or draft.filename)
 
-    def _link(self, asset: Asset, draft: Draft, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
-        """As it will be settled; see `_completed`."""
-        current, meant = asset.file, draft_to_json(draft)
+    def _link(self, asset: Asset, meant: Json, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
+        """As it will be settled; see `_completed`. meant: the draft as JSON."""
+        current = asset.file
         return LinkRow(
             source=asset.id,
             target=made,
             draft_fingerprint=digest_of(meant),
-            filename=draft.filename,
+            filename=meant["filename"],
             evidence="V1",
             digests=dict(current.digests) if current else {},
             size=current.size if current else None,

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from dam_sync.model.asset import Draft, Patch
-from dam_sync.model.codec import draft_to_json, placements_to_json, rights_to_json
+from dam_sync.model.asset import Patch
+from dam_sync.model.codec import placements_to_json, rights_to_json
 from dam_sync.model.values import Json, value_to_json
 
 Detail = Literal["values", "keys"]
 WHOLE = ("filename", "profile", "status", "closed")
 
 
-def changes_of_draft(draft: Draft, detail: str) -> dict[str, Json]:
-    """Changes of a new asset: everything that is written, with nothing before it."""
-    data = draft_to_json(draft)
+def changes_of_draft(data: Json, detail: str) -> dict[str, Json]:
+    """Changes of a new asset: everything that is written, with nothing before it. data: its draft as JSON."""
     changes = {f"fields.{key}": [None, value] for key, value in data["fields"].items()}
     changes |= {key: [None, data[key]] for key in WHOLE if data.get(key)}
     changes |= {key: [None, data[key]] for key in ("tags", "placements") if data[key]}

@@ -8,7 +8,6 @@ from dam_sync.engine.decide import patch_between
 from dam_sync.engine.files import file_facts
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Draft, FileRef, Patch
-from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
@@ -26,11 +25,11 @@ async def recorded_intents(journal: Journal) -> list[Json]:
 
 
 async def record_intent(
-    journal: Journal, draft: Draft, before: Sequence[Json], files: Sequence[FileRef] = (), attached: int = 0
+    journal: Journal, draft: Json, before: Sequence[Json], files: Sequence[FileRef] = (), attached: int = 0
 ) -> int:
-    """Record a draft durably before anything of it is written; returns its number for this asset. files: the versions
-    that are sent with it; attached: how many attachments. Safe to repeat."""
-    meant = draft_to_json(draft)
+    """Record a draft, as JSON, durably before anything of it is written; returns its number for this asset. files: the
+    versions that are sent with it; attached: how many attachments. Safe to repeat."""
+    meant = draft
     if files or attached:
         meant = {**meant, FILES: [file_facts(file) for file in files], ATTACHED: attached}
     if before and before[-1] == meant:

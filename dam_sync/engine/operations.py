@@ -9,18 +9,18 @@ from collections.abc import Iterable
 
 from dam_sync.engine.decide import Update
 from dam_sync.engine.part_removals import version_key
-from dam_sync.model.asset import Draft, FileRef, Patch, Relation, digest_of
-from dam_sync.model.codec import draft_to_json, placements_to_json, rights_to_json
+from dam_sync.model.asset import FileRef, Patch, Relation, digest_of
+from dam_sync.model.codec import placements_to_json, rights_to_json
 from dam_sync.model.values import Json, value_to_json
 
 HIDE, REMOVE, RESTORE, NOTHING = "hide", "remove", "restore", ""
 
 
 def digest_of_create(
-    draft: Draft, versions: Iterable[FileRef], attachments: Iterable[FileRef], relations: Iterable[Relation]
+    draft: Json, versions: Iterable[FileRef], attachments: Iterable[FileRef], relations: Iterable[Relation]
 ) -> str:
-    """A new asset with its files and relations."""
-    return digest_of(["create", _plain(draft_to_json(draft)), *_parts(versions, attachments, relations)])
+    """A new asset with its files and relations. draft: as JSON."""
+    return digest_of(["create", _plain(draft), *_parts(versions, attachments, relations)])
 
 
 def digest_of_update(action: Update, patch: Patch, versions: Iterable[FileRef], paths: Iterable[str] = ()) -> str:

@@ -73,6 +73,7 @@ class Pipeline:
             crawled = self.crawled.is_set()
             works = await context.store.claim(context.run.id, self._room(), LEASE, self.in_hand)
             self.claimed += len(works)
+            await self.worker.read_ahead(works)
             for work in works:
                 self.in_hand[work.asset] = work
                 await reading.put((work, group.create_task(self._read(work, gate))))

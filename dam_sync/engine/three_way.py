@@ -333,6 +333,8 @@ def _part(draft: Json, path: str) -> Json:
 
 def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
     """The draft with values that stand instead of the source's, by path; None for no value."""
+    if not values:
+        return draft
     fields = dict(draft.fields)
     kinds = {path.removeprefix(PLACEMENTS): value for path, value in values.items() if path.startswith(PLACEMENTS)}
     for path, value in values.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.accounts import NAME_TAKEN
@@ -28,7 +28,7 @@ from dam_sync.engine.term_renames import TermRenames
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict
-from dam_sync.model.asset import Asset, AssetId, Loss
+from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import EXPOSURE
@@ -42,6 +42,14 @@ NOT_FOUND = Outcome(action="skipped", cause=DELETED, message="gone from the sour
 IN_TRASH = Outcome(action="skipped", cause=DELETED, message="in the trash of the source")
 
 
+@dataclass(frozen=True, slots=True)
+class KnownAssets:
+    """What the state knows of some assets: their links, and the containers that the source has them in."""
+
+    links: Mapping[AssetId, LinkRow]
+    members: Mapping[AssetId, frozenset[Placement]]
+
+
 @dataclass(slots=True)
 class Worker:
     """Reads, drafts and writes assets for one run."""
@@ -52,6 +60,7 @@ class Worker:
     names: FilenameAllocator
     confirmed: frozenset[AssetId] = frozenset()  # gone from the source: to be removed
     compared: bool = False  # whether the target's lists were compared with those of the last run
+    ahead: dict[AssetId, KnownAssets] = field(default_factory=dict)  # of assets that were claimed and are not read yet
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
     missing: MissingMonitor = field(init=False)
     origins: SourceTerms = field(init=False)
@@ -77,17 +86,17 @@ class Worker:
             return Failed(work, error)
 
     async def _read(self, work: Work) -> ReadAsset | Concluded:
-        context = self.context
+        context, ahead = self.context, self.ahead.pop(work.asset, None)
         if work.deleted:
             return await self._deleted(work)
         asset = work.payload or await self._fetch(work)
         if asset is None or asset.status == TRASH:
             return await self._gone(work, asset)
         self.missing.was_read()
-        if Operation.MEMBERS in context.source.capabilities:
-            members = await context.store.members_of([asset.id])
-            asset = replace(asset, placements=asset.placements | members.get(asset.id, frozenset()))
-        link = (await context.store.links([asset.id])).get(asset.id)
+        known = ahead if ahead is not None and asset.id == work.asset else await self._known([asset.id])
+        if known.members.get(asset.id):
+            asset = replace(asset, placements=asset.placements | known.members[asset.id])
+        link = known.links.get(asset.id)
         if link is None:
             kept = kept_versions(asset, context.target.capabilities, context.policy)
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
@@ -97,6 +106,17 @@ class Worker:
             if returned is not None:
                 return returned
         return ReadAsset(work, damage_named(asset), link)
+
+    async def read_ahead(self, works: Sequence[Work]) -> None:
+        """Read what the state knows of claimed assets, at once for all of them: nobody else writes it meanwhile."""
+        assets = [work.asset for work in works if not work.deleted]
+        if assets:
+            self.ahead.update(dict.fromkeys(assets, await self._known(assets)))
+
+    async def _known(self, assets: Sequence[AssetId]) -> KnownAssets:
+        store, reads = self.context.store, self.context.source.capabilities
+        members = await store.members_of(assets) if Operation.MEMBERS in reads else {}
+        return KnownAssets(await store.links(assets), members)
 
     async def _gone(self, work: Work, asset: Asset | None) -> Concluded:
         """Gone from the source, or in its trash."""

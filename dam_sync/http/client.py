@@ -10,14 +10,16 @@ from typing import Final
 import httpx
 import structlog
 
-from dam_sync.http.auth.base import Authenticator, TokenRequester
+from dam_sync.http.auth.base import Authenticator, HeaderAuth, TokenRequester, put_credential
 from dam_sync.http.bounds import LARGEST_REPLY
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
-from dam_sync.http.exchange import RawResponse, RequestBody
+from dam_sync.http.exchange import RawResponse
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
+from dam_sync.http.outgoing import OutgoingRequest
+from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl
@@ -102,10 +104,10 @@ class Client:
         closed. Raises ContractBroken for a range that was not requested, IntegrityError if the file is now shorter than
         `offset`."""
         ranged = {"range": f"bytes={offset}-"} if offset > 0 else {}
-        headers = {**request.headers, "accept-encoding": "identity", **ranged}
         try:
             self._admit(request)
-            prepared = replace(self._prepare(replace(request, headers=headers)), whole=False)
+            more = {"accept-encoding": "identity", **ranged}
+            prepared = prepared_request(request, self._config.clock.token, more, whole=False)
             response = await self._repeated(request, self._base_urls.of(request), prepared, self._config.auth)
             try:
                 return HttpStream(response, offset, self._dispatcher, lambda problem: self._within(problem, request))
@@ -134,9 +136,20 @@ class Client:
         self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None
     ) -> RawResponse:
         try:
-            response: RawResponse = await self._retrying[request.retryable](
-                self._once, request, resolved, prepared, auth
-            )
+            return await self._once(request, resolved, prepared, auth)
+        except Transient as problem:
+            failed: Transient | None = problem
+
+        async def again() -> RawResponse:
+            """Begins with the attempt that failed, because the state of a repetition costs more than most calls."""
+            nonlocal failed
+            if failed is not None:
+                first, failed = failed, None
+                raise first
+            return await self._once(request, resolved, prepared, auth)
+
+        try:
+            response: RawResponse = await self._retrying[request.retryable](again)
         except UnreadableResponse as garbled:
             return garbled.response
         return response
@@ -163,18 +176,40 @@ class Client:
         outgoing = self._dispatcher.outgoing(prepared, resolved)
         if not resolved.api or auth is None:
             return await self._dispatcher.exchange(outgoing, prepared, resolved)
+        if not isinstance(auth, HeaderAuth):
+            return await self._signed(request, resolved, prepared, outgoing, auth)
+        seen = await auth.headers()
+        put_credential(seen, outgoing.headers)
+        response = await self._dispatcher.exchange(outgoing, prepared, resolved)
+        if response.status != 401 or 401 in request.accept or not await auth.renew(seen):
+            return response
+        await response.aclose()
+        put_credential(await auth.headers(), outgoing.headers)
+        return await self._dispatcher.exchange(outgoing, prepared, resolved)
+
+    async def _signed(
+        self,
+        request: Request,
+        resolved: ResolvedUrl,
+        prepared: PreparedRequest,
+        outgoing: OutgoingRequest,
+        auth: httpx.Auth,
+    ) -> RawResponse:
+        """The same by a method that sees the request, signs it, and sees the response."""
         if auth.requires_request_body:
             await _read_into_memory(outgoing)
-        async with aclosing(auth.async_auth_flow(outgoing)) as flow:
+        shown = outgoing.as_httpx
+        async with aclosing(auth.async_auth_flow(shown)) as flow:
             signed = await anext(flow)
             for _ in range(_CHALLENGES):
-                if signed is not outgoing:
+                if signed is not shown:
                     raise ContractBroken("an authentication method may only change the request that it was given")
+                outgoing.headers = dict(shown.headers.items())
                 response = await self._dispatcher.exchange(outgoing, prepared, resolved)
                 if response.status in request.accept and response.status == 401:
                     return response
                 try:
-                    signed = await flow.asend(response.response)
+                    signed = await flow.asend(response.as_httpx(shown))
                 except StopAsyncIteration:
                     return response
                 await response.aclose()
@@ -240,13 +275,14 @@ class Client:
             )
 
 
-async def _read_into_memory(outgoing: httpx.Request) -> None:
+async def _read_into_memory(outgoing: OutgoingRequest) -> None:
     """For a method that signs bodies. Raises Unsupported for one that is larger than anything we keep in memory."""
-    size = int(outgoing.headers.get("content-length", 0))
-    if size > LARGEST_REPLY:
+    body = outgoing.body
+    if not isinstance(body, RequestBody):
+        return
+    if body.size > LARGEST_REPLY:
         raise Unsupported(
-            f"a body of {size} bytes cannot be signed",
+            f"a body of {body.size} bytes cannot be signed",
             hint="this authentication method must sign large bodies without reading them",
         )
-    if isinstance(outgoing.stream, RequestBody):
-        await outgoing.aread()
+    outgoing.body = await body.joined()

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
-import httpx
 import structlog
 
-from dam_sync.http.bounds import READ_SECONDS, WRITE_SECONDS
+from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.client_config import ClientConfig
-from dam_sync.http.exchange import RawResponse, RequestBody, open_response
+from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.limiters import BandwidthLimiter, Permit
 from dam_sync.http.messages import Request
 from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
+from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
+from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import PATIENCE
 from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.http.transport import NetworkTransport
@@ -31,7 +32,6 @@ from dam_sync.model.write_record import count_call
 _READING = frozenset({"GET", "HEAD"})
 _TOO_FAST = frozenset({429, 503})
 _CARRIED = frozenset({"accept", "accept-encoding", "range", "if-range", "user-agent"})  # to another origin
-_POOL_SECONDS = 60.0
 _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip, deflate"}
 
 _log = structlog.get_logger()
@@ -57,10 +57,14 @@ class PreparedRequest:
         return replace(self, headers={name: text for name, text in self.headers.items() if name in _CARRIED})
 
 
-def prepared_request(request: Request, token: Callable[[], str]) -> PreparedRequest:
-    """`token` becomes the boundary of a form. Raises InvalidValue for a value that cannot be sent as JSON or in a
-    header."""
+def prepared_request(
+    request: Request, token: Callable[[], str], more: Mapping[str, str] | None = None, *, whole: bool = True
+) -> PreparedRequest:
+    """`token` becomes the boundary of a form; `more` headers replace those of the request. Raises InvalidValue for a
+    value that cannot be sent as JSON or in a header."""
     headers = {name.lower(): text for name, text in request.headers.items()}
+    if more:
+        headers.update(more)
     body, size = _body_of(request, headers, token)
     if callable(body):
         if size is None:
@@ -71,7 +75,7 @@ def prepared_request(request: Request, token: Callable[[], str]) -> PreparedRequ
             raise InvalidValue(f"the header {name} cannot hold {text[:40]!r}")
     headers = {name: text for name, text in headers.items() if text}
     seconds = READ_SECONDS if request.timeout is None else request.timeout
-    return PreparedRequest(request.operation, request.method, headers, body, size, read_seconds=seconds)
+    return PreparedRequest(request.operation, request.method, headers, body, size, whole, seconds)
 
 
 class RequestDispatcher:
@@ -79,7 +83,7 @@ class RequestDispatcher:
 
     def __init__(self, config: ClientConfig) -> None:
         self._clock = config.clock
-        self._transport = config.transport or NetworkTransport()
+        self._transport = direct(config.transport or NetworkTransport())
         self._is_own = config.transport is None
         self._connect_seconds = config.connect_seconds
         self._max_calls = config.max_calls
@@ -101,7 +105,9 @@ class RequestDispatcher:
         self.response_seconds = 0.0  # of those API calls, from the permit to the end of the response
         self.storage_calls = 0
 
-    async def exchange(self, outgoing: httpx.Request, prepared: PreparedRequest, resolved: ResolvedUrl) -> RawResponse:
+    async def exchange(
+        self, outgoing: OutgoingRequest, prepared: PreparedRequest, resolved: ResolvedUrl
+    ) -> RawResponse:
         """Send a request made by `outgoing` and read the head of the response; also the body if `prepared.whole` or if
         it is not a success.
 
@@ -130,7 +136,7 @@ class RequestDispatcher:
         if self._is_own:
             await self._transport.aclose()
 
-    async def _opened(self, outgoing: httpx.Request, permit: Permit | None) -> RawResponse:
+    async def _opened(self, outgoing: OutgoingRequest, permit: Permit | None) -> RawResponse:
         if permit is None:
             self.storage_calls += 1
         response = await open_response(self._transport, outgoing)
@@ -160,32 +166,20 @@ class RequestDispatcher:
         elif response.status < 500:
             self.bucket.succeeded()
 
-    def outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl) -> httpx.Request:
+    def outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl) -> OutgoingRequest:
         """The request as it is sent, except for the credential; its body may be sent again. Only API calls get the
         service's own headers. Raises ContractBroken for one that cannot be sent."""
         headers = {**(self._headers if resolved.api else _DEFAULTS), **prepared.headers}
-        body: Body | RequestBody = prepared.body
-        if callable(body):
-            body = RequestBody(self._metered(body) if self.flow.limited else body, prepared.size or 0)
-        timeouts = {
-            "connect": self._connect_seconds,
-            "read": prepared.read_seconds,
-            "write": WRITE_SECONDS,
-            "pool": _POOL_SECONDS,
-        }
+        given = prepared.body
+        body: bytes | RequestBody | None = None if callable(given) else given
+        if callable(given):
+            body = RequestBody(self._metered(given) if self.flow.limited else given, prepared.size or 0)
         try:
-            request = httpx.Request(
-                prepared.method,
-                resolved.url,
-                headers=headers,
-                content=body,
-                extensions={"timeout": timeouts},
-            )
+            url = sendable(resolved.url, headers)
         except FAILURES as problem:
             raise failure(problem, resolved.host) from None
-        if isinstance(body, RequestBody):
-            request.stream = body  # httpx has wrapped it
-        return request
+        connect, read = self._connect_seconds, prepared.read_seconds
+        return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read)
 
     def _metered(self, source: Callable[[], AsyncIterator[bytes]]) -> Callable[[], AsyncIterator[bytes]]:
         async def blocks() -> AsyncGenerator[bytes, None]:

@@ -3,52 +3,74 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from typing import cast
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 
 import httpx
 
-from dam_sync.http.bounds import LARGEST_ERROR, LARGEST_REPLY, SLOWEST, WRITE_SECONDS
+from dam_sync.http.bounds import KIB, LARGEST_ERROR, LARGEST_REPLY, SLOWEST
 from dam_sync.http.decoding import Undecodable, codings_of, decoded
 from dam_sync.http.failures import FAILURES, failure
+from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource
+from dam_sync.http.request_body import RequestBody
 from dam_sync.model.errors import ContractBroken, Transient
 from dam_sync.model.values import Json
 
+_CODED = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
+SMALL_BODY = 64 * KIB  # is read before it is sent, in one piece with the head
 
-async def open_response(transport: httpx.AsyncBaseTransport, request: httpx.Request) -> RawResponse:
-    """Send a request with its timeouts as extension `timeout` and read the head of the response. Raises NotSent,
-    Transient, ConfigError (TLS, proxy), and what the body raises."""
-    body = request.stream if isinstance(request.stream, RequestBody) else None
+
+async def open_response(transport: DirectTransport, outgoing: OutgoingRequest) -> RawResponse:
+    """Send a request and read the head of the response. Raises NotSent, Transient, ConfigError (TLS, proxy), and what
+    the body raises."""
+    body = outgoing.body
+    seconds = outgoing.connect_seconds + outgoing.read_seconds  # for the head, however slowly its lines arrive
     try:
-        async with asyncio.timeout(_head_seconds(request)) as deadline:
-            if body is not None:
-                body.begin(deadline, _head_seconds(request))
-            response = await transport.handle_async_request(request)
+        if isinstance(body, RequestBody):
+            return RawResponse(await _streamed(transport, outgoing, body, seconds), outgoing)
+        async with asyncio.timeout(seconds):
+            return RawResponse(await transport.send(outgoing), outgoing)
     except FAILURES as problem:
-        if body is not None and body.problem is not None:
+        if isinstance(body, RequestBody) and body.problem is not None:
             raise body.problem from None
-        raise failure(problem, request.url.host, proxy=request.extensions.get("proxy", "")) from None
+        raise failure(problem, outgoing.host, proxy=outgoing.proxy) from None
+
+
+async def _streamed(
+    transport: DirectTransport, outgoing: OutgoingRequest, body: RequestBody, seconds: float
+) -> ResponseSource:
+    """Send a request whose body has a source: a small body is sent as a whole, any other block by block."""
+    if body.size <= SMALL_BODY:
+        outgoing.body = await body.joined()
+        async with asyncio.timeout(seconds):
+            return await transport.send(outgoing)
+    try:
+        async with asyncio.timeout(seconds) as deadline:
+            body.begin(deadline, seconds)
+            return await transport.send(outgoing)
     finally:
-        if body is not None:
-            body.deadline = None  # a response may begin before the last block is sent
-    return RawResponse(response, request)
+        body.deadline = None  # a response may begin before the last block is sent
 
 
 class RawResponse:
     """Status and headers; the body is not read yet. Must be closed."""
 
-    def __init__(self, response: httpx.Response, request: httpx.Request) -> None:
-        self.response = response
-        self._host = request.url.host
-        self._read_seconds: float = request.extensions["timeout"]["read"]
-        self.status = response.status_code
+    def __init__(self, source: ResponseSource, outgoing: OutgoingRequest) -> None:
+        self._response = source
+        self._host = outgoing.host
+        self._read_seconds = outgoing.read_seconds
+        self.status = source.status
         self.body = b""
         self.parsed: list[Json] = []  # the body, if it was parsed to see whether it can be
         self._is_read = False
         self.headers: Mapping[str, str] = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in source.raw_headers
         }
         self._codings = codings_of(self.headers.get("content-encoding", ""))
+
+    def as_httpx(self, request: httpx.Request) -> httpx.Response:
+        """Status, headers and what was read of the body, for authentication methods."""
+        kept = [(name, text) for name, text in self._response.raw_headers if name.lower() not in _CODED]
+        return httpx.Response(self.status, headers=kept, content=self.body, request=request)
 
     @property
     def is_encoded(self) -> bool:
@@ -65,6 +87,10 @@ class RawResponse:
         or is too slow, ContractBroken if it is larger than anything we request or has an unrequested coding."""
         taken: list[bytes] = []
         try:
+            if not self._codings and (body := self._response.arrived()) is not None:
+                self._is_read = True
+                self.body = body if self.is_success else body[:LARGEST_ERROR]
+                return self.body
             async with asyncio.timeout(self._read_seconds):
                 await self._take(taken)
         except FAILURES as problem:
@@ -108,12 +134,12 @@ class RawResponse:
         return decoded(self._raw(), ", ".join(self._codings))
 
     def _raw(self) -> AsyncIterator[bytes]:
-        return aiter(cast("httpx.AsyncByteStream", self.response.stream))
+        return self._response.blocks()
 
     async def aclose(self) -> None:
         """Release the connection; safe to repeat."""
         try:
-            await self.response.aclose()
+            await self._response.aclose()
         except FAILURES:
             return  # it was broken already
 
@@ -142,55 +168,3 @@ class _ReadRate:
                 )
             self._waited, self._received = 0.0, 0
         return block
-
-
-class RequestBody(httpx.AsyncByteStream):
-    """A streamed body with its announced length enforced; remembers what its source raised. May be sent again. The
-    deadline of the request is moved with every block, so that neither the source nor sending uses up the time for the
-    response."""
-
-    def __init__(self, source: Callable[[], AsyncIterator[bytes]], size: int) -> None:
-        self._source = source
-        self._size = size
-        self._head_seconds = 0.0
-        self.problem: Exception | None = None
-        self.deadline: asyncio.Timeout | None = None
-
-    def begin(self, deadline: asyncio.Timeout, head_seconds: float) -> None:
-        """Send it within this deadline; after its last block, the head of the response has this many seconds."""
-        self.problem, self.deadline, self._head_seconds = None, deadline, head_seconds
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        sent = 0
-        blocks = self._source()
-        try:
-            self._within(None)
-            async for block in blocks:
-                sent += len(block)
-                if sent > self._size:
-                    raise ContractBroken(f"a body of {self._size} bytes was announced, its source returns more")
-                self._within(WRITE_SECONDS)
-                yield block
-                self._within(None)
-            if sent != self._size:
-                raise ContractBroken(f"a body of {self._size} bytes was announced, its source returned {sent}")
-            self._within(self._head_seconds)
-        except Exception as problem:
-            self.problem = problem
-            raise
-        finally:
-            close = getattr(blocks, "aclose", None)
-            if close is not None:
-                await close()
-
-    def _within(self, seconds: float | None) -> None:
-        """Cancel the request unless it makes progress within this many seconds."""
-        if self.deadline is not None and not self.deadline.expired():
-            now = asyncio.get_running_loop().time()
-            self.deadline.reschedule(None if seconds is None else now + seconds)
-
-
-def _head_seconds(request: httpx.Request) -> float:
-    """Seconds until the head of the response must be complete, however slowly its lines arrive."""
-    timeout: Mapping[str, float] = request.extensions["timeout"]
-    return timeout["connect"] + timeout["read"]

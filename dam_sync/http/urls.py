@@ -18,12 +18,14 @@ from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Rej
 _PORTS = {"http": 80, "https": 443}
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SIGNED = re.compile(r"(?i)[?&](?:signature|sig|x-amz-signature|x-goog-signature)=")  # parameters of a signed link
+_AUTHORITY = re.compile(r"[a-zA-Z]+://[^/?#]*")
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LOCAL_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home.arpa", ".corp")
 _EXAMPLE = "a URL looks like https://dam.example"
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
+Origin: TypeAlias = tuple[str, str, int]
 _Refused: TypeAlias = type[DamSyncError]
 _Number: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -34,7 +36,7 @@ class ResolvedUrl:
 
     url: str = field(repr=False)
     host: str
-    origin: tuple[str, str, int]
+    origin: Origin
     api: bool
     where: str = ""
 
@@ -46,7 +48,8 @@ class BaseUrls:
         if not bases:
             raise ConfigError("no URL was given")
         self._bases = {name: base.rstrip("/") for name, base in bases.items()}
-        self._origins = {_origin(base, ConfigError) for base in self._bases.values()}
+        self._origin_of = {name: _origin(base, ConfigError) for name, base in self._bases.items()}
+        self._origins = set(self._origin_of.values())
         self._reach = max(_reach(host) for _, host, _ in self._origins)
 
     def of(self, request: Request) -> ResolvedUrl:
@@ -59,7 +62,9 @@ class BaseUrls:
         if base is None:
             raise ConfigError(f"the service has no URL named {request.base!r}")
         path = base + (path if path.startswith(("/", "?")) or not path else f"/{path}")
-        return self._address(_with(path, request), _refusal(request), request.bare)
+        url = _with(path, request).partition("#")[0]
+        _refuse_unsendable(url, _refusal(request))
+        return self._resolved(url, self._origin_of[request.base], request.bare)
 
     def named(self, request: Request) -> ResolvedUrl:
         """The URL of a request whose path is a URL of the job file. Raises ConfigError."""
@@ -91,7 +96,9 @@ class BaseUrls:
 
     def _address(self, url: str, refused: _Refused, bare: bool = False) -> ResolvedUrl:
         url = url.partition("#")[0]
-        origin = _origin(url, refused)
+        return self._resolved(url, _origin(url, refused), bare)
+
+    def _resolved(self, url: str, origin: Origin, bare: bool) -> ResolvedUrl:
         api = origin in self._origins and not bare
         return ResolvedUrl(url, origin[1], origin, api, "" if api else f"a signed link on host {origin[1]}")
 
@@ -114,11 +121,31 @@ def _with(path: str, request: Request) -> str:
     return path + ("&" if "?" in path else "?") + query
 
 
-def _origin(url: str, error: _Refused) -> tuple[str, str, int]:
-    """Scheme, host and port."""
+def _refuse_unsendable(url: str, error: _Refused) -> None:
     if len(url) > LONGEST_URL or _UNSENDABLE.search(url):
         what = "is too long" if len(url) > LONGEST_URL else "contains invalid characters"
         raise error(f"a URL {what}", hint=_EXAMPLE)
+
+
+def _origin(url: str, error: _Refused) -> Origin:
+    """Scheme, host and port."""
+    _refuse_unsendable(url, error)
+    found = _AUTHORITY.match(url)
+    try:
+        return _origin_of(found[0] if found else url)
+    except _Unusable as problem:
+        raise error(problem.message, hint=problem.hint) from None
+
+
+class _Unusable(ValueError):
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+@lru_cache(maxsize=256)
+def _origin_of(url: str) -> Origin:
+    """The same of a URL up to its path. Raises _Unusable."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port
@@ -126,13 +153,13 @@ def _origin(url: str, error: _Refused) -> tuple[str, str, int]:
         if _DOTTED.fullmatch(host):
             ipaddress.IPv4Address(host)
     except ValueError:
-        raise error("a URL is invalid", hint=_EXAMPLE) from None
+        raise _Unusable("a URL is invalid", hint=_EXAMPLE) from None
     if parts.scheme not in _PORTS or not host:
-        raise error(f"a URL is not http or https ({parts.scheme[:20] or 'no scheme'})", hint=_EXAMPLE)
+        raise _Unusable(f"a URL is not http or https ({parts.scheme[:20] or 'no scheme'})", hint=_EXAMPLE)
     if parts.username or parts.password:
-        raise error(f"the URL on {host} contains a user or password", hint="put the credential under `auth`")
+        raise _Unusable(f"the URL on {host} contains a user or password", hint="put the credential under `auth`")
     if parts.scheme == "http" and not is_loopback(host):
-        raise error(f"plain http to {host} is refused: the credential could be read on the way", hint="use https")
+        raise _Unusable(f"plain http to {host} is refused: the credential could be read on the way", hint="use https")
     return parts.scheme, host, port or _PORTS[parts.scheme]
 
 

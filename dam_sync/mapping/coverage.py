@@ -101,7 +101,9 @@ class _Account:
 
     def _left(self, labels: list[str]) -> list[str]:
         """Values that no rule consumed."""
-        return list((Counter(labels) - self.consumed).elements())
+        consumed = self.consumed
+        counts = Counter(labels).items()
+        return [label for label, number in counts for _ in range(number - consumed.get(label, 0))]
 
     def _lose(self, labels: Iterable[str], loss: Loss) -> None:
         self._count(labels, DROPPED if loss.rule == WHEN else LOST, loss.rule)

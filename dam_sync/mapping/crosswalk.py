@@ -59,6 +59,8 @@ class Drafted:
 
     def with_terms(self, created: Mapping[TermKey, Term]) -> Drafted:
         """A copy with the target's ids of its new terms."""
+        if not (self.unmade or self.new_terms):
+            return self
         fields = dict(self.draft.fields)
         for (key, position), name in self.unmade.items():
             value, term = fields[key], slim(created[name])
@@ -137,6 +139,8 @@ class Crosswalk:
     def related(self, asset: Asset) -> Asset:
         """The asset with its relation kinds renamed for the target."""
         kinds = self.plan.relations
+        if not (kinds and asset.relations):
+            return asset
         return replace(
             asset, relations=frozenset(replace(each, kind=kinds.get(each.kind, each.kind)) for each in asset.relations)
         )
@@ -245,6 +249,7 @@ class _Drafting:
     def _held(self, plan: Plan, types: frozenset[str] | None) -> Plan:
         """The plan without rules for what these types of the target lack; what they would read is a loss."""
         rules = {"status": plan.status, "tags": plan.tags, "release": plan.release, "expiry": plan.expiry}
+        kept = True
         for feature, rule in rules.items():
             held = plan.held_by.get(feature)
             if rule is None or held is None or types is None or held & types:
@@ -253,6 +258,9 @@ class _Drafting:
             detail = f"{', '.join(sorted(types))} holds no {feature}"
             self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, detail)))
             rules[feature] = None
+            kept = False
+        if kept:
+            return plan
         return replace(
             plan, status=rules["status"], tags=rules["tags"], release=rules["release"], expiry=rules["expiry"]
         )

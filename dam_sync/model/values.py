@@ -66,9 +66,9 @@ Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 def instant_text(moment: datetime) -> str:
     """RFC 3339 in UTC with a literal Z; milliseconds only if not zero."""
-    utc = moment.astimezone(UTC)
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     spec = "milliseconds" if utc.microsecond else "seconds"
-    return utc.isoformat(timespec=spec).replace("+00:00", "Z")
+    return f"{utc.isoformat(timespec=spec)[:-6]}Z"
 
 
 def parse_instant(text: str) -> datetime:

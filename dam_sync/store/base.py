@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import msgspec
 from sqlalchemy import Engine
 
 from dam_sync.model.account import AccountKey
@@ -21,6 +22,8 @@ from dam_sync.store.lock_holder import process_exists
 from dam_sync.store.sqlite import engine_of
 from dam_sync.store.tables import stamp
 from dam_sync.store.writer import Job, ReaderThread, WriterThread
+
+_DECODER: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 
 
 class OpenEngine(Protocol):
@@ -105,4 +108,7 @@ def to_text(data: Json) -> str:
 
 def from_text(text: str) -> Json:
     """The inverse of `to_text`."""
-    return json.loads(text)
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, UnicodeError):  # what JSON does not have, such as numbers without end
+        return json.loads(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -163,18 +162,40 @@ class StoredJournal(Repository):
         self, name: str, result: Json, record: WriteRecord | None = None, seconds: float | None = None
     ) -> Json:
         now = self._now()
-        row = _ledger_row(name, result, record, seconds)
-        row = replace(row, run=self._run or self._database.run, asset=self._asset, at=now)
+        row = None if is_silent(name) else self._ledger_row(name, result, now, record, seconds)
         done = CompletedWork("done", now, to_text(result))
 
         def job(c: Connection) -> None:
             self._put(c, name, done)
-            if not is_silent(name):
+            if row is not None:
                 append(c, row)
 
         await self._change(job)
         self._memory.journal[name] = done
         return result
+
+    def _ledger_row(
+        self, name: str, result: Json, now: str, record: WriteRecord | None, seconds: float | None
+    ) -> LedgerRow:
+        target, detail = (result, None) if isinstance(result, str) else ("", result)
+        run = self._run or self._database.run
+        if record is None:
+            return LedgerRow(0, run, name, self._asset, target, detail, now)
+        return LedgerRow(
+            0,
+            run,
+            name,
+            self._asset,
+            target or record.target,
+            detail,
+            now,
+            changes=record.changes,
+            calls=record.calls,
+            digest=record.digest,
+            size=record.size,
+            version=record.version,
+            seconds=None if seconds is None else round(seconds, 3),
+        )
 
     def _put(self, c: Connection, name: str, step: CompletedWork) -> None:
         _PUT.run(c, scope=self._scope, name=name, at=step.at, state=step.state, result=step.result)
@@ -186,23 +207,6 @@ class StoredJournal(Repository):
         except BaseException:
             self._memory.certain = False
             raise
-
-
-def _ledger_row(name: str, result: Json, record: WriteRecord | None, seconds: float | None) -> LedgerRow:
-    target, detail = (result, None) if isinstance(result, str) else ("", result)
-    row = LedgerRow(0, 0, name, "", target, detail, "")
-    if record is None:
-        return row
-    return replace(
-        row,
-        target=target or record.target,
-        changes=record.changes,
-        calls=record.calls,
-        digest=record.digest,
-        size=record.size,
-        version=record.version,
-        seconds=None if seconds is None else round(seconds, 3),
-    )
 
 
 class JournalRepository(Repository):

@@ -380,7 +380,8 @@ def table_of(model: type[SQLModel]) -> Table:
 
 def stamp(moment: datetime) -> str:
     """A timestamp as text of fixed width in UTC."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{utc.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def instant(text_: str) -> datetime:

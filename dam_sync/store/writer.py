@@ -30,6 +30,8 @@ class _Request:
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
+    decided: bool = False
+    cancelled: asyncio.Future[None] | None = None  # awaited by a cancelled caller until the outcome is decided
 
 
 class WriterThread:
@@ -60,12 +62,14 @@ class WriterThread:
             raise RuntimeError("the store was closed")
         async with self._room:
             future: asyncio.Future[T] = self._loop.create_future()
-            self._requests.put(_Request(job, future))
+            request = _Request(job, future)
+            self._requests.put(request)
             try:
-                return await asyncio.shield(future)
+                return await future
             except asyncio.CancelledError:
-                await asyncio.wait([future])  # the next reader finds it done or not done, never in progress
-                future.exception()  # retrieved, or the event loop would log it
+                if not request.decided:
+                    request.cancelled = self._loop.create_future()
+                    await asyncio.wait([request.cancelled])  # the next reader finds it done or not, never in progress
                 raise
 
     async def close(self) -> None:
@@ -158,7 +162,11 @@ class ReaderThread:
 
 def _answer(group: list[_Request]) -> None:
     for request in group:
-        if request.error is not None:
+        request.decided = True
+        if request.future.done():  # cancelled
+            if request.cancelled is not None:
+                request.cancelled.set_result(None)
+        elif request.error is not None:
             request.future.set_exception(request.error)
         else:
             request.future.set_result(request.result)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from dam_sync.engine.changes import changes_of_draft
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.codec import draft_to_json
 from dam_sync.model.write_record import WriteRecord, count_call, recording
 from dam_sync.store.ledger import append
 from dam_sync.store.rows import LedgerRow
@@ -90,7 +91,8 @@ def collected(row: LedgerRow) -> LedgerRow:
     """The row as a write collects it: its changes are made from a draft, its calls are counted."""
     fields = {name.removeprefix("fields."): str(change[1]) for name, change in row.changes.items() if change}
     draft = Draft(Marker("srckey", row.asset), row.asset, fields=fields)
-    with recording(WriteRecord(row.target, changes_of_draft(draft, "values"), row.digest, row.size)) as record:
+    changes = changes_of_draft(draft_to_json(draft), "values")
+    with recording(WriteRecord(row.target, changes, row.digest, row.size)) as record:
         for call, number in row.calls.items():
             for _ in range(number):
                 count_call(call)

@@ -47,7 +47,6 @@ MAY = {
 }
 ONLY = {
     "httpx": {"http"},
-    "httpx_aiohttp": {"http"},
     "tenacity": {"http"},
     "sqlmodel": {"store"},
     "sqlalchemy": {"store"},

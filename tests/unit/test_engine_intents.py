@@ -47,7 +47,8 @@ def test_nothing_changes_where_only_the_wanted_was_meant(draft: Draft) -> None:
 async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
     journal, first, second = MemoryJournal(), Draft(None, "a.jpg"), Draft(None, "b.jpg")
     numbers = [
-        await record_intent(journal, draft, await recorded_intents(journal)) for draft in (first, first, second, first)
+        await record_intent(journal, draft_to_json(draft), await recorded_intents(journal))
+        for draft in (first, first, second, first)
     ]
     assert numbers == [1, 1, 2, 3]
     assert await recorded_intents(journal) == [draft_to_json(draft) for draft in (first, second, first)]
@@ -55,7 +56,7 @@ async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
 
 async def test_no_draft_is_forgotten_however_many_were_meant() -> None:
     journal, drafts = MemoryJournal(), [Draft(None, f"{number}.jpg") for number in range(120)]
-    numbers = [await record_intent(journal, draft, await recorded_intents(journal)) for draft in drafts]
+    numbers = [await record_intent(journal, draft_to_json(draft), await recorded_intents(journal)) for draft in drafts]
     assert numbers == list(range(1, 121))
     meant = await recorded_intents(journal)
     assert meant == [draft_to_json(draft) for draft in drafts]

@@ -49,6 +49,8 @@ class ExposureJudgement:
 
     def applied(self, drafted: Drafted) -> Drafted:
         """The draft as it may be written."""
+        if not self.losses and (drafted.draft.closed, drafted.draft.status) == (self.closed, self.status):
+            return drafted
         draft = replace(drafted.draft, closed=self.closed, status=self.status)
         return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
@@ -164,7 +166,8 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
 
 def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
     decided = replace(drafted.decided, same=context.target.capabilities.parts) if context.alike else drafted.decided
-    audience, limits = context.target.audience(replace(draft, closed=False)), context.target.limits
+    visible = replace(draft, closed=False) if draft.closed else draft
+    audience, limits = context.target.audience(visible), context.target.limits
     return widenings(asset, draft, audience, decided, context.clock.now(), limits.precision)
 
 

@@ -14,7 +14,7 @@ import json
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -66,10 +66,10 @@ class HeaderAuth(httpx.Auth, ABC):
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         seen = await self.headers()
-        _put(seen, request)
+        put_credential(seen, request.headers)
         response = yield request
         if response.status_code == httpx.codes.UNAUTHORIZED and await self.renew(seen):
-            _put(await self.headers(), request)
+            put_credential(await self.headers(), request.headers)
             yield request
 
 
@@ -311,12 +311,13 @@ class StoredTokens:
         await self._store.save(self._name, json.dumps({"given": self._given, **tokens}))
 
 
-def _put(credential: Mapping[str, str], request: httpx.Request) -> None:
-    """Raises ContractBroken for a token that cannot be sent."""
+def put_credential(credential: Mapping[str, str], headers: MutableMapping[str, str]) -> None:
+    """Set the headers of a credential, whose names are kept in lower case. Raises ContractBroken for a token that
+    cannot be sent."""
     for name, text in credential.items():
         if not (text.isascii() and text.isprintable()):
             raise ContractBroken("the service issued a token that cannot be sent in a header")
-        request.headers[name] = text
+        headers[name.lower()] = text
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ SERVING = (0.05, 0.12)  # seconds that an upload takes the service
 MARK = "srckey"
 UPLOAD, TAGS, FILL = "POST /v2/uploads", "PUT /v2/assets/{id}/tags/add", "POST /api/rest/category/assets"
 BEGUN = b'name="'
+LAST = 64  # assets whose tags may still be asked for, to see that a call had an effect
 _JSON = (b"content-type", b"application/json")
 
 
@@ -37,6 +38,7 @@ class LeanE:
         self.made = self.tagged = self.placed = self.twice = self.refused = self.most_in_a_second = 0
         self._number_of = number_of
         self._window: deque[float] = deque()
+        self._last_tags: deque[tuple[str, list[str]]] = deque(maxlen=LAST)
         self._rng = random.Random(f"service e {universe.seed}")
 
     @property
@@ -60,6 +62,8 @@ class LeanE:
         """Status and JSON of a call about assets; None for one that the emulator answers."""
         if (method, path) == ("POST", "/v2/uploads"):
             return self._upload(form_of(content_type, body))
+        if method == "GET":
+            return self.tags(path.split("/")[3])
         if method == "PUT" and path.startswith("/v2/assets/") and path.endswith("/tags/add"):
             return self._tag(path.split("/")[3], json.loads(body))
         if (method, path) == ("POST", "/api/rest/category/assets"):
@@ -85,7 +89,14 @@ class LeanE:
         if not self._is_made(asset) or not sent.get("tags"):
             return 404, {"error": "not_found", "error_description": "no such asset"}
         self.tagged += 1
+        self._last_tags.append((asset, sent["tags"]))
         return 200, {}
+
+    def tags(self, asset: str) -> tuple[int, Any]:
+        """The tags of an asset that was tagged just now."""
+        found = next((tags for tagged, tags in self._last_tags if tagged == asset), None)
+        assert found is not None, f"the tags of {asset} are not expected to be read"
+        return 200, {"uuid": asset, "tags": found}
 
     def _fill(self, sent: Any) -> tuple[int, Any]:
         self.calls[FILL] += 1
@@ -159,7 +170,8 @@ class LeanTransport(VirtualTransport):
             refusal = {"error": "too_many_requests", "error_description": "API rate limit exceeded"}
             return await self._response(429, refusal, service.pause_headers(wait))
         path = urlsplit(str(request.url)).path
-        if request.method == "GET" or path == "/api/rest/category":
+        reads_tags = path.startswith("/v2/assets/") and request.url.query == b"expand=tags"
+        if path == "/api/rest/category" or (request.method == "GET" and not reads_tags):
             return await super().handle_async_request(request)
         headers = rate_headers(service.left())
         body = b"".join(await body_of(request))

@@ -26,7 +26,14 @@ from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
 from dam_sync.engine.operations import digest_of_create
 from dam_sync.model.asset import Asset, AssetId, digest_of
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.codec import asset_from_json, asset_to_json, draft_from_json, fingerprint, placements_from_json
+from dam_sync.model.codec import (
+    asset_from_json,
+    asset_to_json,
+    draft_from_json,
+    draft_to_json,
+    fingerprint,
+    placements_from_json,
+)
 from dam_sync.model.values import Json
 from dam_sync.store.store import SqlStore
 from tests.support.bulk import Bulk
@@ -327,7 +334,7 @@ def _digest_of_create(link: Row, draft: Json, asset: Asset) -> str:
     attachments = asset.attachments if json.loads(link["attachments"]) else ()
     relations = asset.relations if json.loads(link["relations"]) else ()
     versions = asset.versions[-len(json.loads(link["versions"])) :]
-    return digest_of_create(draft_from_json(draft), versions, attachments, relations)
+    return digest_of_create(draft_to_json(draft_from_json(draft)), versions, attachments, relations)
 
 
 def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
