@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Fetch, Page, Pager
@@ -36,9 +36,10 @@ async def paginate(
         places.refuse(dict(cursor))
         params = pager.params(cursor)
         page = await fetch(params)
-        if page.rows:
-            pages.refuse(list(page.rows))
-        count.take(page, params.get("size"))
+        rows = [pager.identity(row) for row in page.rows]  # not the rows: a page may take megabytes
+        if rows:
+            pages.refuse(rows)
+        count.take(page, rows, params.get("size"))
         behind = pager.after(cursor, page)
         if behind is None:
             count.finish()
@@ -70,9 +71,8 @@ class _Count:
     def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
         return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL), start.get(_OWED, 0)) if start else cls(pager)
 
-    def take(self, page: Page, size: int | None) -> None:
-        identity = self.pager.identity
-        rows = frozenset(marshal.dumps(identity(row), _MARSHAL) for row in page.rows)
+    def take(self, page: Page, identities: Sequence[Json], size: int | None) -> None:
+        rows = frozenset(marshal.dumps(identity, _MARSHAL) for identity in identities)
         before, self.seen, self.last = self.seen, self.seen + len(rows - self.last), rows
         if page.total is None:
             return

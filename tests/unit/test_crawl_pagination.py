@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import pytest
@@ -176,3 +177,22 @@ async def test_errors_of_the_fetch_pass() -> None:
 
     with pytest.raises(Transient):
         await drain(fetch, Offset(10))
+
+
+class Row(dict[str, int]):
+    """An object that can be watched."""
+
+
+async def test_pages_of_rows_with_keys_are_not_kept() -> None:
+    """Pages are compared with an earlier one; a page may take megabytes, its keys do not."""
+    read: list[weakref.ref[Row]] = []
+
+    async def fetch(params: Params) -> Page:
+        row = Row(id=len(read))
+        read.append(weakref.ref(row))
+        return Page([row], 20 - len(read) + 1)
+
+    async for page, _ in paginate(fetch, Keyset(1, "id")):
+        del page
+        assert sum(row() is not None for row in read) <= 1
+    assert len(read) == 20

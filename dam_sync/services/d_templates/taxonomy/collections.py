@@ -8,40 +8,32 @@ from contextlib import aclosing
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
-from dam_sync.crawl.pagers import Offset, Page, Params
-from dam_sync.crawl.pagination import paginate
-from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
-from dam_sync.model.service import Context, Membership, Shard
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import refusal
 from dam_sync.services.d_templates.codec.wire import (
-    Record,
     failed,
-    hits,
-    is_asset,
-    is_binned,
     member_files,
     message_of,
-    owner_of,
-    record_of,
-    total_of,
 )
-from dam_sync.services.d_templates.source.crawl import BIN, ByCursor, Scan
-from dam_sync.services.d_templates.taxonomy.owners import FileOwners
+from dam_sync.services.d_templates.taxonomy.members import (
+    KIND,
+    ListedCollection,
+    TemplatesMembers,
+    files_of,
+    name_of,
+)
 from dam_sync.services.d_templates.taxonomy.terms import chosen_template
-from dam_sync.services.d_templates.tenant import TemplatesPart
-
-KIND = "collection"
 
 
-class TemplatesCollections(TemplatesPart):
+class TemplatesCollections(TemplatesMembers):
     """Caches collections; the cache is dropped after a failed write."""
 
     collection_most = facts.COLLECTION_MOST
-    members_a_time = facts.MEMBERS_A_TIME
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -55,67 +47,6 @@ class TemplatesCollections(TemplatesPart):
         """Every visible collection."""
         for placement in list((await self._all(again=True)).values()):
             yield placement
-
-    async def members(self) -> AsyncIterator[Membership]:
-        """All memberships, resolved in bounded groups."""
-        group: list[tuple[Placement, list[str]]] = []
-        scanned = FileOwners()
-        async with aclosing(paginate(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
-            async for page, behind in pages:
-                group += [(_placement(row), _files_of(row)) for row in _real(page)]
-                if behind is None or sum(len(files) for _, files in group) >= self.members_a_time:
-                    wanted = {file for _, files in group for file in files}
-                    owners = await self._owners(wanted, scanned, last=behind is None)
-                    for placement, files in group:
-                        assets = dict.fromkeys(owners[file] for file in files if file in owners)
-                        if assets:
-                            yield Membership(placement, tuple(assets))
-                    group = []
-
-    async def _owners(self, files: set[str], scanned: FileOwners, *, last: bool) -> dict[str, AssetId]:
-        """The assets of member files, which may be files of any version: from a full listing, then from the cache, then
-        by a scan if that is cheaper than a lookup for each; the scan also serves later groups, unless this is the last.
-        Files missing from a listing may have been added since."""
-        listed = self.version_groups.files if self.version_groups.whole else {}
-        found = {file: AssetId(listed[file]) for file in files if file in listed}
-        known = {file: self.version_groups.owners.get(file) for file in files - found.keys()}
-        found |= {file: AssetId(owner[0]) for file, owner in known.items() if owner is not None}
-        found |= scanned.of(files - found.keys())
-        missing = files - found.keys()
-        if len(missing) > facts.LOOKED_UP and not scanned.whole:
-            total = await self.tenant.counted()
-            if total is not None and total < len(missing) * self.limits.page:
-                found |= await self._scanned(missing, None if last else scanned)
-                missing -= found.keys()
-        ordered = sorted(missing)
-        for start in range(0, len(ordered), self.limits.page):
-            some = ordered[start : start + self.limits.page]
-            owners = await gather_or_raise([self._owner(file) for file in some])
-            found |= {file: owner for file, owner in zip(some, owners, strict=True) if owner}
-        return found
-
-    async def _scanned(self, wanted: set[str], everything: FileOwners | None) -> dict[str, AssetId]:
-        """To the end where the recycle bin has anything, which is then listed by the same scan, or where the assets of
-        all files are asked for."""
-        found: dict[str, AssetId] = {}
-        scan, binned = Scan(self.api, Shard("members", {"scan": BIN})), list[Record]()
-        async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page))) as pages:
-            async for page, behind in pages:
-                rows = [row for row in page.rows if is_asset(row)]
-                owned = [owner_of(row) for row in rows]
-                found |= {file: asset for file, asset in owned if file in wanted}
-                if everything is not None:
-                    everything.add(owned)
-                if len(binned) <= facts.BINNED_KEPT:
-                    binned += [record_of(row) for row in rows if is_binned(row)]
-                if everything is None and len(found) == len(wanted) and behind is not None and not binned:
-                    if await self.tenant.binned() == 0:
-                        break
-                    wanted = {*wanted, ""}  # on to the end
-        if everything is not None:
-            everything.end()
-        self.version_groups.binned = binned if len(binned) <= facts.BINNED_KEPT else None
-        return found
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The collection of this name, created if missing: shared with the users of the job's security template, or
@@ -185,7 +116,7 @@ class TemplatesCollections(TemplatesPart):
             raise Unsupported(f"a {container.kind} cannot be renamed to {'/'.join(path)!r}")
         name, row = path[0], await self._row(container.id)
         _refuse_name(name)
-        if _name_of(row) != name and (self._fills_whole or not await self._renamed_newly(container.id, name)):
+        if name_of(row) != name and (self._fills_whole or not await self._renamed_newly(container.id, name)):
             await self._rewritten(container.id, name=name)
         renamed = Placement(KIND, (name,), container.id)
         self._known = {each: place for each, place in (self._known or {}).items() if place.id != container.id}
@@ -200,7 +131,7 @@ class TemplatesCollections(TemplatesPart):
             return False
 
         async def right() -> bool | None:
-            return _name_of(await self._row(collection)) == name or None
+            return name_of(await self._row(collection)) == name or None
 
         return bool(await self.api.until(right, self.api.options.index_lag, facts.FIND_WAITS))
 
@@ -279,7 +210,7 @@ class TemplatesCollections(TemplatesPart):
         """The older call: the list replaces all members, so there is one writer at a time."""
         async with self._writing:
             row = await self._row(collection)
-            members = _files_of(row)
+            members = files_of(row)
             kept = [*members, *files] if operation == "add" else [one for one in members if one not in set(files)]
             wanted = list(dict.fromkeys(kept))
             if len(wanted) > self.collection_most:
@@ -302,79 +233,22 @@ class TemplatesCollections(TemplatesPart):
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    async def _owner(self, file: str) -> AssetId | None:
-        try:
-            return (await self.version_groups.owner(file))[0]
-        except (NotFound, Rejected):
-            return None  # a member this user does not see
-
     async def _all(self, *, again: bool = False) -> dict[str, Placement]:
         if again or self._known is None:
             known: dict[str, Placement] = {}
-            async with aclosing(paginate(self._page, Offset(facts.COLLECTION_PAGE, facts.SEARCH_REACH))) as pages:
+            async with aclosing(self.listed_collections(ListedCollection.named)) as pages:
                 async for page, _ in pages:
-                    for row in _real(page):
-                        placement = _placement(row)
-                        known.setdefault(placement.path[0], placement)
+                    for listed in page:
+                        known.setdefault(listed.placement.path[0], listed.placement)
             own = self._own.snapshot()
             ids = {placement.id for placement in own.values()}
             self._known = {**own, **{name: place for name, place in known.items() if place.id not in ids}}
         return self._known
 
-    async def _page(self, params: Params) -> Page:
-        rows, total = await self._rows(params["offset"], params["size"])
-        return Page(rows, total)
-
-    async def _rows(self, start: int, most: int) -> tuple[list[Json], int | None]:
-        """Collections from `start` on. With many members they can be too large for the gateway, which is a 502: then
-        they are asked for in halves (wire D 7)."""
-        body = {
-            "from": start,
-            "limit": most,
-            "searchTerm": ["*"],
-            "operation": "AND",
-            "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
-        }
-        accept = frozenset({502} if most > 1 else ())
-        request = self.api.request(facts.COLLECTIONS, json=body, reads=True, repeatable=True, accept=accept)
-        reply = await self.api.send(request)
-        if reply.status != 502:
-            data = reply.json()
-            return hits(data), total_of(data)
-        await self.api.clock.sleep(1.0)
-        half = most // 2
-        rows, total = await self._rows(start, half)
-        if len(rows) < half:
-            return rows, total
-        rest, total = await self._rows(start + half, most - half)
-        return [*rows, *rest], total
-
 
 def _is_so(members: list[str], operation: str, files: list[str]) -> bool:
     """Whether the members already match the change."""
     return set(files) <= set(members) if operation == "add" else not set(files) & set(members)
-
-
-@interprets_response
-def _files_of(row: Json) -> list[str]:
-    return [one for one in member_files(row) if one != facts.NIL]
-
-
-def _real(page: Page) -> list[Json]:
-    if not all(isinstance(row, dict) for row in page.rows):
-        raise ContractBroken("a list of collections has rows that are not objects", operation=facts.COLLECTIONS)
-    return [row for row in page.rows if row.get("collectionId")]
-
-
-@interprets_response
-def _placement(row: Json) -> Placement:
-    identity = member_text(row, "collectionId")
-    return Placement(KIND, (_name_of(row) or identity,), identity)
-
-
-@interprets_response
-def _name_of(row: Json) -> str:
-    return member_text(row, "name", "collectionName")
 
 
 def _refuse_name(name: str) -> None:
