@@ -47,12 +47,12 @@ class Target:
 
 TARGETS = (
     Target("a_hypermedia", ("folder", "folder"), 9_248, 9_248, profile="Images", tags=False),
-    Target("b_documents", ("folder", "collection"), 10_000, 10_000, {"relations": ""}, {"direct": False}, "Images"),
+    Target("b_documents", ("folder", "collection"), 4_640, 4_640, {"relations": ""}, {"direct": False}, "Images"),
     Target(
         "c_brandlibrary",
         ("section", "collection"),
-        10_000,
-        10_000,
+        4_947,
+        4_947,
         {"readiness": "later", "first_look": 1.0},
         {"processing": 0.2},
     ),
