@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from functools import cache
 from typing import Any
@@ -15,6 +16,9 @@ from hypothesis import settings
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
+for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, also by the processes that tests start
+    if signal.getsignal(heard) is signal.SIG_IGN:
+        signal.signal(heard, signal.default_int_handler if heard is signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True)
