@@ -16,7 +16,7 @@ from hypothesis import settings
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
-for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, also by the processes that tests start
+for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, for child processes too
     if signal.getsignal(heard) is signal.SIG_IGN:
         signal.signal(heard, signal.default_int_handler if heard is signal.SIGINT else signal.SIG_DFL)
 
