@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Row, Term
 from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, Template, VocabularyValues
-from dam_sync.services.d_templates.codec.wire import record_of, value_ids
+from dam_sync.services.d_templates.codec.wire import created_ids, member_files, record_of, value_ids
 from dam_sync.services.d_templates.source.fetch import fields_of
 
 LEVELS = tuple(Attribute(f"l{n}", f"level_{n}", f"Level {n}", FieldKind.TERM, vocabulary="words") for n in range(2))
@@ -87,3 +88,14 @@ def test_the_ids_of_an_entry_without_an_id_are_looked_for_once() -> None:
     assert list(value_ids(record_of(row).entries)) == []
     inside = {"metadataDefinitionId": "a-table", "metadataDefinitionValue": [strange, {"valueId": "4"}]}
     assert list(value_ids(record_of({**row, "metadata": [inside]}).entries)) == ["4"]
+
+
+@pytest.mark.parametrize("strange", [["f"], {"id": "f"}, True])
+def test_an_id_that_is_no_text_is_no_id(strange: Any) -> None:
+    """As a text it would name a file that nobody has, and a membership would be lost without a word."""
+    with pytest.raises(ContractBroken):
+        created_ids({"objectId": "o", "fileId": strange})
+    with pytest.raises(ContractBroken):
+        member_files({"collectionDocument": ["f", strange]})
+    assert created_ids({"objectId": "o", "fileId": "f"}) == ("o", "f", "f")
+    assert member_files({"collectionDocument": ["f", None]}) == ["f"]

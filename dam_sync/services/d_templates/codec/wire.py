@@ -334,6 +334,13 @@ def signed_headers(url: str) -> dict[str, str]:
 
 
 @interprets_response
+def created_ids(reply: Json) -> tuple[str, str, str]:
+    """Object, file and family of a new record; empty texts for what the response lacks (wire D 6.1)."""
+    identity, file = member_text(reply, "objectId"), member_text(reply, "fileId")
+    return identity, file, member_text(reply, "originalFileId") or file
+
+
+@interprets_response
 def upload_links(reply: Json) -> tuple[str, ...]:
     """The upload URLs returned by a create, in order of their parts; one for a single file."""
     parts = reply.get("urls")
@@ -349,6 +356,8 @@ def member_files(row: Json) -> Sequence[str]:
     members = _loaded(document)
     if (members or document) and not isinstance(members, list):
         raise ContractBroken("the members of a collection are not a list")
+    if any(one and not is_textual(one) for one in members or ()):
+        raise ContractBroken("a member of a collection is not the id of a file")
     return [str(one) for one in members or () if one]
 
 

@@ -17,7 +17,14 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
-from dam_sync.services.d_templates.codec.wire import Record, failed, message_of, signed_headers, upload_links
+from dam_sync.services.d_templates.codec.wire import (
+    Record,
+    created_ids,
+    failed,
+    message_of,
+    signed_headers,
+    upload_links,
+)
 from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.services.d_templates.tenant import TemplatesPart
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord, UploadUrls
@@ -77,15 +84,16 @@ class TemplatesUploader:
         """Create a record with `POST /asset` and store its upload URLs. Not safe to repeat."""
         size = content.size if content is not None else 0
         reply = await self._created(body, size, asset)
-        if not isinstance(reply, dict) or failed(reply) or not reply.get("objectId") or not reply.get("fileId"):
+        identity, file, family = created_ids(reply)
+        if failed(reply) or not identity or not file:
             raise InvalidValue(
                 f"the service created nothing: {message_of(reply)[:200]}", operation=facts.CREATE, asset=asset
             )
         links = upload_links(reply)
         made = CreatedRecord(
-            object=str(reply["objectId"]),
-            file=str(reply["fileId"]),
-            family=(member_text(reply, "originalFileId") or str(reply["fileId"])),
+            object=identity,
+            file=file,
+            family=family,
             filename=body["filename"],
             template=body["metadataTemplateId"],
             upload=member_text(reply, "uploadId"),
