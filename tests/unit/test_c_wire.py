@@ -250,3 +250,12 @@ def test_a_create_carries_name_and_token() -> None:
 def test_an_asset_without_a_file_is_called_by_its_mark() -> None:
     (attributes,) = wire.create_body(Draft(MARK, ""), "s1", [])["data"]["attributes"]
     assert attributes["name"] == MARK.value
+
+
+@pytest.mark.parametrize("kind", [True, ["tags"], {"name": "tags"}])
+def test_an_included_resource_whose_type_is_no_text_is_not_overlooked(kind: Any) -> None:
+    """It would be matched by no relation, and its value would be missing without a word."""
+    included = [{"id": "t1", "type": kind, "attributes": {"name": "sea"}}]
+    related_to = {"tags": {"data": [{"id": "t1", "type": "tags"}]}}
+    with pytest.raises(ContractBroken):
+        document_of({"data": [row(relationships=related_to)], "included": included}, "GET x")

@@ -49,7 +49,9 @@ def document_of(reply: Json, operation: str) -> ApiDocument:
         raise ContractBroken("the response has no `data` of resources with ids", operation=operation)
     around = reply.get("included") or []
     if not isinstance(around, list) or not all(map(_is_resource, around)):
-        raise ContractBroken("`included` contains something that is not a resource with an id", operation=operation)
+        raise ContractBroken(
+            "`included` contains something that is not a resource with an id and a type", operation=operation
+        )
     included = {(row.get("type"), str(row["id"])): row for row in around}
     meta = reply.get("meta") or {}
     total = meta.get("total_count")
@@ -80,7 +82,9 @@ def related(row: Json, name: str) -> list[Json]:
 
 
 def _is_resource(row: Json) -> bool:
-    return isinstance(row, dict) and bool(row.get("id")) and is_textual(row["id"])
+    """Whether it has an id, and a type that is a text if it has one: relations are matched by both."""
+    named = isinstance(row, dict) and bool(row.get("id")) and is_textual(row["id"])
+    return named and (row.get("type") is None or is_textual(row["type"]))
 
 
 def _bare(reply: Mapping[str, Json]) -> Json:
