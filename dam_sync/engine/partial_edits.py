@@ -90,7 +90,9 @@ class _Edits:
             drafts[-1],
             tags=_union(draft.tags for draft in drafts),
             placements=_union(draft.placements for draft in drafts) | schema.container_staging,
-            rights=replace(drafts[-1].rights, groups=_union(draft.rights.groups for draft in drafts)),
+            rights=replace(
+                drafts[-1].rights, groups=_union(draft.rights.groups for draft in drafts) | schema.group_staging
+            ),
             closed=any(draft.closed for draft in drafts),
         )
         more = Extras.of(together, self.actual, self.scope, defaults_of(self.context, together))

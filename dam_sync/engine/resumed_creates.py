@@ -61,12 +61,19 @@ class ResumedCreate:
             stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
             before += [draft_to_json(each) for each in stages]
             patch = merge_patches(before, draft)
-            actual = replace(actual, placements=actual.placements - self.context.target_schema.container_staging)
+            actual = self._outside_of_staging(actual)
         fresh = await self._has_more_versions(link)
         files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
+
+    def _outside_of_staging(self, actual: Asset) -> Asset:
+        """The asset without the containers and the groups that it has only until it is complete."""
+        schema, rights = self.context.target_schema, actual.rights
+        if rights.groups <= schema.group_staging:
+            rights = replace(rights, groups=frozenset())
+        return replace(actual, placements=actual.placements - schema.container_staging, rights=rights)
 
     def _refuse_other_file(self, asset: Asset, actual: Asset) -> None:
         """Raises Conflict if both sides have another file than the attempts sent: the create would replace that of the

@@ -99,6 +99,7 @@ class Schema:
     container_most: Mapping[str, int] = field(default_factory=dict)  # maximum containers of a kind for one asset
     container_default: frozenset[Placement] = frozenset()  # where an asset without a container of that kind is put
     container_staging: frozenset[Placement] = frozenset()  # where an asset may be until its create is complete
+    group_staging: frozenset[str] = frozenset()  # groups that alone may see it until then
     status_staging: Mapping[str, frozenset[str]] = field(
         default_factory=dict
     )  # by status: which an asset may have until its create has given it that one; absent: not known

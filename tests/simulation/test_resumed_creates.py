@@ -88,6 +88,23 @@ def test_a_partial_create_without_a_folder_of_its_own_stays_where_people_put_it(
         assert unlinked(move) == []
 
 
+def test_who_may_see_a_partial_create_is_no_edit_of_people(tmp_path: Path) -> None:
+    """It is created where nobody but the job may see it, and is given its groups next."""
+    simulation = Simulation(tmp_path, ("d_templates", "b_documents"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    for number in range(len(calls) // 2, len(calls) * 3 // 4):
+        with simulation.moving() as move:
+            move.live(Fuse(calls[number]))
+            partial = [row for row in unlinked(move) if folders(move, row) == ["dam-sync closed"]]
+            if not any(row_of(move, row)["rights"]["groups"] for row in partial):
+                move.live_to_the_end()
+                assert (errors(move), unlinked(move)) == ([], []), calls[number]
+                if partial:
+                    return
+    raise AssertionError("nothing is partial yet")
+
+
 def test_a_status_that_people_gave_a_partial_create_is_a_conflict(tmp_path: Path) -> None:
     with killed(tmp_path, ("e_profiles", "b_documents"), 0.6) as move:
         partial = [row for row in unlinked(move) if row_of(move, row)["status"] == "draft"]

@@ -196,11 +196,12 @@ class DocumentsPart(HttpService):
     async def schema(self) -> Schema:
         """Fields, vocabularies and types; everything that writing needs is read with it."""
         await self.tenant.release.get()
-        await self.tenant.user.get()
+        user = await self.tenant.user.get()
         await self.tenant.root.get()
         schema = fields.schema_of(await self.tenant.server.get(), self.api.options)
         staging = status_staging(self.api.options)
-        return replace(schema, status_staging=staging, capabilities=self.capabilities)
+        groups = frozenset({user.name, facts.ADMINISTRATORS})
+        return replace(schema, status_staging=staging, group_staging=groups, capabilities=self.capabilities)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Those that are neither a group nor a user; one that may not be looked up counts as known (wire B 5.3). One
