@@ -100,6 +100,7 @@ async def _phases(context: RunContext) -> None:
             await context.store.unpark([CAUSE])
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
+    await context.target.end_shared()
     if context.stop.reason:
         raise StopRequested(context.stop.reason, hint="run the same command again to continue")
     context.progress.phase = "writing memberships and relations"

@@ -373,6 +373,11 @@ class Service(ABC):
         """The asset that an interrupted `create` with this marker and this journal left behind, or None."""
         return await self.find(marker)
 
+    async def end_shared(self) -> None:
+        """Ends what several assets share, such as an upload batch; called when a run has written its last asset. The
+        estimate of the first asset that needs it counts it. Best effort; safe to repeat."""
+        return
+
     async def sweep(self, recorded: IsReferenced) -> int:
         """Ends uploads that were recorded as open and that no work item refers to (see `recorded`), and forgets them.
         Returns how many a killed process had left open. Safe to repeat; sends no call if nothing is left."""

@@ -42,16 +42,19 @@ creates = pytest.mark.needs(Operation.CREATE)
 # -- estimates ---------------------------------------------------------------------------------------------------------
 
 
-async def check(tenant: Tenant, told: Any, call: Callable[[], Awaitable[Any]]) -> None:
+async def check(tenant: Tenant, told: Any, call: Callable[[], Awaitable[Any]], service: Service | None = None) -> None:
+    """service: ends what this write would share with others."""
     with tenant.costs() as spent:
         await call()
+        if service is not None:
+            await service.end_shared()
     assert spent == alike(told)
 
 
 async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> None:
     assert await places(tenant, service)  # as a run has read them before it plans
     told = service.estimate(draft, size)
-    await check(tenant, told, lambda: made(tenant, service, draft, size))
+    await check(tenant, told, lambda: made(tenant, service, draft, size), service)
 
 
 @estimates
@@ -135,11 +138,12 @@ async def test_a_mixed_update_costs_what_was_told(
 @pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
 async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, size: int) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
+    await service.end_shared()
     tenant.advance(90)
     name = tenant.truth()[identity]["filename"]
     async with content(tenant, name, size, seed="v") as (given, _):
         told = service.estimate(FileRef("", name, size), size)
-        await check(tenant, told, lambda: service.replace(identity, given, MemoryJournal()))
+        await check(tenant, told, lambda: service.replace(identity, given, MemoryJournal()), service)
 
 
 @estimates
@@ -183,9 +187,10 @@ async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Serv
 @pytest.mark.needs(Operation.ATTACH)
 async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
+    await service.end_shared()
     async with content(tenant, "paper.pdf", 500) as (given, _):
         told = service.estimate(Attachment("paper.pdf"), 500)
-        await check(tenant, told, lambda: service.attach(identity, given, MemoryJournal()))
+        await check(tenant, told, lambda: service.attach(identity, given, MemoryJournal()), service)
 
 
 @estimates
@@ -201,6 +206,7 @@ async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) 
 @pytest.mark.needs(Operation.ATTACH, Operation.DETACH)
 async def test_removing_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
+    await service.end_shared()
     async with content(tenant, "paper.pdf", 500) as (given, _):
         await service.attach(identity, given, MemoryJournal())
     tenant.advance(30)

@@ -192,6 +192,7 @@ async def test_a_user_who_is_no_administrator_keeps_its_own_right(start: Start) 
     told = service.estimate(wanted, 700)
     with tenant.costs() as spent:
         identity = await made(tenant, service, wanted)
+        await service.end_shared()
     assert sum(told.values()) == sum(spent.values()) - spent["POST /api/v1/automation/Repository.Query"]
     await service.update(identity, Patch(fields={"lib:title": "Changed"}))
     assert opened(tenant, identity) - {"person:mover"} == {"group:staff"}
@@ -271,6 +272,7 @@ async def test_a_closed_draft_costs_what_was_told(tenant: Tenant) -> None:
         told = service.estimate(draft(key, closed=True), 700)
         with tenant.costs() as spent:
             await made(tenant, service, draft(key, closed=True))
+            await service.end_shared()
         assert sum(told.values()) == sum(spent.values())
 
 

@@ -25,7 +25,9 @@ def draft(key: str) -> Draft:
 async def made(tenant: Tenant, key: str) -> AssetId:
     service = tenant.connect()
     async with content(tenant, f"{key}.jpg", seed=key) as (given, _):
-        return await service.create(draft(key), given, MemoryJournal())
+        identity = await service.create(draft(key), given, MemoryJournal())
+    await service.end_shared()
+    return identity
 
 
 async def test_a_batch_that_may_not_be_dropped_ends_by_itself(tenant: Tenant) -> None:

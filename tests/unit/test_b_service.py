@@ -159,6 +159,7 @@ async def test_an_unplaced_asset_goes_to_a_folder_that_is_made_when_it_is_needed
     _ = [place async for place in service.containers()]
     told = service.estimate(draft("home"), 700)
     identity = await made(tenant, service, draft("home"))
+    await service.end_shared()
     assert dict(service.calls).items() >= told.items() - {("POST /api/v1/id/{docId}", 3)}
     assert told["POST /api/v1/id/{docId}"] == 3
     assert tenant.truth()[identity]["placements"][0]["path"] == ["Incoming", "2026"]

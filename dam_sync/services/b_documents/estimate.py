@@ -19,7 +19,8 @@ from dam_sync.services.b_documents.codec.forms import (
     usual_transitions,
 )
 from dam_sync.services.b_documents.options import DocumentsOptions
-from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
+from dam_sync.services.b_documents.target.update import DocumentsUpdate
+from dam_sync.services.b_documents.uploads.batches import BatchRoom
 
 TAG = f"{facts.OPERATION}Services.TagDocument"
 GIVE = f"{facts.OPERATION}Document.AddPermission"
@@ -45,8 +46,9 @@ class Known:
     limits: Limits = facts.LIMITS
 
 
-class DocumentsEstimate(DocumentsContainers):
-    """Estimates writes; exact once `schema()` and `containers()` were read."""
+class DocumentsEstimate(DocumentsUpdate):
+    """Estimates writes; exact once `schema()` and `containers()` were read; a shared upload batch is counted with its
+    first file, also that it is dropped."""
 
     def estimate_saved(self, change: Change) -> Calls:
         """See `Service.estimate_saved`."""
@@ -60,7 +62,20 @@ class DocumentsEstimate(DocumentsContainers):
         server, keeps = self.tenant.server.now or ServerSchema(), user is None or user.administrator
         known = Known(server, self.api.options, keeps, self.api.limits)
         folders = self.estimate_folders(home=needs_home(change), closed=needs_closed(change))
-        return +(calls_of(change, size, known) + folders)
+        return +(calls_of(change, size, known) + self._batch_calls(change, size, known) + folders)
+
+    def _batch_calls(self, change: Change, size: int, known: Known) -> Counter[str]:
+        """Calls for the upload batch that a small file is the first to need."""
+        if isinstance(change, FileRef):
+            size = size or change.size or 0
+        elif not isinstance(change, Attachment) and not (isinstance(change, Draft) and size):
+            return Counter()
+        if known.limits.parts_for(size):
+            return Counter()
+        batches = self.uploads.batches
+        room = batches.foreseen if batches.foreseen.takes(size) else BatchRoom()
+        batches.foreseen = room.with_file(size)
+        return Counter({facts.NEW_BATCH: 1, facts.DROP_BATCH: 1}) if not room.files else Counter()
 
 
 def needs_home(change: Change) -> bool:
@@ -117,12 +132,12 @@ def taxonomy_calls(change: Change) -> Counter[str]:
 
 
 def upload_calls(size: int, limits: Limits) -> Counter[str]:
-    """A batch, the file or its chunks, and dropping the batch."""
-    calls = Counter({facts.NEW_BATCH: 1, facts.UPLOAD: 1, facts.DROP_BATCH: 1})
-    if bounds := limits.parts_for(size):
-        calls[facts.UPLOAD] = len(bounds.split(size))
-        calls[facts.UPLOADED] = 1
-    return calls
+    """The file, or its batch and its chunks; small files share batches."""
+    bounds = limits.parts_for(size)
+    if not bounds:
+        return Counter({facts.UPLOAD: 1})
+    chunks = len(bounds.split(size))
+    return Counter({facts.NEW_BATCH: 1, facts.UPLOAD: chunks, facts.UPLOADED: 1, facts.DROP_BATCH: 1})
 
 
 def draft_calls(draft: Draft, size: int, known: Known) -> Counter[str]:

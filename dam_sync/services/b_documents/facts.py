@@ -29,6 +29,9 @@ CHUNKS_AT_ONCE = 4
 SERVLET_BYTES = 64 * MIB  # wire B 4: larger files come from the servlet, which holds no transaction
 BATCH_LIFE = timedelta(minutes=120)  # wire B 6.2: 240 minutes by default, 120 in code
 BATCH_KEPT = timedelta(minutes=100)  # a batch older than this is not built upon
+BATCH_FILES = 50  # wire B 8: any number of files; so many that beginning and dropping a batch hardly counts
+BATCH_BYTES = 256 * MIB  # the server keeps the files of a batch until all of them are used
+BATCH_LOSSES = 2  # batches that a server may lose before each file gets its own
 NAME_LETTERS = 24  # wire B 6.8: longer names are cut silently
 FILENAME = 255
 NAMES = 20  # that a new container may try, if others have its name
@@ -96,6 +99,7 @@ PUT_ENTRY = f"PUT {API}/directory/{{directoryName}}/{{entryId}}"
 NEW_BATCH = f"POST {API}/upload/new/default"
 BATCH = f"GET {API}/upload/{{batchId}}"
 DROP_BATCH = f"DELETE {API}/upload/{{batchId}}"
+DROP_FILE = f"DELETE {API}/upload/{{batchId}}/{{fileIdx}}"
 UPLOAD = f"POST {API}/upload/{{batchId}}/{{fileIdx}}"
 UPLOADED = f"GET {API}/upload/{{batchId}}/{{fileIdx}}"
 EXECUTE = f"POST {API}/upload/{{batchId}}/{{fileIdx}}/execute/{{operationId}}"
@@ -203,7 +207,11 @@ CAPABILITIES = Capabilities(
 )
 
 LEAVES = (
-    OrphanRetention("an upload batch whose name was lost, or whose source asset is gone", timedelta(hours=4), "B 6.2"),
+    OrphanRetention(
+        "an upload batch of a killed run, or one with a file of an asset that was parked or is gone",
+        timedelta(hours=4),
+        "B 6.2",
+    ),
 )
 
 ASSUMPTIONS = (

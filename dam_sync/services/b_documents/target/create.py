@@ -27,7 +27,7 @@ from dam_sync.services.b_documents.codec.forms import (
 from dam_sync.services.b_documents.codec.values import lost
 from dam_sync.services.b_documents.target.create_once import NewDocument, again_on_conflict, asset_name
 from dam_sync.services.b_documents.target.update import LARGE, DocumentsUpdate, holds
-from dam_sync.services.b_documents.uploads import reference
+from dam_sync.services.b_documents.uploads.uploader import reference
 from dam_sync.transfer.upload_session import was_sent
 
 MOVE = "Document.Move"
@@ -121,8 +121,9 @@ class DocumentsCreate(DocumentsUpdate):
 
         try:
             made = await journal.run("create", make, reconcile=lambda: self._lost(new, marker))
-        except (Rejected, SessionGone):  # refused, so nothing was made
+        except (Rejected, SessionGone) as error:  # refused, so nothing was made
             await journal.discard("create", "key", "file*")
+            self.uploads.refused(handle, error)
             raise
         row = fresh[0] if fresh else await self.api.document(str(made["uid"]))
         if content is not None and handle is not None:
@@ -147,7 +148,9 @@ class DocumentsCreate(DocumentsUpdate):
             return row
         asset = wire.uid_of(row)
         await journal.discard("file*")
-        again = await self.uploads.send(content, journal)
+        if _blob_of(row) is None:
+            self.uploads.batches.lost(handle)
+        again = await self.uploads.send(content, journal, alone=True)
         try:
             return await self.write_file(asset, content, again, row)
         except SessionGone as error:

@@ -30,7 +30,7 @@ from dam_sync.services.b_documents.codec.values import lost, tidy
 from dam_sync.services.b_documents.target.create_once import timeout_headers
 from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
 from dam_sync.services.b_documents.taxonomy.terms import DocumentsTerms
-from dam_sync.services.b_documents.uploads import FIRST, DocumentsUploads, reference
+from dam_sync.services.b_documents.uploads.uploader import DocumentsUploads, reference, upload_path
 from dam_sync.transfer.budget import MemoryBudget
 
 Properties = Mapping[str, Json]
@@ -219,8 +219,9 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
         try:
             await journal.run(name, write, reconcile=is_written)
-        except SessionGone:
+        except SessionGone as error:
             await journal.discard(f"{name}:file*", name)
+            self.uploads.refused(handle, error)
             raise
         await self.uploads.drop(handle)
 
@@ -265,16 +266,18 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
         try:
             await journal.run(name, attach, reconcile=is_there)
-        except (Rejected, SessionGone):
+        except (Rejected, SessionGone) as error:
             await journal.discard(f"{name}*")
+            self.uploads.refused(handle, error)
             raise
         if not await self._is_attached(asset, content):
             await journal.discard(f"{name}*")
+            self.uploads.batches.release(handle)
             raise IntegrityError("the attachment did not arrive completely", asset=asset, operation=facts.EXECUTE)
         await self.uploads.drop(handle)
 
     async def _append(self, asset: AssetId, handle: Json) -> None:
-        path = f"{facts.API}/upload/{handle['batch']}/{FIRST}/execute/Blob.AttachOnDocument"
+        path = f"{upload_path(handle)}/execute/Blob.AttachOnDocument"
         params = {"document": asset, "xpath": wire.ATTACHED, "save": "true"}
         headers = {**NO_DROP, "X-NXVoidOperation": "true"}
         body = {"params": params, "context": {}}
@@ -286,6 +289,11 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         blobs = [item.get("file") for item in rows if isinstance(item, dict)]
         named = [blob for blob in blobs if isinstance(blob, dict) and blob.get("name") == tidy(content.name)]
         return any([await holds(blob, content, self.api.limits) for blob in named])
+
+    async def end_shared(self) -> None:
+        """Drop the upload batches of this connection, unless they hold a file of unfinished work; those of a killed
+        process end by themselves."""
+        await self.uploads.batches.end()
 
     # -- relations and the trash -----------------------------------------------------------------------------------
 

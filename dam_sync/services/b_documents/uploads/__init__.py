@@ -1,0 +1,1 @@
+"""Uploads of service B: files, and the batches that they are in."""
