@@ -4,7 +4,7 @@ and which of the created assets is whose."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -231,7 +231,8 @@ class SharedCreates:
                 return [None] * len(call)
             results = await self._created(call)
             if not self._proven and any(isinstance(result, str) for result in results):
-                results = await self._verified(call, results)
+                with suppress(Rejected, Transient):  # the next one is read back
+                    return await self._verified(call, results)
             return results
 
     async def _created(self, call: Sequence[Creation]) -> Sequence[Result]:
