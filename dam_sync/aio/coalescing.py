@@ -48,6 +48,10 @@ class RequestCoalescer(Generic[T, R]):
             self._seats.discard(mine)
             self._moved = self.clock.monotonic()
 
+    def moves(self) -> None:
+        """A holder of a seat is at work, so that those who wait for it go on waiting."""
+        self._moved = self.clock.monotonic()
+
     async def ask(self, item: T, seat: CoalescedCall) -> R:
         """The result for this caller; an error of the call is raised for all who shared it."""
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()

@@ -158,11 +158,14 @@ class DryTarget(Service):
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
         self.versions += 1
+        file = FileRef("", content.name, content.size)
         if asset.startswith(INVENTED) and self._grown.get(asset) is None:
             self._grown.put(asset, True)
             self.grown += 1
-        file = FileRef("", content.name, content.size)
-        self._estimate(file, content.size)
+            self.began = self.began or self._moment()
+            self._count(lambda: self._target.estimate_grown(file, content.size))
+        else:
+            self._estimate(file, content.size)
         self._save(asset, file)
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:

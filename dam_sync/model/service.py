@@ -387,6 +387,10 @@ class Service(ABC):
         """API calls of a write; called after `schema()`. `size`: bytes of the file."""
         raise Unsupported("cannot estimate its calls")
 
+    def estimate_grown(self, file: FileRef, size: int = 0) -> Calls:
+        """API calls of the first `replace` of an asset, right after its `create`."""
+        return self.estimate(file, size)
+
     def estimate_saved(self, change: Change) -> Calls:
         """API calls, of those of `estimate`, that a write of an asset saves if `fetch` read the asset just before."""
         return {}

@@ -52,7 +52,7 @@ TARGETS = (
         "c_brandlibrary",
         ("section", "collection"),
         4_947,
-        4_947,
+        2_720,  # 0.55 of those before
         {"readiness": "later", "first_look": 1.0},
         {"processing": 0.2},
     ),

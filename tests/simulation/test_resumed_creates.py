@@ -31,7 +31,7 @@ from tests.support.virtual.weather import Trouble
 
 PARTS = {
     "b_documents": 0.65,
-    "c_brandlibrary": 0.65,
+    "c_brandlibrary": 0.55,
     "e_profiles": 0.6,
 }  # of the calls of a move until its process ends
 TARGETS = list(PARTS) if EVERYTHING else ["c_brandlibrary"]

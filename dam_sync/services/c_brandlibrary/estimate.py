@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
@@ -15,6 +15,7 @@ from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.target.create import DATED, cleans, hiding_form
 from dam_sync.services.c_brandlibrary.target.plan import one_of, values_of
+from dam_sync.services.c_brandlibrary.target.shared import CALL, CallPlan, known_as
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy, place_key
 
 KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "label": facts.ADD_LABEL}
@@ -26,9 +27,14 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._counted_once: set[str] = set()
-        self._made_together = 0  # of those made at the same time, who share calls
-        self._values_together: Counter[str] = Counter()  # their values by key
+        self._together = _Together()
+        self._away = 0  # of those made last: still at work on further versions when the next ones begin
         self._extended = False  # a plan has counted terms that no list has yet
+
+    def estimate_grown(self, file: FileRef, size: int = 0) -> Calls:
+        """See `Service.estimate_grown`: one look for all that were created at the same time."""
+        self._away += 1
+        return +(Counter(self.estimate(file, size)) - Counter({facts.ASSET: int(self._away > 1), facts.ATTACHMENT: 1}))
 
     def estimate_saved(self, change: Change) -> Calls:
         """See `Service.estimate_saved`."""
@@ -68,32 +74,39 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         marker = draft.marker
         fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
         texts = values_of(fields, self._known_keys, marker.field if marker else "")
-        shared, self._made_together = self._made_together, (self._made_together + 1) % self._api.made_at_once
-        if shared == 0:
-            self._values_together.clear()
+        if self._together.assets >= self._api.made_at_once - self._together.away:
+            self._together, self._away = _Together(self._away), 0
+        together = self._together
+        together.assets += 1
         form = hiding_form(draft, self._api.clock.now())
-        looked = {form} - {""}
-        collected = bool(one_of(draft.placements, "collection"))
+        fresh = self._proven.new({form} - {""})
+        collected = one_of(draft.placements, "collection")
+        creates, looks, token = self._create_calls(draft, alone=bool(fresh))
         calls = Counter(
             {
                 facts.UPLOAD_REQUEST: int(size > 0),
-                facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: 1,
-                facts.ADD_VALUES: self._value_calls(texts),
+                facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: creates,
+                facts.SECTION_ASSETS: looks,
+                facts.ADD_VALUES: together.value_calls(texts),
                 facts.ADD_TAGS: int(bool(draft.tags)),
-                facts.PUT_ASSET: int(cleans(draft, self._api.options) or form == DATED),
-                facts.ASSET: int(shared == 0 or bool(wire.availability(draft.rights))) + len(self._proven.new(looked)),
+                facts.PUT_ASSET: int((token and cleans(draft, self._api.options)) or form == DATED),
+                facts.ASSET: int(together.assets == 1 or bool(wire.availability(draft.rights))) + len(fresh),
             }
         )
         return calls + self._once_calls(draft, marker.field if marker else "")
 
-    def _value_calls(self, texts: Mapping[str, tuple[str, ...]]) -> int:
-        """Calls for values; those of assets created at the same time are combined, key by key."""
-        calls = 0
-        for key, some in texts.items():
-            before = self._values_together[key]
-            self._values_together[key] += len(some)
-            calls += -(-self._values_together[key] // facts.VALUE_BATCH) - -(-before // facts.VALUE_BATCH)
-        return calls
+    def _create_calls(self, draft: Draft, *, alone: bool) -> tuple[int, int, bool]:
+        """Creates, looks at the first shared one, and whether the asset carries a token."""
+        if alone or draft.marker is None or self._api.options.tokens != "call":
+            return 1, 0, True
+        place = one_of(draft.placements, "collection"), one_of(draft.placements, "section")
+        name, together = wire.name_of(draft), self._together
+        _, before = together.plan.number(place, name)
+        alike = (place[1], known_as(name), draft.filename)
+        token = before == 0 or alike in together.alike
+        if before:
+            together.alike.add(alike)
+        return int(before == 0), len(self._proven.new({CALL}) if before else ()), token
 
     def _once_calls(self, draft: Draft, marker: str) -> Counter[str]:
         """The key of our marker, and the section for assets without one, if they are missing."""
@@ -135,3 +148,24 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         if not self._extended:
             return known
         return replace(known, rows=tuple(replace(row, restricted=False) for row in known.rows))
+
+
+@dataclass(slots=True)
+class _Together:
+    """Assets that are created at the same time and share calls. away: how many fewer these are, because those created
+    before them are not complete; alike: those without a token; values: their number by key."""
+
+    away: int = 0
+    assets: int = 0
+    plan: CallPlan = field(default_factory=CallPlan)
+    alike: set[tuple[str, str, str]] = field(default_factory=set)
+    values: Counter[str] = field(default_factory=Counter)
+
+    def value_calls(self, texts: Mapping[str, tuple[str, ...]]) -> int:
+        """Calls for values, which are combined key by key."""
+        calls = 0
+        for key, some in texts.items():
+            before = self.values[key]
+            self.values[key] += len(some)
+            calls += -(-self.values[key] // facts.VALUE_BATCH) - -(-before // facts.VALUE_BATCH)
+        return calls

@@ -22,8 +22,13 @@ RECENT_PAGE = 100  # wire C 6.9: the search for a token reads the newest assets 
 REACH = 10_000  # wire C 2.2, 8: the last page is not shown; stay at 10,000 rows of a listing
 CLEARLY = 0.9  # part of the reach up to which a count of a moment ago is believed
 AT_ONCE = 4  # wire C 8: threshold not shown; start with 4, adaptive
-MADE_AT_ONCE = 32  # assets written at once, so that their values go together (wire C 6.7)
-SHARED_LINGER = 0.5  # for those who begin the next asset
+MADE_AT_ONCE = 256  # assets written at once, so that their creates and values go together (wire C 6.3, 6.7)
+CREATE_BATCH = 20  # wire C 6.3: assets in one create, at most
+CALL_SPAN = timedelta(minutes=2)  # within which one call creates all its assets, by the clock of the service
+CLAIMS_KEPT = 20_000  # assets of which it is remembered for which source asset they were created
+CREATE_LINGER = 1.0  # for those who begin the next asset
+VALUE_LINGER = 0.1  # for those who were created by the same calls
+FILE_LINGER = 0.5  # for those who get another version of their file
 LIST_SECONDS = 120.0  # wire C 11.35: read timeout of lists
 SINGLE_BYTES = 200_000_000  # spec 001, Limits, Service C: single request below 200 MB from a workstation
 CHUNK_BYTES = 16 * MIB  # wire C 8: 8 to 64 MiB

@@ -44,6 +44,12 @@ class BrandLibraryOptions(Options):
         False,
         description="off (default) or on: leave the marker in the description of new assets; saves one call per asset",
     )
+    tokens: Literal["call", "asset"] = Field(
+        "call",
+        description="call (default: one call creates up to 20 assets, and one of them carries our token until it is "
+        "complete; after a lost response the others are found by their names) or asset (each is created by a call of "
+        "its own and carries a token; two more calls per asset)",
+    )
     readiness: Literal["later", "wait"] = Field(
         "later",
         description="later (default: the size of a new file is checked by `verify`) or wait until it was checked",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
@@ -196,17 +196,32 @@ class Upload:
     filename: str
 
 
-def create_body(draft: Draft, section: str, uploads: Sequence[Upload], *, hidden: bool = False) -> Json:
-    """One asset, its token in the description (wire C 6.3, 6.9); hidden: not approved, whatever the draft says."""
+@dataclass(frozen=True, slots=True)
+class NewAsset:
+    """An asset to be created. hidden: not approved, whatever the draft says; token: whether our token is put into its
+    description."""
+
+    draft: Draft
+    upload: Upload | None
+    hidden: bool = False
+    token: bool = True
+
+
+def create_body(assets: Iterable[NewAsset], section: str) -> Json:
+    """One asset or several, whose tokens are in their descriptions (wire C 6.3, 6.9)."""
+    return {"data": {"attributes": [_new_attributes(each) for each in assets]}, "section_key": section}
+
+
+def _new_attributes(new: NewAsset) -> Json:
+    draft, upload = new.draft, new.upload
     description, mark = text_at(draft.fields, DESCRIPTION), draft.marker.value if draft.marker else ""
-    attributes: dict[str, Json] = {
+    return {
         "name": name_of(draft) or mark,
-        "description": marked(description, draft.marker) if draft.marker else description,
-        **(approval(PENDING) if hidden else approval(draft.status)),
+        "description": marked(description, draft.marker) if draft.marker and new.token else description,
+        **(approval(PENDING) if new.hidden else approval(draft.status)),
         **availability(draft.rights),
-        "attachments": [{"url": each.url, "filename": each.filename} for each in uploads],
+        "attachments": [{"url": upload.url, "filename": upload.filename}] if upload else [],
     }
-    return {"data": {"attributes": [attributes]}, "section_key": section}
 
 
 def name_of(draft: Draft) -> str:

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dam_sync.aio.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.aio.polling import poll_until
+from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
+from dam_sync.model.errors import Conflict, ContractBroken, IntegrityError, Rejected, Transient
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.service import Context
@@ -24,8 +25,9 @@ from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
 from dam_sync.services.c_brandlibrary.target.resend import Resend
+from dam_sync.services.c_brandlibrary.target.shared import CALL, Creation, SharedCall, SharedCallFailed, SharedCreates
 from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
-from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
+from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter, JustCreated
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
 from dam_sync.transfer.upload_session import source_of
 
@@ -34,15 +36,17 @@ ANOTHER = "another file"  # the journal entry of a create whose file is replaced
 ADAPTED = "adapted"  # the journal entry of what an asset that exists was made to say
 UNKNOWN: Mapping[str, Json] = {"dates": {}, "status": None}  # of a state of an older release
 GONE = frozenset({403, 404})
-READ_BACK = (("include", "attachments"), ("fields", ",".join(("availability", *wire.DATES))))
+READ_BACK = (("include", "attachments,custom_fields"), ("fields", ",".join(("availability", *wire.DATES))))
 
 
 class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
-    """Creates assets, with one create call each, and completes them."""
+    """Creates assets, several of them by one call, and completes them."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self._shared = SharedCreates(self._api)
         self._looks = RequestCoalescer(self._api.clock, self._looked, self._api.made_at_once)
+        self._first = KeyedLock()
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Upload, create with the token, values, tags, clean description, read back; each once. An asset that an
@@ -53,16 +57,33 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         await self._values.ensure_key(texts, draft.marker)
         making = _Making(self, draft, home, collection, content, journal)
         earlier = await _Earlier.of(journal, content)
-        with self._values.shared.seat() as paying:
-            made = AssetId(await making.make())
-            self._made_at.put(made, self._api.clock.monotonic())
-            if earlier.begun:
-                await self._adapt(made, draft, journal, earlier)
-            await self._refuse_visible(made, draft, journal, held_back=not earlier.approved)
-            await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
+        with self._shared.seat() as joining:
+            made = await self._begun(making, earlier, joining)
+            with self._values.shared.seat() as paying:
+                await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
+            making.marked()
             if earlier.other_file and content is not None:
                 await self._send_again(made, content, journal)
             await self._finish(made, draft, content, journal)
+        return made
+
+    async def _begun(self, making: _Making, earlier: _Earlier, seat: CoalescedCall) -> AssetId:
+        """The asset, hidden if it must be: the first one of a run that must is created alone, and read back before
+        another."""
+        form = hiding_form(making.draft, self._api.clock.now())
+        if form and not self._proven.proven([form]):
+            async with self._first.of(form):
+                if not self._proven.proven([form]):
+                    return await self._hidden(making, earlier, None)
+        return await self._hidden(making, earlier, seat)
+
+    async def _hidden(self, making: _Making, earlier: _Earlier, seat: CoalescedCall | None) -> AssetId:
+        draft, journal = making.draft, making.journal
+        made = AssetId(await making.make(seat))
+        self._made_at.put(made, JustCreated(self._api.clock.monotonic()))
+        if earlier.begun:
+            await self._adapt(made, draft, journal, earlier)
+        await self._refuse_visible(made, draft, journal, held_back=not earlier.approved)
         return made
 
     def audience(self, draft: Draft) -> Audience:
@@ -77,7 +98,8 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         with self._looks.seat() as looking:
             if draft.tags:
                 await self._values.add_tags(made, draft.tags, journal)
-            if cleans(draft, self._api.options) or self._approves(draft):
+                self._shared.moves()
+            if self._approves(draft) or (cleans(draft, self._api.options) and await journal.get(CALL) is None):
                 await journal.run("clean", lambda: self._clean(made, draft), idempotent=True)
             await journal.run(
                 "read-back", lambda: self._read_back(made, draft, content, journal, looking), idempotent=True
@@ -170,8 +192,8 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         if waits:
             await self._api.clock.sleep(self._api.options.first_look)
         row = await self._looks.ask(made, seat)
-        if row is None or not _tells(row, draft, content):
-            row = await self._reread(made)
+        row = await self._approved(row if _tells(row, draft, content) else await self._reread(made), draft, journal)
+        refuse_claimed(row, draft)
         if waits and not wire.is_settled(row):
             row = await self._ready(made)
             files = wire.attachments_of(row)
@@ -185,8 +207,19 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
                 await self._hide(made, journal)
             raise
         if content is not None and not await self._has_newer(row, content, sent):
-            refuse_other_file(row, content, self._api.options.readiness == "wait")
+            refuse_other_file(row, content, waits)
+            self._made_at.put(made, replace(self._made_at.get(made) or JustCreated(0.0), size=content.size))
         return True
+
+    async def _approved(self, row: Json, draft: Draft, journal: Journal) -> Json:
+        """The asset after the approval that its create asked for: a call of its own may give what the create did
+        not."""
+        status = wire.PENDING if draft.closed else draft.status
+        reported, want = row["attributes"].get("approved"), wire.approval(status).get("approved")
+        if want is None or reported in (None, want) or await journal.get("clean") is not None:
+            return row
+        await journal.run("clean", lambda: self._clean(row["id"], draft), idempotent=True)
+        return await self._reread(row["id"])
 
     async def _has_newer(self, row: Json, content: Content, sent: int) -> bool:
         """Whether the file has another size because somebody added a version to the `sent` ones: that stays."""
@@ -219,13 +252,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         None."""
         if len(several) == 1:
             return [await self._reread(several[0])]
-        asked = (
-            *(("page", "1"), ("per", str(facts.RECENT_PAGE)), ("sort_by", "created_at"), ("order", "DESC")),
-            *READ_BACK,
-        )
-        document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
-        rows = {row["id"]: row for row in document.rows}
-        return [rows.get(made) for made in several]
+        return await self._newest_of(several, READ_BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +286,11 @@ class _Making:
     collection: str
     content: Content | None
     journal: Journal
+    _creation: Creation | None = None
 
-    async def make(self) -> Json:
-        """Returns the id. Raises what the upload and the create raise."""
+    async def make(self, seat: CoalescedCall | None) -> Json:
+        """Returns the id. Raises what the upload and the create raise. seat: among those that share calls, None for an
+        asset that is created alone."""
         if self.content is not None and await self.journal.get("create") is None:
             await self.creator._uploads.send(
                 self.content, self.journal
@@ -270,32 +299,74 @@ class _Making:
         begun = intent["at"] if isinstance(intent, dict) else intent  # a state of an older release has the time alone
 
         async def found() -> Json:
-            if self.draft.marker is None:
+            marker, call = self.draft.marker, SharedCall.of(await self.journal.get(CALL))
+            if marker is None:
                 return None
-            return await self.creator.find(self.draft.marker, section=self.section, since=parse_instant(begun))
+            if call is not None:
+                return await self.creator.find_shared(marker, call)
+            return await self.creator.find(marker, section=self.section, since=parse_instant(begun))
 
         known = found if self.draft.marker is not None else None
-        return await self.journal.run("create", self._post, reconcile=known)
+        return await self.journal.run("create", lambda: self._post(seat), reconcile=known)
+
+    def marked(self) -> None:
+        """It has its marker now: its name need no longer distinguish it."""
+        if self._creation is not None:
+            self.creator._shared.release(self._creation)
 
     async def _intent(self) -> Json:
         return {"at": instant_text(self.creator._api.clock.now()), "said": _audience_of(self.draft)}
 
-    async def _post(self) -> Json:
+    async def _post(self, seat: CoalescedCall | None) -> Json:
         """Never repeated blindly."""
-        uploads = []
+        creation = self._creation = await self._planned()
+        made = await self._together(creation, seat) if seat is not None else None
+        if made is None:
+            if await self.journal.get(CALL) is not None:
+                await self.journal.discard(CALL)  # from now on it has a token of its own
+            made = await self._alone(self._creation)
+        self.creator._claims.put(made, creation.owner)
+        return made
+
+    async def _together(self, creation: Creation, seat: CoalescedCall) -> str | None:
+        """By a call shared with others. If that failed, the asset is looked for; None if there is none: it is to be
+        created alone, so that only those fail that the service refuses."""
+        marker = creation.new.draft.marker
+        try:
+            return await self.creator._shared.created(creation, seat)
+        except SharedCallFailed as failed:
+            if marker is None:
+                raise failed.error from None
+            lost = isinstance(failed.error, Transient)
+        call = SharedCall.of(await self.journal.get(CALL))
+        if call is not None:
+            made = await self.creator.find_shared(marker, call, patient=lost)
+        else:
+            made = await self.creator.find(marker, section=self.section, patient=lost)
+        if made is None and lost:
+            self._creation = await self._planned()
+        return made
+
+    async def _alone(self, creation: Creation) -> str:
+        body = wire.create_body([creation.new], creation.section)
+        reply = await self.creator._api.write(creation.operation, (creation.home,), body)
+        rows = document_of(reply.json(), creation.operation).rows
+        if len(rows) != 1:
+            text = f"one asset was to be created but the response has {len(rows)}"
+            raise ContractBroken(text, operation=creation.operation)
+        with interpreting_response("the asset made"):
+            return str(rows[0]["id"])
+
+    async def _planned(self) -> Creation:
+        upload, size = None, None
         if self.content is not None:
-            uploads.append(wire.Upload(await self._unused(self.content), self.draft.filename))
+            upload, size = wire.Upload(await self._unused(self.content), self.draft.filename), self.content.size
         hidden = self.draft.closed or self.creator._hides_at_first(self.draft)
-        body = wire.create_body(self.draft, self.section, uploads, hidden=hidden)
         operation, home = facts.ADD_TO_LIBRARY, await self.creator._tenant.id()
         if self.collection:
             operation, home = facts.ADD_TO_COLLECTION, self.collection
-        reply = await self.creator._api.write(operation, (home,), body)
-        rows = document_of(reply.json(), operation).rows
-        if len(rows) != 1:
-            raise ContractBroken(f"one asset was to be created but the response has {len(rows)}", operation=operation)
-        with interpreting_response("the asset made"):
-            return str(rows[0]["id"])
+        new = wire.NewAsset(self.draft, upload, hidden)
+        return Creation(new, operation, home, self.section, size, self.journal)
 
     async def _unused(self, content: Content) -> str:
         """An uploaded object for this create; one that an earlier create, which created nothing, may have used up is
@@ -317,8 +388,10 @@ def _audience_of(draft: Draft) -> Json:
 
 @interprets_response
 def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
-    """Whether a row of a list has everything that is compared: dates may be returned for single assets only (wire C
-    3.2)."""
+    """Whether there is a row of a list with everything that is compared: dates may be returned for single assets only
+    (wire C 3.2)."""
+    if row is None:
+        return False
     if content is not None and not related(row, "attachments"):
         return False
     return all(name in row["attributes"] for name in wire.availability(draft.rights))
@@ -359,6 +432,22 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
                 code="availability",
                 hint="the account may not support availability dates: leave release and expiry out of the mapping",
             )
+
+
+@interprets_response
+def refuse_claimed(row: Json, draft: Draft) -> None:
+    """Raises Conflict if the asset has the marker of another one besides ours: of two assets without a token, alike and
+    created at the same time by several processes, both may have been taken for it."""
+    if draft.marker is None:
+        return
+    others = set(wire.values_of(row).get(draft.marker.field, {}).values()) - {draft.marker.value}
+    if others:
+        raise Conflict(
+            f"{row['id']} was created for two assets of the source",
+            asset=row["id"],
+            code="two markers",
+            hint="delete it, set `options: {tokens: asset}`, then `errors JOB --retry`",
+        )
 
 
 @interprets_response

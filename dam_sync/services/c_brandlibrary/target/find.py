@@ -1,27 +1,43 @@
-"""Finds our assets: by the token in their description, by the value of their marker (wire C 6.9)."""
+"""Finds our assets: by the token in their description, by the value of their marker (wire C 6.9), and those that a
+shared call created without a token by their names."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
+from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import NotFound
+from dam_sync.model.errors import Conflict, NotFound
+from dam_sync.model.ports import Journal
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import marks, wire
+from dam_sync.services.c_brandlibrary.target.shared import CALL, SharedCall
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 
 class BrandLibraryFinder(BrandLibraryBase):
     """Searches first where reads are immediate, then in the index; a hit is read by id before it counts."""
 
-    async def find(self, marker: Marker, *, section: str = "", since: datetime | None = None) -> AssetId | None:
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._newest = NewestAssets(self._api)
+        self._claims = LruCache[str, str](facts.CLAIMS_KEPT)  # markers by the asset that was created for them
+
+    async def find(
+        self, marker: Marker, *, section: str = "", since: datetime | None = None, patient: bool = True
+    ) -> AssetId | None:
         """The asset with this marker; None only after the index lag has passed. Safe to repeat.
 
-        section, since: where and when it was created, if it was. Raises InvalidValue if it cannot be searched.
+        section, since: where and when it was created, if it was; patient: False looks once. Raises InvalidValue if it
+        cannot be searched.
         """
         marks.by_value(marker)
         begun = since if since is not None else self._api.clock.now() - facts.RECENT
@@ -29,8 +45,73 @@ class BrandLibraryFinder(BrandLibraryBase):
         async def look() -> Json:
             return await self._recent(marker, section, begun - facts.EARLIER) or await self._searched(marker)
 
-        found = await poll_until(self._api.clock, look, self._api.options.index_lag, facts.LAG_WAITS)
+        seconds = self._api.options.index_lag if patient else 0.0
+        found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
         return None if found is None else AssetId(found)
+
+    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+        """The asset that an interrupted `create` left; without a token only the journal tells what it is like."""
+        made, call = await journal.get("create"), SharedCall.of(await journal.get(CALL))
+        if isinstance(made, str):
+            return AssetId(made)
+        return await (self.find(marker) if call is None else self.find_shared(marker, call))
+
+    async def find_shared(self, marker: Marker, call: SharedCall, *, patient: bool = True) -> AssetId | None:
+        """The asset that a shared call created without a token, or None. Safe to repeat.
+
+        patient: as long as the index may take. Raises Conflict if several assets may be this one.
+        """
+        fitting: list[str] = []
+
+        async def look() -> Json:
+            fitting[:], certain = await self._fitting(marker, call)
+            return fitting[0] if certain and len(fitting) == 1 else None
+
+        seconds = self._api.options.index_lag if patient else 0.0
+        found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
+        if found is None and patient:
+            found = await self._searched(marker)
+        if found is None and len(fitting) > 1:
+            raise Conflict(
+                f"the response to its create was lost, and {len(fitting)} assets may be it: {', '.join(fitting[:5])}",
+                code="same names",
+                hint="delete those of them that nobody needs, then `errors JOB --retry`",
+            )
+        found = found or next(iter(fitting), None)
+        if found is not None:
+            self._claims.put(found, marker.value)
+        return None if found is None else AssetId(found)
+
+    async def _fitting(self, marker: Marker, call: SharedCall) -> tuple[list[str], bool]:
+        """The assets that may be this one, and whether the call is known to have created assets."""
+        lead = await self._lead(Marker(marker.field, call.lead), call)
+        since = call.at if lead is None else parse_timestamp(lead["attributes"].get("created_at")) or call.at
+        rows = await self._newest.since(call.section, min(since, call.at) - facts.EARLIER)
+        ours = [row["id"] for row in rows if is_ours(row, marker)]
+        if ours:
+            return ours[-1:], True
+        found = [row for row in rows if call.fits(row, marker.field, lead)]
+        found = [row for row in found if self._claims.get(row["id"]) in (None, marker.value)]
+        named = [row for row in found if call.is_named(row)]
+        if not named and lead is not None and call.file and call.only:  # somebody may have renamed it since
+            named = found
+        return [row["id"] for row in named if await self._still_fits(row["id"], marker, call, lead)], lead is not None
+
+    async def _lead(self, marker: Marker, call: SharedCall) -> Json:
+        """The asset with the token of the call, or with the marker that replaced it."""
+        for row in await self._newest.since(call.section, call.at - facts.EARLIER):
+            if is_ours(row, marker):
+                return row
+        return None
+
+    async def _still_fits(self, identity: str, marker: Marker, call: SharedCall, lead: Json) -> bool:
+        """Lists may be behind, or without values."""
+        asked = (("include", "attachments,custom_fields"), ("fields", "created_at"))
+        try:
+            row = await self._api.one(facts.ASSET, (identity,), asked, asset=identity)
+        except NotFound:
+            return False
+        return call.fits(row, marker.field, lead)
 
     async def _recent(self, marker: Marker, section: str, since: datetime) -> str | None:
         """Search the newest assets, which needs no index."""
@@ -80,6 +161,62 @@ class BrandLibraryFinder(BrandLibraryBase):
         except NotFound:
             return False  # deleted, by somebody or as a duplicate, while the index still shows it
         return is_ours(row, marker)
+
+
+@dataclass(slots=True)
+class NewestAssets:
+    """The newest assets of sections, read once for all who ask meanwhile."""
+
+    api: BrandLibraryApi
+    _turns: KeyedLock = field(default_factory=KeyedLock)
+    _kept: dict[str, _SectionReading] = field(default_factory=dict)
+    _moment: int = 0
+
+    async def since(self, section: str, moment: datetime) -> tuple[Json, ...]:
+        """Those created since, newest first, as far as the list reaches."""
+        asked = self._tick()
+        async with self._turns.of(section):
+            kept = self._kept.get(section)
+            if kept is None or kept.begun < asked or kept.since > moment:
+                begun = self._tick()
+                kept = self._kept[section] = _SectionReading(begun, moment, await self._read(section, moment))
+        return kept.rows
+
+    def _tick(self) -> int:
+        self._moment += 1
+        return self._moment
+
+    async def _read(self, section: str, moment: datetime) -> tuple[Json, ...]:
+        found: dict[str, Json] = {}
+        size = self.api.limits.page
+        for number in range(1, facts.REACH // size + 1):
+            asked = (
+                *(("page", str(number)), ("per", str(size))),
+                *(("sort_by", "created_at"), ("order", "DESC")),
+                *(("include", "attachments,custom_fields"), ("fields", "created_at")),
+            )
+            document = await self.api.listed(facts.SECTION_ASSETS, (section,), asked)
+            before = len(found)
+            found |= {row["id"]: row for row in document.rows}
+            if document.ends(before, len(found)) or is_older(document.rows[-1], moment):
+                break
+        return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _SectionReading:
+    """begun: after everything that happened before this moment, counted."""
+
+    begun: int
+    since: datetime
+    rows: tuple[Json, ...]
+
+
+@interprets_response
+def is_older(row: Json, moment: datetime) -> bool:
+    """Whether it was created before; False if its list does not report when."""
+    created = parse_timestamp(row["attributes"].get("created_at"))
+    return created is not None and created < moment
 
 
 @interprets_response

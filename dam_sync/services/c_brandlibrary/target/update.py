@@ -14,7 +14,7 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.values import composed
 from dam_sync.services.c_brandlibrary.target.resend import Resend
-from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter
+from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter, JustCreated
 from dam_sync.transfer.upload_session import source_of
 
 GONE = frozenset({403, 404})
@@ -104,23 +104,37 @@ class BrandLibraryUpdater(BrandLibraryWriter):
 
     async def _before(self, asset: AssetId) -> Json:
         """The first attachment, once the service has processed it."""
+        created = self._made_at.drop(asset)
+        if created is not None:
+            await self._wait_for_first_look(created)
+            if (first := await self._first_of(asset, created)) is not None:
+                return {"attachment": first, "count": 1}
         known = self._api.just_read.take(asset)
         row = known or await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
             raise Unsupported("an asset without a file cannot get a new version", asset=asset)
         attachment = files[0]["id"]
-        await self._wait_for_first_look(asset)
         done = await self._finished(asset, attachment, facts.READY_SECONDS)
         if done is None:
             raise _not_ready(asset)
         return {"attachment": attachment, "count": wire.count_of(done)}
 
-    async def _wait_for_first_look(self, asset: str) -> None:
+    async def _wait_for_first_look(self, created: JustCreated) -> None:
         """An asset that was just created is not looked at before its file can be ready: a look is a call."""
-        made = self._made_at.drop(asset)
-        if made is not None:
-            await self._api.clock.sleep(max(0.0, made + self._api.options.first_look - self._api.clock.monotonic()))
+        ready = created.at + self._api.options.first_look
+        await self._api.clock.sleep(max(0.0, ready - self._api.clock.monotonic()))
+
+    async def _first_of(self, asset: AssetId, created: JustCreated) -> str | None:
+        """The attachment of an asset that was just created, if it is the one that was sent and was processed: it has
+        no other version. One look for all who are created at the same time."""
+        if created.size is None:
+            return None
+        with self._file_looks.seat() as seat:
+            row = await self._file_looks.ask(asset, seat)
+        files = wire.attachments_of(row) if row is not None else []
+        ready = len(files) == 1 and wire.is_ready(files[0]) and files[0]["attributes"].get("size") == created.size
+        return str(files[0]["id"]) if ready else None
 
     async def _finished(self, asset: str, attachment: str, seconds: float) -> Json:
         async def ready() -> Json:

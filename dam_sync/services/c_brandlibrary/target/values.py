@@ -13,7 +13,7 @@ from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected
+from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected, Throttled, Transient
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Context
@@ -40,6 +40,26 @@ class PendingValues:
     alone: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class JustCreated:
+    """An asset that this process created. at: when, by the clock; size: of its file, once it was read back."""
+
+    at: float
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why values of an asset were not written."""
+
+    error: DamSyncError
+
+
+@dataclass(frozen=True, slots=True)
+class InDoubt(Failure):
+    """They may have been written."""
+
+
 IN_PART = "values in part"  # the step that remembers that some values may be there
 
 
@@ -49,12 +69,12 @@ class FieldValueWriter:
 
     api: BrandLibraryApi
     tenant: BrandLibraryTenant
-    shared: RequestCoalescer[PendingValues, None] = field(init=False)
+    shared: RequestCoalescer[PendingValues, Failure | None] = field(init=False)
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
         patience = max(PATIENCE, self.api.options.first_look)  # others may wait for their files meanwhile
-        self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.SHARED_LINGER, patience)
+        self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.VALUE_LINGER, patience)
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
         """Create the key of our marker if the library has none (wire C 6.9)."""
@@ -110,24 +130,55 @@ class FieldValueWriter:
             await journal.run("values", post, reconcile=found)
 
     async def _shared(self, owed: PendingValues, found: Call, seat: CoalescedCall) -> None:
-        """Together with others; if theirs were refused, the missing ones are sent alone."""
-        try:
-            await self.shared.ask(owed, seat)
-        except Rejected:
-            if owed.alone:
-                raise
-            if await found() is None:
-                await self._pay([owed])
+        """Together with others. After a response that was lost, or that lacks some, the missing ones are sent again
+        together and then alone."""
+        error = await self.shared.ask(owed, seat)
+        if not owed.alone and isinstance(error, InDoubt):
+            error = None if await found() else await self.shared.ask(owed, seat)
+        if not owed.alone and isinstance(error, InDoubt):
+            error = None if await found() else (await self._pay([owed]))[0]
+        if error is not None:
+            raise error.error
 
-    async def _pay(self, several: Sequence[PendingValues]) -> Sequence[None]:
-        """Write the values of all, key by key, as many per call as allowed (wire C 6.7)."""
+    async def _pay(self, several: Sequence[PendingValues]) -> Sequence[Failure | None]:
+        """Write the values of all, key by key, as many per call as allowed (wire C 6.7). An asset whose call failed
+        gets no further values."""
         for owed in several:
             owed.alone = len(several) == 1
+        failed: dict[str, Failure] = {}
         for key in dict.fromkeys(key for owed in several for key in owed.texts):
-            rows = [(text, owed.asset) for owed in several for text in owed.texts.get(key, ())]
+            left = [owed for owed in several if owed.asset not in failed]
+            rows = [(text, owed.asset) for owed in left for text in owed.texts.get(key, ())]
             if rows:
-                await self._post(await self._key(key), rows)
-        return [None] * len(several)
+                failed |= await self._posted(await self._key(key), rows)
+        return [failed.get(owed.asset) for owed in several]
+
+    async def _posted(self, key: Key, rows: Sequence[tuple[str, str]]) -> dict[str, Failure]:
+        """Values of one key; the assets whose values were not written, or perhaps not."""
+        failed: dict[str, Failure] = {}
+        for start in range(0, len(rows), facts.VALUE_BATCH):
+            some = [row for row in rows[start : start + facts.VALUE_BATCH] if row[1] not in failed]
+            failed |= await self._posted_together(key, some)
+        return failed
+
+    async def _posted_together(self, key: Key, rows: Sequence[tuple[str, str]]) -> dict[str, Failure]:
+        """One call; if the service refuses it as a whole, one for each half, until only the refused assets are left."""
+        assets = list(dict.fromkeys(asset for _, asset in rows))
+        try:
+            if rows:
+                await self._post(key, rows)
+        except Throttled as error:
+            return dict.fromkeys(assets, Failure(error))
+        except Transient as error:
+            return dict.fromkeys(assets, InDoubt(error))
+        except Rejected as error:
+            if len(assets) == 1:
+                return {assets[0]: Failure(error)}
+            half, failed = set(assets[: len(assets) // 2]), dict[str, Failure]()
+            for side in (True, False):
+                failed |= await self._posted_together(key, [row for row in rows if (row[1] in half) is side])
+            return failed
+        return {}
 
     async def add_tags(self, asset: AssetId, tags: frozenset[str], journal: Journal) -> None:
         """The tags of a new asset, by one call."""
@@ -207,7 +258,8 @@ class FieldValueWriter:
                 reported = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
                 fewer = Counter(reported) < Counter(text for text, _ in some)
             if None not in reported and fewer:
-                raise Rejected(f"the field {key.name} accepted {len(reported)} of {len(some)} values", asset=asset)
+                kind = Rejected if asset else Transient  # of several assets each has to be looked at
+                raise kind(f"the field {key.name} accepted {len(reported)} of {len(some)} values", asset=asset)
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
@@ -243,7 +295,28 @@ class BrandLibraryWriter(BrandLibraryFinder):
         super().__init__(context)
         self._planner = ValuePlanner(self._tenant)
         self._values = FieldValueWriter(self._api, self._tenant)
-        self._made_at = LruCache[str, float](facts.MADE_KEPT)  # when this process created an asset, by the clock
+        self._made_at = LruCache[str, JustCreated](facts.MADE_KEPT)  # the assets that this process created
+        self._file_looks = RequestCoalescer(
+            self._api.clock, self._files_looked, self._api.made_at_once, facts.FILE_LINGER
+        )
+
+    async def _files_looked(self, several: Sequence[str]) -> Sequence[Json]:
+        include = (("include", "attachments"),)
+        if len(several) == 1:
+            return [await self._api.one(facts.ASSET, several, include, asset=several[0])]
+        return await self._newest_of(several, include)
+
+    async def _newest_of(self, several: Sequence[str], more: Sequence[tuple[str, str]]) -> list[Json]:
+        """Rows of a list of the newest assets of the library, None for those that it does not reach."""
+        size, rows = self._api.limits.page, dict[str, Json]()
+        for number in range(1, len(several) // size + 2):
+            asked = (("page", str(number)), ("per", str(size)), ("sort_by", "created_at"), ("order", "DESC"))
+            document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), (*asked, *more))
+            before = len(rows)
+            rows |= {row["id"]: row for row in document.rows}
+            if rows.keys() >= set(several) or document.ends(before, len(rows)):
+                break
+        return [rows.get(identity) for identity in several]
 
 
 @interprets_response
