@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.errors import ContractBroken, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Row, Term
-from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, Template, VocabularyValues
+from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, Template, VocabularyValues, values_of
 from dam_sync.services.d_templates.codec.wire import created_ids, member_files, record_of, value_ids
 from dam_sync.services.d_templates.source.fetch import fields_of
+from dam_sync.services.d_templates.target.proof import carried
 
 LEVELS = tuple(Attribute(f"l{n}", f"level_{n}", f"Level {n}", FieldKind.TERM, vocabulary="words") for n in range(2))
 CELL = Attribute("cell", "until", "Until", FieldKind.DATE)
@@ -99,3 +100,62 @@ def test_an_id_that_is_no_text_is_no_id(strange: Any) -> None:
         member_files({"collectionDocument": ["f", strange]})
     assert created_ids({"objectId": "o", "fileId": "f"}) == ("o", "f", "f")
     assert member_files({"collectionDocument": ["f", None]}) == ["f"]
+
+
+KNOWN = {"fileName": "a.jpg", "fileSizeInBytes": 3, "MD5Checksum": "AB"}
+
+
+@pytest.mark.parametrize(
+    "technical",
+    [
+        {"vendor_metadata": [KNOWN]},
+        {"vendor_metadata": "a.jpg", "image_metadata": {"fileType": "JPEG"}},
+        {"vendor_metadata": {**KNOWN, "fileSizeInBytes": [3]}},
+        [KNOWN],
+        "no JSON",
+        7,
+    ],
+)
+def test_a_file_whose_facts_cannot_be_read_is_not_taken_for_one_that_is_missing(technical: Any) -> None:
+    """An asset without a file is a documented case, so its file would be left behind without a word."""
+    with pytest.raises(ContractBroken):
+        record_of({"objectId": "o", "fileId": "f", "technicalMetadata": technical})
+
+
+@pytest.mark.parametrize("technical", [None, "", {}, "{}", "null", {"image_metadata": {}}, {"vendor_metadata": None}])
+def test_a_record_without_facts_of_a_file_has_none(technical: Any) -> None:
+    assert not record_of({"objectId": "o", "fileId": "f", "technicalMetadata": technical}).has_file
+
+
+def test_the_facts_of_a_file_are_found_in_any_block() -> None:
+    technical = {"other_metadata": ["x"], "vendor_metadata": KNOWN}
+    found = record_of({"objectId": "o", "fileId": "f", "technicalMetadataDocument": technical})
+    assert (found.md5, found.size) == ("ab", 3)
+
+
+def test_metadata_that_is_no_list_is_told() -> None:
+    row = {"objectId": "o", "fileId": "f", "metadata": "no JSON"}
+    assert [loss.path for loss in fields_of(record_of(row), FORMS)[1]] == ["fields"]
+
+
+@pytest.mark.parametrize("strange", [["1"], {"id": "1"}, True])
+def test_a_value_whose_id_is_no_text_is_no_value(strange: Any) -> None:
+    """As a text, the id would be that of no value: the value would be missing, and added a second time."""
+    with pytest.raises(ContractBroken):
+        values_of({"metadataDefinitionId": "v", "metadataDocument": {"values": [{"valueId": strange}]}})
+    with pytest.raises(ContractBroken):
+        list(value_ids(record_of({"objectId": "o", "metadata": [of("a-flag", {"valueId": strange})]}).entries))
+
+
+def of(identity: str, value: Json) -> Json:
+    """An entry."""
+    return {"metadataDefinitionId": identity, "metadataDefinitionValue": value}
+
+
+def test_a_new_version_is_not_made_without_a_value_that_no_template_explains() -> None:
+    record = record_of({"objectId": "o", "fileId": "f", "metadata": [of("a-day", "02/10/2026"), of("gone", "x")]})
+    system = Attribute("s", "system_match", "System Match", FieldKind.TEXT, system=True)
+    listed = MetadataForms.of([Template("t", "Photo", {one.key: one for one in (*ATTRIBUTES, system)})], LEXICON)
+    with pytest.raises(Rejected, match="'gone'"):
+        carried(record, listed)
+    assert [entry.id for entry in carried(record, FORMS)] == ["a-day"], "it may be one that the service maintains"

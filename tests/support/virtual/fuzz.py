@@ -32,7 +32,7 @@ from tests.support.pairs import KINDS
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import Stuck
 from tests.support.virtual.moves import Move, Simulation, digest, plain
-from tests.support.virtual.mutations import OPS, Mutation, misheaded, mutated
+from tests.support.virtual.mutations import OPS, Mutation, misheaded, mutated, remade
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.weather import Endless, Weather
 
@@ -72,7 +72,8 @@ class Case:
 
 @dataclass
 class Fuzzing:
-    """Changes answers of one side on their way back."""
+    """Changes answers of one side on their way back. given: the changes, by call and number of its answer, instead of
+    drawn ones."""
 
     move: Move
     case: Case
@@ -80,10 +81,20 @@ class Fuzzing:
     ops: Mapping[str, str]
     rng: random.Random
     nth: int | None
-    only_plain: bool = False
+    given: Mapping[tuple[str, int], Mutation] | None = None
     seen: Counter[str] = field(default_factory=Counter)
-    made: list[Mutation] = field(default_factory=list)
+    changed: dict[tuple[str, int], Mutation] = field(default_factory=dict)
     arrived: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def made(self) -> list[Mutation]:
+        """The changes in their order."""
+        return [*self.changed.values()]
+
+    @property
+    def plain(self) -> dict[tuple[str, int], Mutation]:
+        """Those that say something a service may say."""
+        return {place: made for place, made in self.changed.items() if made.is_plain}
 
     def attach(self) -> None:
         """From now on."""
@@ -109,16 +120,19 @@ class Fuzzing:
         if op is None:
             return
         self.seen[call] += 1
-        if self.nth is not None and self.seen[call] != self.nth:
-            return
-        headers, blocks = list(reply.headers), list(reply.blocks)
-        made = misheaded(reply, self.rng) if op == "header" else mutated(reply, op, self.rng)
-        if made is None:
-            return
-        if self.only_plain and not made.is_plain:
-            reply.headers, reply.blocks = headers, blocks
-            return
-        self.made.append(made)
+        place = call, self.seen[call]
+        made = self._drawn(op, place, reply) if self.given is None else self._given(place, reply)
+        if made is not None:
+            self.changed[place] = made
+
+    def _drawn(self, op: str, place: tuple[str, int], reply: Reply) -> Mutation | None:
+        if self.nth is not None and place[1] != self.nth:
+            return None
+        return misheaded(reply, self.rng) if op == "header" else mutated(reply, op, self.rng)
+
+    def _given(self, place: tuple[str, int], reply: Reply) -> Mutation | None:
+        made = (self.given or {}).get(place)
+        return None if made is None else remade(reply, made)
 
 
 @dataclass
@@ -190,7 +204,6 @@ def try_one(case: Case, came: Tried) -> None:
     some = rng.sample(calls, min(len(calls), rng.choice(CALLS)))
     ops = {call: "header" if rng.random() < HEADERS else rng.choice(OPS) for call in some}
     nth = rng.randint(1, reference.calls[role, some[0]]) if rng.random() < ONCE else None
-    chance = rng.getstate()
     with reference.simulation.moving() as move:
         move.universe.network.weather.most = MOST_CALLS
         fuzzing = Fuzzing(move, case, role, ops, rng, nth)
@@ -199,9 +212,8 @@ def try_one(case: Case, came: Tried) -> None:
     came.runs += 1
     came.answers += len(fuzzing.made)
     if wrong and fuzzing.arrived:
-        rng.setstate(chance)
         with reference.simulation.moving() as move:
-            plainly = Fuzzing(move, case, role, ops, rng, nth, only_plain=True)
+            plainly = Fuzzing(move, case, role, ops, rng, nth, given=fuzzing.plain)
             plainly.attach()
             if not "".join(judged(plainly, reference, Tried())) and plainly.arrived == fuzzing.arrived:
                 wrong = ""  # what a service may say, and said, made the difference

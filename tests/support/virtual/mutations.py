@@ -29,7 +29,7 @@ ADDRESSES: Final = (
     "https://127.0.0.1:99999/",
 )
 CONTROLS: Final = "\x1b]0;owned\x1b\\\x9b31m\r\nerror: made up\u202e"
-DROPPED: Final = object()
+DROPPED: Final = type("Dropped", (), {"__deepcopy__": lambda self, memo: self})()
 
 VALUES: Final[Mapping[str, Change]] = {
     "null": lambda old, rng: None,
@@ -58,11 +58,12 @@ HEADERS: Final = ("location", "etag", "content-range", "retry-after", "date", "l
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """What was changed where. kind: what the old and the new value were, as JSON types."""
+    """What was changed where. kinds: what the old and the new value were, as JSON types; new: the new value."""
 
     op: str
     path: Path
     kinds: tuple[str, str]
+    new: Any = None
 
     @property
     def is_plain(self) -> bool:
@@ -89,7 +90,7 @@ def mutated(reply: Reply, op: str, rng: random.Random) -> Mutation | None:
     new = DROPPED if op == "drop" else VALUES[op](old, rng)
     data = put(data, path, new)
     written(reply, json.dumps(data).encode())
-    return Mutation(op, path, (kind_of(old), "nothing" if new is DROPPED else kind_of(new)))
+    return Mutation(op, path, (kind_of(old), "nothing" if new is DROPPED else kind_of(new)), new)
 
 
 def misheaded(reply: Reply, rng: random.Random) -> Mutation | None:
@@ -101,7 +102,22 @@ def misheaded(reply: Reply, rng: random.Random) -> Mutation | None:
     name, old = reply.headers[number]
     new = rng.choice((b"", b"x", b"-1", b"9" * 5000, b"http://[", b"https://xn--/", b"\xff\xfe", old * 2, b"nan"))
     reply.headers[number] = name, new
-    return Mutation("header", (name.decode(),), ("text", "text"))
+    return Mutation("header", (name.decode(),), ("text", "text"), new)
+
+
+def remade(reply: Reply, made: Mutation) -> Mutation | None:
+    """The same change of another answer to the same call; None where that has no such value."""
+    try:
+        if made.op == "header":
+            names = [name.decode() for name, _ in reply.headers]
+            reply.headers[names.index(str(made.path[0]))] = str(made.path[0]).encode(), made.new
+            return made
+        data = json.loads(b"".join(reply.blocks))
+        at(data, made.path)
+        written(reply, json.dumps(put(data, made.path, copy.deepcopy(made.new))).encode())
+    except (LookupError, TypeError, ValueError):
+        return None
+    return made
 
 
 def written(reply: Reply, body: bytes) -> None:

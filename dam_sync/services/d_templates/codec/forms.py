@@ -140,6 +140,11 @@ class MetadataForms:
             raise InvalidValue(f"attribute {key!r} is maintained by the service and cannot be written")
         return found
 
+    @property
+    def lists_system(self) -> bool:
+        """Whether the templates show the attributes that the service maintains (wire D 5.2)."""
+        return any(key.startswith(SYSTEM) for key in self.by_key)
+
     def sources(self) -> Mapping[str, str]:
         """Vocabulary ids, and attribute ids of cascades, by their key in the neutral schema."""
         slugs: dict[str, list[str]] = {}
@@ -214,7 +219,7 @@ def values_of(item: Json) -> VocabularyValues:
         id=member_text(item, "metadataDefinitionId", "id"),
         key=member_text(item, "metadataDefinitionSearchField", "searchField", "metadataDefinitionId"),
         name=member_text(item, "metadataDefinitionName", "name"),
-        labels={str(row["valueId"]): member_text(row, "valueName") for row in rows or () if row.get("valueId")},
+        labels={member_text(row, "valueId"): member_text(row, "valueName") for row in rows or () if row.get("valueId")},
     )
 
 

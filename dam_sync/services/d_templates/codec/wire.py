@@ -149,7 +149,7 @@ def record_of(row: Json) -> Record:
         entries=tuple(_attributes(_loaded(row.get("metadata") or row.get("metadataDocument")))),
         shown=shown if isinstance(shown, dict) else {},
         md5=member_text(technical, "MD5Checksum").lower(),
-        size=_size(technical.get("fileSizeInBytes")),
+        size=_size(technical),
         federated=isinstance(shown, dict) and shown.get("system_is_federated") in ("Yes", True),
         creator=member_text(row, "createdBy"),
         superseded=row.get("currentVersion") in ("N", False),
@@ -237,7 +237,7 @@ def value_ids(entries: Iterable[MetadataEntry]) -> Iterator[str]:
             yield from value_ids(row)
         for item in entry.value if isinstance(entry.value, list) else [entry.value]:
             if isinstance(item, dict) and item.get("valueId"):
-                yield str(item["valueId"])
+                yield member_text(item, "valueId")
             elif isinstance(item, dict):
                 # one that cannot be read is an entry with itself as its value
                 yield from value_ids(inner for inner in entries_of([item]) if inner.value is not item)
@@ -352,9 +352,8 @@ def upload_links(reply: Json) -> tuple[str, ...]:
 @interprets_response
 def member_files(row: Json) -> Sequence[str]:
     """The files in a collection, except the nil id."""
-    document = row.get("collectionDocument")
-    members = _loaded(document)
-    if (members or document) and not isinstance(members, list):
+    members = _loaded(row.get("collectionDocument"))
+    if members and not isinstance(members, list):
         raise ContractBroken("the members of a collection are not a list")
     if any(one and not is_textual(one) for one in members or ()):
         raise ContractBroken("a member of a collection is not the id of a file")
@@ -362,26 +361,37 @@ def member_files(row: Json) -> Sequence[str]:
 
 
 def _technical_facts(row: Json) -> dict[str, Any]:
-    """Name, size and checksum of the file, from the technical metadata (wire D 0)."""
+    """Name, size and checksum of the file, from the technical metadata (wire D 0). Raises TypeError for facts of
+    another shape, which would make a file look as if there was none."""
     for name in ("technicalMetadata", "technical_metadata", "technicalMetadataDocument"):
-        document = _loaded(row.get(name))
-        blocks = document.items() if isinstance(document, dict) else ()
-        named = [block for key, block in blocks if str(key).endswith("_metadata") and isinstance(block, dict)]
-        for block in named:
-            if "MD5Checksum" in block or "fileSizeInBytes" in block:
+        document = _object(name, row.get(name))
+        named = {key: block for key, block in document.items() if str(key).endswith("_metadata")}
+        for block in named.values():
+            if isinstance(block, dict) and ("MD5Checksum" in block or "fileSizeInBytes" in block):
                 return block
+        for key, block in named.items():
+            _object(key, block)
     return {}
 
 
+def _object(name: str, value: Json) -> dict[str, Any]:
+    """An object, as it is or encoded as text; empty if missing. Raises TypeError."""
+    loaded = _loaded(value)
+    if loaded and not isinstance(loaded, dict):
+        raise TypeError(f"{name} is {loaded!r:.40}, not an object")
+    return loaded or {}
+
+
 def _loaded(value: Json) -> Json:
-    """JSON that may be encoded a second time as text."""
+    """JSON that may be encoded a second time as text; other text as it is."""
     if not isinstance(value, str):
         return value
     try:
         return json.loads(value)
     except ValueError:
-        return None
+        return value
 
 
-def _size(value: Json) -> int | None:
-    return number_of(value) if value not in (None, "") else None
+def _size(facts: Json) -> int | None:
+    size = member_text(facts, "fileSizeInBytes")
+    return number_of(size) if size or facts.get("fileSizeInBytes") == 0 else None

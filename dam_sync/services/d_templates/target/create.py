@@ -13,8 +13,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Template
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup
 from dam_sync.services.d_templates.target.find import RECORD, TemplatesFind
-from dam_sync.services.d_templates.target.proof import carried
-from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for, entry_json
+from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for
 from dam_sync.services.d_templates.uploads.uploader import StoreRefused, TemplatesUploads, md5_of
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
 
@@ -261,13 +260,12 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
 
     async def _same(self, current: Record, filename: str) -> Json:
         """The body of a create that repeats a record, except what the service maintains itself."""
-        forms = await self.tenant.forms.get()
         return {
             "metadataTemplateId": current.template,
             "securityTemplateIds": list(current.security),
             "filename": filename or current.filename,
             "originalFileId": current.family,
-            "metadata": [entry_json(entry) for entry in carried(current, forms)],
+            "metadata": await self.repeated(current),
         }
 
 

@@ -13,6 +13,7 @@ from dam_sync.services.d_templates.codec.forms import MetadataForms
 from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record
 
 _ASK = "ask the service's support what `PATCH /asset/{id}` changes, then `errors JOB --retry`"
+_SHAPELESS = "has an attribute whose shape is not documented"
 
 
 @dataclass(slots=True)
@@ -58,11 +59,20 @@ def kept_of(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
     return [entry for entry in known if _filled(entry)]
 
 
+def unexplained(record: Record, forms: MetadataForms) -> str:
+    """Id of a value that no template explains; empty if there is none. Where the templates do not show the attributes
+    that the service maintains, it may be one of those."""
+    strange = (entry.id for entry in record.entries if entry.id not in forms.by_id and _filled(entry))
+    return next(strange, "") if forms.lists_system else ""
+
+
 def carried(record: Record, forms: MetadataForms) -> list[MetadataEntry]:
     """The same for a write that sends all of them. Raises Rejected if one cannot be read: it would be dropped."""
-    if any(not entry.id for entry in record.entries):
+    strange = unexplained(record, forms)
+    if strange or any(not entry.id for entry in record.entries):
+        which = f"has the attribute {strange!r:.80}, which no metadata template has" if strange else _SHAPELESS
         raise Rejected(
-            "the asset has an attribute whose shape is not documented, and a write that sends all would drop it",
+            f"the asset {which}, and a write that sends all would drop it",
             code="metadata",
             asset=record.family,
             hint="check the metadata of the asset there, then `errors JOB --retry`",

@@ -15,7 +15,7 @@ from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, 
 from dam_sync.services.d_templates.codec.values import encode
 from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record, failed, message_of, value_ids
 from dam_sync.services.d_templates.source.versions import VersionGroupIds
-from dam_sync.services.d_templates.target.proof import UpdateProof, carried
+from dam_sync.services.d_templates.target.proof import UpdateProof, carried, unexplained
 from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
 
 
@@ -87,13 +87,25 @@ class TemplatesUpdate(TemplatesTerms):
         await self._patch(asset, record, body)
         self.proof.judge(body, before, await self.version_groups.record(record, asset=asset), forms)
         if before is not None and not self.proof.partial:
-            await self._patch(asset, record, {"metadata": _merged(before, body["metadata"], forms)})
+            await self._patch(asset, record, {"metadata": await self._merged(before, body["metadata"])})
 
     async def _whole(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
         if self.proof.partial is False and "metadata" in body:
             before = await self.version_groups.record(record, asset=asset)
-            body = {**body, "metadata": _merged(before, body["metadata"], await self.tenant.forms.get())}
+            body = {**body, "metadata": await self._merged(before, body["metadata"])}
         await self._patch(asset, record, body)
+
+    async def _merged(self, before: Record, sent: list[dict[str, Json]]) -> list[Json]:
+        """The sent entries plus everything else that the record has. Raises Rejected if that is not known."""
+        named = {entry["metadataDefinitionId"] for entry in sent}
+        return [*(entry for entry in await self.repeated(before) if entry["metadataDefinitionId"] not in named), *sent]
+
+    async def repeated(self, record: Record) -> list[dict[str, Json]]:
+        """The entries of a record, to be written again. The templates are read again if one is not in them. Raises
+        Rejected if one cannot be read."""
+        if unexplained(record, await self.tenant.forms.get()):
+            self.tenant.forms.forget()
+        return [entry_json(entry) for entry in carried(record, await self.tenant.forms.get())]
 
     async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
         """Read back cleared attributes; if they are not empty, clear them the other way (assumption 13)."""
@@ -224,13 +236,7 @@ def next_day(when: datetime) -> datetime:
     return midnight if midnight == utc else midnight + timedelta(days=1)
 
 
-def _merged(before: Record, sent: list[dict[str, Json]], forms: MetadataForms) -> list[Json]:
-    """The sent entries plus everything else that the record has. Raises Rejected if that is not known."""
-    named = {entry["metadataDefinitionId"] for entry in sent}
-    return [*(entry_json(one) for one in carried(before, forms) if one.id not in named), *sent]
-
-
-def entry_json(entry: MetadataEntry) -> Json:
+def entry_json(entry: MetadataEntry) -> dict[str, Json]:
     """An entry in the form in which it was read (wire D 6.4)."""
     if entry.rows is not None:
         rows = [[entry_json(cell) for cell in row] for row in entry.rows]
