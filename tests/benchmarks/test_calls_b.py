@@ -15,6 +15,7 @@ from tests.support.bulk import Bulk
 from tests.support.counted import ASSETS, Calls, Side, counted
 
 PAGE = 200  # whole documents a call, and versions: wire B 3
+BATCH = 50  # files that share an upload batch: wire B 8, any number
 SIDE = Side("b_documents", "folder", options={"relations": ""}, emulated={"direct": False}, profile="Images")
 QUERY = "POST /api/v1/automation/Repository.Query"
 UPLOAD = "POST /api/v1/upload/{batch}/{index}"
@@ -38,15 +39,16 @@ def least_to_read(bulk: Bulk) -> Calls:
 
 
 def least_to_write(bulk: Bulk) -> Calls:
-    """Wire B 6.8, the safe recipe with nothing gone wrong: a fresh batch for each file, its bytes, the create, the drop
-    of the batch (6.2, 6.3), tags with the create (6.5). A version is checked in and then written over (6.7). Folders
-    and collections are looked for once, a missing folder is made (6.3, 5.3)."""
+    """Wire B 6.8, the safe recipe with nothing gone wrong: a batch for so many files, the bytes of each, the create,
+    the drop of the batch (6.2, 6.3, 8), tags with the create (6.5). A version is checked in and then written over
+    (6.7). Folders and collections are looked for once, a missing folder is made (6.3, 5.3)."""
     files = bulk.assets + bulk.older_versions
+    batches = -(-files // BATCH)
     return Counter(
         {
-            "POST /api/v1/upload/new/default": files,
+            "POST /api/v1/upload/new/default": batches,
             UPLOAD: files,
-            "DELETE /api/v1/upload/{batch}": files,
+            "DELETE /api/v1/upload/{batch}": batches,
             "POST /api/v1/id/{id}": bulk.assets + bulk.folders,
             "POST /api/v1/automation/Document.CreateVersion": bulk.older_versions,
             "PUT /api/v1/id/{id}": bulk.older_versions,

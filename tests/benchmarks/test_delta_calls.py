@@ -19,7 +19,7 @@ import pytest
 
 from dam_sync.api.jobs import run_job
 from dam_sync.report.report import Report
-from tests.support.delta_least import CONTROL, DELETE, LEAST, MOVE, TWICE, VERSION, Calls, Least
+from tests.support.delta_least import CONTROL, DELETE, FILES, LEAST, MOVE, TWICE, VERSION, Calls, Least
 from tests.support.tables import show
 from tests.support.virtual.moves import NOW
 from tests.support.virtual.planted_changes import change
@@ -127,6 +127,8 @@ def _least_to_follow(source: Least, target: Least, chosen: Mapping[str, Sequence
             read += times(TWICE * (many + CONTROL), source.asked) + times(TWICE, source.proof)
             read -= times(several, source.several)
             write += times(several, target.trashed)
+        if what == VERSION:
+            write += times(-(-many // FILES), target.filed)
         if what == MOVE:
             write += target.moved + times(2 * min(many, CLASSES), target.placed)
     return read, write

@@ -16,6 +16,7 @@ TEXT, RENAME, MOVE, VERSION, DELETE = "text", "rename", "move", "version", "dele
 CONTROL = 10
 TWICE = 2
 RECORDS = 1.1  # file versions for each asset of the library: every tenth has two
+FILES = 50  # new files that share one upload batch at service B
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Least:
     trashed: and to remove it. proof: to prove the credential again; asked: to ask whether one asset exists. receive:
     before the first write, by a target, and once for what is written at all. write: for one change of each kind at this
     target, the reading before it included, none where the target cannot make the change; moved: once if an asset was
-    moved; placed: for each container that assets of other containers come to or go from, where members are written by
-    container. older: whether a source shows the older file versions.
+    moved; filed: once for each FILES new files; placed: for each container that assets of other containers come to or
+    go from, where members are written by container. older: whether a source shows the older file versions.
     """
 
     know: Calls
@@ -41,6 +42,7 @@ class Least:
     write: Mapping[str, Calls]
     changed: Calls = field(default_factory=Counter)
     several: Calls = field(default_factory=Counter)
+    filed: Calls = field(default_factory=Counter)
     trashed: Calls = field(default_factory=Counter)
     moved: Calls = field(default_factory=Counter)
     placed: Calls = field(default_factory=Counter)
@@ -95,13 +97,6 @@ _KNOW_B = (
     + one_each("automation/login", method="POST", under=_B)
     + Counter({_QUERY: 1})
 )
-_SEND_B = Counter(
-    {
-        f"POST {_B}upload/new/default": 1,
-        f"POST {_B}upload/{{batch}}/{{index}}": 1,
-        f"DELETE {_B}upload/{{batch}}": 1,
-    }
-)
 B = Least(
     know=_KNOW_B,
     poll=lambda size: Counter({_QUERY: -(-size // 1_000) + 1}),  # 2.6: a thin sweep; the folders, for paths
@@ -120,9 +115,10 @@ B = Least(
         RENAME: Counter(),  # a stored file is not renamed
         MOVE: Counter({_DOCUMENT: 1, f"POST {_B}automation/Document.Move": 1}),
         VERSION: Counter({_DOCUMENT: 1, f"POST {_B}automation/Document.CreateVersion": 1, f"PUT {_B}id/{{id}}": 1})
-        + _SEND_B,
+        + Counter({f"POST {_B}upload/{{batch}}/{{index}}": 1}),
         DELETE: Counter({_DOCUMENT: 2, f"POST {_B}automation/Document.Trash": 1}),  # 2.5: twice renames twice
     },
+    filed=Counter({f"POST {_B}upload/new/default": 1, f"DELETE {_B}upload/{{batch}}": 1}),  # 6.2, 8: shared
     several=Counter({_QUERY: 1}),  # 3: 200 versions a call, where assets are read together
 )
 

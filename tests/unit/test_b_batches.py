@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker
-from dam_sync.model.errors import DamSyncError, InvalidValue
+from dam_sync.model.errors import DamSyncError, IntegrityError, InvalidValue
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import Service
 from dam_sync.services.b_documents import facts
@@ -143,29 +143,38 @@ async def test_a_lost_answer_leaves_each_asset_once(tenant: Tenant, call: str) -
 
 
 class DamagingTransport(AlteredTransport):
-    """The second file arrives with other bytes."""
+    """Some files arrive with other bytes, by the number of their upload."""
 
-    def __init__(self) -> None:
+    def __init__(self, *damaged: int) -> None:
         super().__init__()
-        self.files = 0
+        self.files, self.damaged = 0, damaged
 
     def sent(self, request: httpx.Request) -> httpx.Request:
         if request.method == "POST" and request.url.path.rpartition("/")[2].isdigit():
             self.files += 1
-            if self.files == 2:
+            if self.files in self.damaged:
                 headers = {**request.headers, "content-length": "6"}
                 return httpx.Request("POST", request.url, headers=headers, content=b"broken")
         return request
 
 
 async def test_a_damaged_file_is_sent_again_alone(tenant: Tenant) -> None:
-    tenant.transport = DamagingTransport()
+    tenant.transport = DamagingTransport(2)
     with tenant.costs() as spent:
         found = await together(tenant, tenant.connect())
     assert not [each for each in found if isinstance(each, BaseException)]
     await stored(tenant, NAMES)
     assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [2, 4, 2]
     assert not lying(tenant)
+
+
+async def test_an_asset_whose_file_arrives_damaged_again_fails_alone(tenant: Tenant) -> None:
+    tenant.transport = DamagingTransport(2, 4)
+    found = await together(tenant, tenant.connect())
+    (failed,) = [each for each in found if isinstance(each, BaseException)]
+    assert isinstance(failed, IntegrityError)
+    await stored(tenant, [name for name, each in zip(NAMES, found, strict=True) if each is not failed])
+    assert not lying(tenant), "no batch waits for it"
 
 
 class DroppingTransport(AlteredTransport):

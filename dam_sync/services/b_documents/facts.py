@@ -270,6 +270,7 @@ ASSUMPTIONS = (
         "`everybody` names them",
         "5.3",
     ),
+    Assumption(27, "files of one upload batch may be sent at the same time, each under an index of its own", "6.2"),
 )
 
 ASSUMED_WRITES = (
@@ -285,6 +286,11 @@ ASSUMED_WRITES = (
         "the document in its response; the new file is compared by length and digest",
     ),
     AssumedWrite(12, "`nxtag:tags` as a property keeps tags as they are", "comparing each with the response"),
+    AssumedWrite(
+        27,
+        "files of several assets in one upload batch, under indexes of their own",
+        "length and digest of the file of each document; a server that loses batches gets one for each file",
+    ),
     AssumedWrite(18, "`Document.Move` with a name", "the folder and the name in each response"),
     AssumedWrite(
         13, "`Document.AddRelation` with `outgoing`", "`Document.GetLinkedDocuments` before each; `verify` afterwards"

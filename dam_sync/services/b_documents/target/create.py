@@ -9,7 +9,7 @@ from dataclasses import replace
 from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Draft, Marker, digest_of
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import Conflict, IntegrityError, Rejected, SessionGone
+from dam_sync.model.errors import Conflict, DamSyncError, IntegrityError, Rejected, SessionGone
 from dam_sync.model.journal import completed
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
@@ -127,8 +127,12 @@ class DocumentsCreate(DocumentsUpdate):
             raise
         row = fresh[0] if fresh else await self.api.document(str(made["uid"]))
         if content is not None and handle is not None:
-            if fresh or not (known and _blob_of(row)):  # else it has this file, or somebody's
-                row = await self._with_file(row, content, handle, journal)
+            try:
+                if fresh or not (known and _blob_of(row)):  # else it has this file, or somebody's
+                    row = await self._with_file(row, content, handle, journal)
+            except DamSyncError:
+                self.uploads.batches.release(handle)
+                raise
             await self.uploads.drop(handle)
         return row
 
