@@ -239,7 +239,8 @@ def test_only_what_a_patch_names_is_written() -> None:
 
 
 def test_a_create_carries_name_and_token() -> None:
-    body = wire.create_body(Draft(MARK, "a.jpg"), "s1", [wire.Upload("https://o.example/1", "a.jpg")])
+    upload = wire.Upload("https://o.example/1", "a.jpg")
+    body = wire.create_body([wire.NewAsset(Draft(MARK, "a.jpg"), upload)], "s1")
     (attributes,) = body["data"]["attributes"]
     assert body["section_key"] == "s1"
     assert attributes["name"] == "a.jpg"
@@ -248,8 +249,14 @@ def test_a_create_carries_name_and_token() -> None:
 
 
 def test_an_asset_without_a_file_is_called_by_its_mark() -> None:
-    (attributes,) = wire.create_body(Draft(MARK, ""), "s1", [])["data"]["attributes"]
+    (attributes,) = wire.create_body([wire.NewAsset(Draft(MARK, ""), None)], "s1")["data"]["attributes"]
     assert attributes["name"] == MARK.value
+
+
+def test_of_several_assets_in_one_create_those_without_a_token_say_nothing_of_us() -> None:
+    new = [wire.NewAsset(Draft(MARK, name), None, token=name == "a") for name in ("a", "b")]
+    first, second = wire.create_body(new, "s1")["data"]["attributes"]
+    assert (bool(marks.token_in(first["description"])), second["description"]) == (True, "")
 
 
 @pytest.mark.parametrize("kind", [True, ["tags"], {"name": "tags"}])
