@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.support.sampled import only_in_full
 from tests.support.small import Record, Small, photo, small
 from tests.support.tenants import duplicates
 
@@ -79,6 +80,7 @@ def test_waves_run_in_their_order_once_signed_off(tmp_path: Path) -> None:
         assert waves_of(desk)["press"]["signed"] is None
 
 
+@only_in_full
 def test_a_change_is_moved_by_its_own_wave_alone(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         in_waves(desk, f"{PRESS}}}", "{name: rest}")
@@ -95,6 +97,7 @@ def test_a_change_is_moved_by_its_own_wave_alone(tmp_path: Path) -> None:
         assert sum("MU.NEW" in str(row) for row in desk.pair.target.assets) == 2
 
 
+@only_in_full
 def test_what_one_wave_parked_stays_parked_when_another_runs(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         in_waves(desk, f"{PRESS}}}", "{name: rest}")
@@ -115,6 +118,7 @@ def test_what_one_wave_parked_stays_parked_when_another_runs(tmp_path: Path) -> 
         assert len(desk.pair.target.assets) == 8
 
 
+@only_in_full
 def test_an_asset_belongs_to_the_first_wave_and_what_is_in_none_is_told(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         (tmp_path / "pilot.csv").write_text("id\n" + "\n".join(ids_of(desk, 1, 2)), encoding="utf-8")
@@ -133,6 +137,7 @@ def test_an_asset_belongs_to_the_first_wave_and_what_is_in_none_is_told(tmp_path
         assert sorted(sorted_into(desk).values()) == ["pilot"] * 2 + ["press"] * 3 + ["rest"] * 3
 
 
+@only_in_full
 def test_a_wave_added_later_sorts_what_was_moved_without_waves(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         desk.run()
@@ -144,6 +149,7 @@ def test_a_wave_added_later_sorts_what_was_moved_without_waves(tmp_path: Path) -
         assert len(desk.pair.target.assets) == 8
 
 
+@only_in_full
 def test_a_freeze_window_keeps_runs_out(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         window = "freeze: {from: 2020-03-01 18:00, to: 2020-03-02 06:00, zone: Europe/Paris}"
@@ -157,6 +163,7 @@ def test_a_freeze_window_keeps_runs_out(tmp_path: Path) -> None:
         desk.ran("verify", "--wave", "press", "--level", "fields", code=0)
 
 
+@only_in_full
 def test_a_plan_of_a_wave_is_followed(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         in_waves(desk, f"{PRESS}}}", "{name: rest}")
@@ -169,6 +176,7 @@ def test_a_plan_of_a_wave_is_followed(tmp_path: Path) -> None:
         assert len(desk.pair.target.assets) == 4
 
 
+@only_in_full
 def test_killed_runs_of_two_waves_leave_no_trace(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         in_waves(desk, f"{PRESS}}}", f"{REST}}}")
