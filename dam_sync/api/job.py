@@ -184,6 +184,15 @@ class Job:
 
         return await job_errors(self._config, causes, retry)
 
+    async def sign_off(
+        self, wave: str, by: str = "", note: str = "", options: RunOptions | None = None, *, revoke: bool = False
+    ) -> dict[str, Any]:
+        """Sign a wave off, so that the waves after it may run, or take that back. Raises SafetyStop while it is not
+        moved, verified and free of parked assets; `accept_changes` accepts all but the first."""
+        from dam_sync.api.sign_off import SignOffRequest, sign_off
+
+        return await sign_off(self._config, SignOffRequest(wave, by, note, revoke), options or RunOptions())
+
     async def rollback(
         self,
         run: int,

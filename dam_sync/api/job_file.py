@@ -12,4 +12,11 @@ from dam_sync.services import discover
 
 def job_of(job: Path | JobConfig, connectors: Mapping[str, Connector] | None = None) -> JobConfig:
     """The job of a file, checked against the installed services. Raises ConfigError with every diagnostic."""
-    return job if isinstance(job, JobConfig) else load_job(job, connectors or discover())
+    if isinstance(job, JobConfig):
+        return job
+    loaded = load_job(job, connectors or discover())
+    if loaded.waves:
+        from dam_sync.mapping.wave_selection import WaveReading
+
+        WaveReading(loaded.written, loaded.folder).refuse_faulty()
+    return loaded

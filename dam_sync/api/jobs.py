@@ -22,6 +22,7 @@ from dam_sync.api.report_names import add_names
 from dam_sync.api.run_record import add_spent, books_of, counting, keep_recording, keep_spent
 from dam_sync.api.run_report import Done, bare_report, report_of
 from dam_sync.api.stored_job import existing_store
+from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
@@ -67,6 +68,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         state = await state_facts(store)
+        wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave)
         run, options = await _begun(store, job, options), await counting(store, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
@@ -74,6 +76,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
+            await begin_wave(wave, opened, prepared)
             prepared.planned = await follow(plan, opened, prepared, state)
             prepared.options = replace(options, limit=await limit_left(prepared))
             await refuse_before_run(prepared)
@@ -94,9 +97,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
                     await store.stop(run.id, _reason(error))
             raise
         report = await report_of("run", opened, context, Done(await _ledger_start(store, run)))
-        report.notes.extend(await _probation(context))
-        report.notes.extend(sentences.about_orphans(context.orphans_aborted))
-        report.notes.extend(sentences.about_partial_creates(context.partial_creates_trashed))
+        report.notes.extend(await _after_run(context, wave))
         await write_assets(options.csv, store, run.id)
         report.notes.extend(await about_plan(context))
         await forget_plan(store, run.id)
@@ -104,6 +105,13 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
+
+
+async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:
+    """What a run has to report besides its result."""
+    notes = [*await _probation(context), *sentences.about_orphans(context.orphans_aborted)]
+    notes += sentences.about_partial_creates(context.partial_creates_trashed)
+    return [*notes, *await about_wave(context, wave)]
 
 
 async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
@@ -117,8 +125,10 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         state, state_bytes, options = await state_facts(store), store.size, await counting(store, options)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
+        wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave, plan=True)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())
         context = run_context_of(opened, store, run, options)
+        await begin_wave(wave, opened, context)
         await refuse_before_run(context)
         await refuse_unknown(context)
         files = DryFiles(opened.source)
@@ -128,6 +138,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         done = await Done.of(context)
         await _planned(context)
         report = await report_of("plan", opened, context, done)
+        report.notes.extend(await about_wave(context, wave))
         add_estimate(report, opened, files, PlanSpan(started, options.clock.monotonic(), state_bytes, store.size))
         if job.webhooks is not None:
             offered = Operation.SUBSCRIBE in opened.source.capabilities
@@ -176,6 +187,9 @@ async def verify_job(
         stack.push_async_callback(found.close)
         scratch_run = await found.begin(job.name, "verify")
         context = run_context_of(opened, store, scratch_run, options)
+        if options.wave:
+            (await WaveBook.of(job, store, options.clock.now())).named(options.wave)
+            context.wave = await wave_run_of(options.wave, opened)
         await refuse_before_verify(context)
         sink = stack.enter_context(differences_to(differences))
         verifier = Verifier(context, found, level, part, sink)
@@ -188,6 +202,7 @@ async def verify_job(
         if verifier.again is not None and verifier.again.number:
             report.notes.extend(sentences.about_lag(*astuple(verifier.again)))
         await keep_verification(store, report, context.policy)
+        await note_verified(job, context, report, sample)
     write_html(report, options.html)
     return report
 

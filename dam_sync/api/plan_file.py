@@ -57,6 +57,7 @@ class PlanOptions(_Part):
     only: list[str]
     limit: Annotated[int, Field(ge=0)] | None
     sample: str
+    wave: str = ""
 
 
 class PlanSide(_Part):

@@ -24,6 +24,7 @@ from dam_sync.report import sentences
 from dam_sync.report.report import Report
 from dam_sync.store.note_keys import plan_key
 from dam_sync.store.store import SqlStore
+from dam_sync.store.waves import ELSEWHERE
 
 BATCH = 500
 OPTIONS = ("full", "repair", "only", "limit")
@@ -51,8 +52,12 @@ def plan_given(options: RunOptions) -> tuple[GivenPlan | None, RunOptions]:
     if made_with.sample:
         hint = "make a plan of the whole library, or of its first assets with --limit"
         raise ConfigError(f"{options.plan} is the plan of a sample, which is an estimate and cannot be run", hint=hint)
+    if options.wave not in ("", made_with.wave):
+        made_of = f"of wave {made_with.wave}" if made_with.wave else "of no wave"
+        raise ConfigError(f"{options.plan} is a plan {made_of}, not of wave {options.wave}", hint="leave out --wave")
     given = replace(
         options,
+        wave=made_with.wave,
         full=made_with.full,
         repair=made_with.repair,
         only=frozenset(made_with.only),
@@ -86,6 +91,7 @@ async def header_of(opened: ConnectedJob, context: RunContext, state: PlanState,
             only=sorted(options.only),
             limit=options.limit,
             sample=options.sample,
+            **({} if context.wave is None else {"wave": context.wave.name}),
         ),
         sides=PlanSides.model_validate(_sides(opened)),
         mapping=context.crosswalk.digest,
@@ -129,7 +135,7 @@ async def limit_left(context: RunContext) -> int | None:
     if planned is None or limit is None:
         return limit
     counts = await context.store.tally(context.run.id)
-    return max(0, limit - sum(number for name, number in counts.items() if name not in ("listed", "open")))
+    return max(0, limit - sum(number for name, number in counts.items() if name not in ("listed", "open", ELSEWHERE)))
 
 
 async def _continued(context: RunContext, known: Json) -> PlannedWork | None:

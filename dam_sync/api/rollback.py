@@ -143,6 +143,8 @@ class _Undoing:
         store, run = self.store, self.context.run
         if undoing.whole:
             await store.set_meta(WATERMARK, None)
+            for wave in self.opened.job.waves:
+                await store.set_meta(f"{WATERMARK}:{wave.name}", None)
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)

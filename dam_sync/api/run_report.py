@@ -38,6 +38,7 @@ from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenO
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.services import discover
 from dam_sync.store.note_keys import window_key
+from dam_sync.store.waves import ELSEWHERE
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
 
@@ -55,7 +56,7 @@ class Done:
     async def of(cls, context: RunContext) -> Done:
         """Everything done so far by an interrupted run: a plan covers the rest."""
         ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
-        settled = {action: number for action, number in counts.items() if action not in ("listed", "open")}
+        settled = {action: number for action, number in counts.items() if action not in ("listed", "open", ELSEWHERE)}
         return cls(ledger, settled, await WorkSummary.of(context.store, context.run.id))
 
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
@@ -140,12 +141,13 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
     return Report(
         kind=kind,
         job=opened.job.name,
+        wave="" if context.wave is None else context.wave.name,
         source=_side(opened.job.source.kind, opened.source_account, opened.source),
         target=_side(opened.job.target.kind, opened.target_account, opened.target),
         started=instant_text(context.run.started_at.replace(microsecond=0)),
         ended=instant_text(now.replace(microsecond=0)),
         seconds=(now - context.run.started_at).total_seconds(),
-        origin=Origin(__version__, _user(), socket.gethostname(), opened.job.mapping),
+        origin=Origin(__version__, user_name(), socket.gethostname(), opened.job.mapping),
         notes=[
             *opened.source_account.notes_as("source"),
             *opened.target_account.notes_as("target"),
@@ -171,7 +173,8 @@ async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> 
     return {**hashes_of(opened, context), "listing": listing, "operations": report.digest}
 
 
-def _user() -> str:
+def user_name() -> str:
+    """The user of this computer; empty for one that has no name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a container whose user has no name

@@ -47,7 +47,20 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         if (given := (await store.correction_count())[0]) > 0:
             now["values corrected by hand"] = given
         gone = await gone_from_source(store, policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace))
-        return {"job": job.name, "now": now, "runs": rows, **({"gone": gone} if gone else {})}
+        return {
+            "job": job.name,
+            "now": now,
+            "runs": rows,
+            **(await _waves(job, store, clock) if job.waves else {}),
+            **({"gone": gone} if gone else {}),
+        }
+
+
+async def _waves(job: JobConfig, store: SqlStore, clock: Clock) -> dict[str, Any]:
+    from dam_sync.api.waves import WaveBook, rows_of  # loads the mapping language
+
+    book = await WaveBook.of(job, store, clock.now())
+    return {"waves": rows_of(book), "in no wave": book.in_no_wave}
 
 
 async def _rolled_back(store: SqlStore) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dam_sync.cli.preparation import inspect, rehearse
 from dam_sync.cli.records import explain, report
 from dam_sync.cli.redirects import redirects
 from dam_sync.cli.rollback import rollback
-from dam_sync.cli.state import conflicts, state, status
+from dam_sync.cli.state import conflicts, signoff, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
 
@@ -31,7 +31,7 @@ cli = typer.Typer(
 )
 COMMANDS = (
     *(demo, init, inspect, check, plan, rehearse, run, watch, verify, adopt),
-    *(status, errors, conflicts, explain, report, redirects, rollback, state, emulate),
+    *(signoff, status, errors, conflicts, explain, report, redirects, rollback, state, emulate),
 )
 for function in COMMANDS:
     cli.command()(function)

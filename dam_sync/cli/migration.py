@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, JobFile
+from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, JobFile
 from dam_sync.report.next_step import after_check, after_plan, after_report
 from dam_sync.report.output import Output
 
@@ -50,13 +50,13 @@ def plan(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).plan(options)
         output.report(report.as_json())
-        output.next(*after_plan(str(job), options.output, sampled=bool(options.sample)))
+        output.next(*after_plan(str(job), options.output, sampled=bool(options.sample), wave=report.wave))
         return 10 if detailed and report.operations else 0
 
     execute(output, act)
 
 
-@command(*BOUNDS, *FOLLOW, *RUN)
+@command(*BOUNDS, *FOLLOW, WAVE, *RUN)
 def run(
     output: Output,
     job: JobFile,
@@ -90,7 +90,7 @@ def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> Abstra
     return page_of_run(job.config, options, listen, output.note)
 
 
-@command(HTML, ACCEPT)
+@command(WAVE_ALONE, HTML, ACCEPT)
 def verify(
     output: Output,
     job: JobFile,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dam_sync.cli.command import command, confirm, execute
-from dam_sync.cli.options import JobFile
+from dam_sync.cli.options import ACCEPT, JobFile
 from dam_sync.model.errors import ConfigError
-from dam_sync.report.next_step import after_conflicts, after_state, after_status
+from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state, after_status
 from dam_sync.report.output import Output
 from dam_sync.report.terminal import GONE, GONE_TITLE
 
@@ -39,6 +39,7 @@ def status(output: Output, job: JobFile) -> None:
                 tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
             ]
             output.table("Runs", ("run", "command", "started", "ended", "result"), rows)
+            _show_waves(output, data)
             gone = [tuple(str(row[key]) for key in GONE) for row in data.get("gone", ())]
             output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
             if len(gone) > SHOWN_GONE:
@@ -46,6 +47,42 @@ def status(output: Output, job: JobFile) -> None:
         last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
         unfinished = "" if last["result"] == "done" else str(last["command"])
         output.next(*after_status(str(job), unfinished=unfinished, parked=data["now"].get("parked", 0)))
+        return 0
+
+    execute(output, act)
+
+
+def _show_waves(output: Output, data: Mapping[str, Any]) -> None:
+    """A line for each wave; a dash for what no run has counted yet."""
+    keys = ("wave", "stage", "selected", "moved", "parked", "open", "left", "freeze")
+    rows = [tuple("-" if row[key] is None else str(row[key]) for key in keys) for row in data.get("waves", ())]
+    output.table("Waves", keys, rows)
+    if data.get("in no wave"):
+        output.note(f"{data['in no wave']:,} assets are in no wave: no run moves them")
+
+
+@command(ACCEPT)
+def signoff(
+    output: Output,
+    job: JobFile,
+    wave: Annotated[str, typer.Option("--wave", metavar="NAME", help="The wave, which is moved and verified.")] = "",
+    by: Annotated[str, typer.Option("--by", help="Who signs; by default the user of this computer.")] = "",
+    note: Annotated[str, typer.Option("--note", help="A text to keep with it.")] = "",
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take the sign-off back.")] = False,
+) -> None:
+    """Sign off a wave once it is moved and verified, so that the waves after it may run."""
+    from dam_sync.api.sign_off import SignOffRequest, sign_off
+
+    async def act(options: RunOptions) -> int:
+        data = await sign_off(job, SignOffRequest(wave, by, note, revoke), options)
+        if output.as_json:
+            output.data(data)
+        elif data["signed"] is None:
+            output.say(f"wave {wave} is not signed off any more")
+        else:
+            rows = [(key, str(value)) for key, value in data["signed"].items() if value]
+            output.table(f"Sign-off of wave {wave}", ("", ""), rows)
+        output.next(*after_sign_off(str(job)))
         return 0
 
     execute(output, act)

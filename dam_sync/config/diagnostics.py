@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
@@ -78,17 +78,15 @@ def source_map_of(file: str, node: Json, text: str = "") -> SourceMap:
     return SourceMap(file, _plain(node, (), found), found.lines, found.values, texts={file: text} if text else {})
 
 
-def diagnostics_of(
-    written: SourceMap, errors: Iterable[Mapping[str, Json]], schema: Json, later: Collection[str] = ()
-) -> Iterator[Diagnostic]:
+def diagnostics_of(written: SourceMap, errors: Iterable[Mapping[str, Json]], schema: Json) -> Iterator[Diagnostic]:
     """The diagnostics behind a validator's errors (`type`, `loc`, `msg`); `schema` is the JSON Schema of the file.
 
-    `later`: keys that are documented but not part of this release. No value from the file is repeated.
+    No value from the file is repeated.
     """
     for error in errors:
         place = real_place(written.data, tuple(error["loc"]))
         if error["type"] == "extra_forbidden":
-            yield _unknown_key(written, place, schema, later)
+            yield _unknown_key(written, place, schema)
         elif error["type"] == "missing":
             yield written.diagnostic(place[:-1], f"{place[-1]} is missing", _missing(schema, place))
         elif error["type"] in ("model_type", "dict_type"):
@@ -104,10 +102,8 @@ def _missing(schema: Json, place: KeyPath) -> str:
     return f"write {place[-1]}: {values[0]}" if values else f"add the key {place[-1]}"
 
 
-def _unknown_key(written: SourceMap, place: KeyPath, schema: Json, later: Collection[str]) -> Diagnostic:
+def _unknown_key(written: SourceMap, place: KeyPath, schema: Json) -> Diagnostic:
     word = str(place[-1])
-    if word in later:
-        return written.diagnostic(place, "not in this release", "remove the key")
     return written.diagnostic(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])) or "remove it")
 
 

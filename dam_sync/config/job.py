@@ -18,6 +18,7 @@ from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConf
 from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
 from dam_sync.config.syntax import positioned
+from dam_sync.config.waves import WaveConfig, wave_diagnostics
 from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
@@ -30,7 +31,6 @@ JOB_FILE = FileFormat(
 )
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
 SHARE = re.compile(r"^\d{1,3}(\.\d+)?\s*%$")
-LATER = frozenset({"waves"})
 SQLITE = "sqlite:///"
 
 
@@ -162,7 +162,9 @@ class JobConfig(StrictModel):
     schedule: ScheduleConfig | None = None
     webhooks: WebhooksConfig | None = None
     notify: NotifyConfig | None = None
+    waves: tuple[WaveConfig, ...] = ()
     _folder: Path = PrivateAttr(default_factory=Path)
+    _written: SourceMap = PrivateAttr(default_factory=lambda: SourceMap("job", {}))
     _given_mapping: GivenMapping | None = PrivateAttr(default=None)
 
     @field_validator("state")
@@ -176,6 +178,11 @@ class JobConfig(StrictModel):
     def folder(self) -> Path:
         """The folder of the job file."""
         return self._folder
+
+    @property
+    def written(self) -> SourceMap:
+        """Where each key is in the file."""
+        return self._written
 
     @property
     def given_mapping(self) -> GivenMapping | None:
@@ -243,14 +250,15 @@ def _job_of(
         job = JobConfig.model_validate(_with_places(written, folder))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
-        found.extend(diagnostics_of(written, errors, JobConfig.model_json_schema(), LATER))
+        found.extend(diagnostics_of(written, errors, JobConfig.model_json_schema()))
     for role in ("source", "target"):
         side = written.data.get(role)
         if isinstance(side, dict):
             found.extend(SideCheck(written, (role,), side, kinds, literal).diagnostics())
+    found.extend(wave_diagnostics(written))
     if found or job is None:
         raise ConfigError.of(found)
-    job._folder = folder
+    job._folder, job._written = folder, written
     return job
 
 

@@ -99,8 +99,8 @@ class Pipeline:
         context, limit = self.context, self.context.options.limit
         if limit is not None and self.claimed >= limit:
             context.stop.stop(f"stopped after {self.claimed} assets {AT_LIMIT}")
-        if context.deadline is not None and context.clock.monotonic() >= context.deadline:
-            context.stop.stop("stopped at the time limit", hurry=True)
+        if context.over:
+            context.stop.stop(context.deadline_reason, hurry=True)
         return bool(context.stop.reason)
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
@@ -146,6 +146,8 @@ class Pipeline:
 
     async def _complete(self, work: Work, outcome: Outcome) -> None:
         outcome = with_limit(work, outcome)
+        if self.context.wave is not None:
+            outcome = self.context.wave.stamped(work, outcome)
         await self.context.store.complete(work, outcome)
         _count(self.context, outcome)
         self.parking.watch(work, outcome, self.in_hand.values())

@@ -134,6 +134,9 @@ async def _due(context: RunContext, policy: DeletionPolicy, now: datetime) -> As
     while page := await context.store.deletions(after, PAGE, without=CHANGED_AT_TARGET):
         after = page[-1].source
         due = [each for each in page if is_due(each, policy, now, context.run.id)]
+        if context.wave is not None:
+            own = await context.wave.own_of(context.store, [AssetId(each.source) for each in due])
+            due = [each for each in due if each.source in own]
         if due:
             yield due
 

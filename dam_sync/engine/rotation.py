@@ -23,7 +23,7 @@ async def with_rotation(context: RunContext, window: Json) -> Json:
     parts, store = context.policy.rotation, context.store
     if not parts or window["since"] is None:
         return window
-    part = int(await store.get_meta(NEXT_ROTATION) or 0) % parts
+    part = int(await store.get_meta(context.note_key(NEXT_ROTATION)) or 0) % parts
     limits, known = context.source.limits, await store.link_count()
     pages = (context.source_account.total or known) / limits.page
     since = None if limits.lists_whole and pages < known / parts else window["since"]
@@ -34,4 +34,4 @@ async def advance(context: RunContext) -> None:
     """The next run compares the next part."""
     rotation = await rotation_of(context)
     if rotation is not None:
-        await context.store.set_meta(NEXT_ROTATION, (rotation.part + 1) % rotation.parts)
+        await context.store.set_meta(context.note_key(NEXT_ROTATION), (rotation.part + 1) % rotation.parts)

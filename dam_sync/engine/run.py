@@ -44,6 +44,7 @@ from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.note_keys import WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
+from dam_sync.store.waves import ELSEWHERE
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -101,6 +102,8 @@ async def _phases(context: RunContext) -> None:
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
     await context.target.end_shared()
+    if context.wave is not None and context.over:
+        context.stop.stop(context.deadline_reason)
     if context.stop.reason:
         raise StopRequested(context.stop.reason, hint="run the same command again to continue")
     context.progress.phase = "writing memberships and relations"
@@ -205,7 +208,8 @@ async def _refuse_listing(context: RunContext) -> None:
     """Raises SafetyStop if the listing is not credible, or far too many linked assets are gone."""
     whole = await listed_all(context)
     if whole:
-        await refuse_incredible_listing(context, (await context.store.tally(context.run.id)).get("listed", 0))
+        tally = await context.store.tally(context.run.id)
+        await refuse_incredible_listing(context, tally.get("listed", 0) + tally.get(ELSEWHERE, 0))
     await refuse_mass_removal(context, whole=whole)
 
 
@@ -213,8 +217,9 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
     async for listed in context.source.crawl(shard, cursor):
         context.listed += len(listed.entries)
         batch = _sampled(context, listed)
-        skip = await _unchanged(context, batch)
-        await context.store.record(context.run.id, shard, batch, skip)
+        others = await _of_other_waves(context, batch)
+        skip = await _unchanged(context, batch) - others
+        await context.store.record(context.run.id, shard, batch, skip, elsewhere=others)
         context.progress.listed += len(batch.entries)
         context.progress.unchanged += len(skip)
         if context.stop.reason:
@@ -229,12 +234,20 @@ def _sampled(context: RunContext, batch: Batch) -> Batch:
     return replace(batch, entries=tuple(entry for entry in batch.entries if is_sampled(entry.id, share)))
 
 
+async def _of_other_waves(context: RunContext, batch: Batch) -> frozenset[AssetId]:
+    if context.wave is None:
+        return frozenset()
+    full = (await window_of(context))["full"]
+    return await context.wave.elsewhere(context.store, batch.entries, full=full)
+
+
 async def _record_only(context: RunContext) -> None:
     """List only the named assets, as a shard of their own."""
     shard, names = Shard("only"), context.options.only
     assets = await context.source.hinted(sorted(names)) if context.options.hinted else map(AssetId, names)
     await context.store.set_shards(context.run.id, [shard], complete=True)
-    entries = tuple(Entry(asset, Revision("")) for asset in sorted(assets))
+    left = await context.store.leave_due(wanted := sorted(assets))
+    entries = tuple(Entry(asset, Revision("")) for asset in wanted if asset not in left)
     await context.store.record(context.run.id, shard, Batch(entries, None), ())
 
 
@@ -242,6 +255,8 @@ async def refuse_unknown(context: RunContext) -> None:
     """Raises ConfigError for a requested asset that was never moved and does not exist at the source."""
     if context.options.hinted:
         return
+    if context.wave is not None:
+        await context.wave.refuse_others(context.store, context.options.only)
     links = await context.store.links([AssetId(name) for name in context.options.only])
     for name in sorted(context.options.only - links.keys()):
         try:
@@ -262,6 +277,8 @@ async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
         if not entry.deleted and entry.revision and written.get(entry.id) == entry.revision
     )
     rotation = context.rotation
+    if context.wave is not None:  # what was moved before there were waves is still to be sorted
+        same = await context.wave.own_of(context.store, sorted(same))
     due = frozenset(asset for asset in same if rotation is not None and rotation.is_due(asset))
     context.read_again[ROTATION] += len(due)
     return same - due
@@ -281,7 +298,7 @@ async def window_of(context: RunContext) -> Json:
     full, known = context.options.full or repair, await context.store.get_meta(key)
     if known is None:
         known = {
-            "since": None if full else await context.store.get_meta(WATERMARK),
+            "since": None if full else await context.store.get_meta(context.note_key(WATERMARK)),
             "full": full,
             "repair": repair,
         }
@@ -341,10 +358,12 @@ async def close_run(context: RunContext, outcome: Json) -> None:
     account, run = context.source_account, context.run
     if not context.options.only:
         watermark: datetime = run.started_at + account.clock_skew - context.source.limits.lag - timedelta(seconds=1)
-        await context.store.set_meta(WATERMARK, instant_text(watermark))
+        await context.store.set_meta(context.note_key(WATERMARK), instant_text(watermark))
         await keep_disappearance(context, whole=await listed_all(context))
         await context.store.keep_members(without=TARGET)
         await advance(context)
+        if context.wave is not None:
+            await context.wave.note_run(context.store, context.run.id)
     await context.store.finish(run.id, outcome)
 
 

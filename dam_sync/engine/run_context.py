@@ -13,6 +13,7 @@ from dam_sync.engine.counterparts import Counterparts
 from dam_sync.engine.decide import REPAIR, Policy
 from dam_sync.engine.planned import PlannedWork
 from dam_sync.engine.value_samples import ValueSamples
+from dam_sync.engine.waves import WaveRun
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, FileRef
@@ -59,6 +60,8 @@ class RunContext:
     repair: bool = False  # as asked by `options`, or by those of the run that is resumed
     rotation: Rotation | None = None  # the part of the library that this run compares
     deadline: float | None = None  # on the clock's monotonic scale
+    deadline_reason: str = "stopped at the time limit"
+    wave: WaveRun | None = None  # of a job with waves
     orphans_aborted: int = 0  # uploads left open by a killed run that were aborted
     partial_creates_trashed: int = 0  # partial creates of a killed run whose source asset is gone
     retried: Counter[str] = field(default_factory=Counter)  # parked assets that are tried again, by reason
@@ -80,6 +83,15 @@ class RunContext:
     def progress(self) -> Progress:
         """Counters to be shown."""
         return self.options.progress
+
+    @property
+    def over(self) -> bool:
+        """Whether the time of the run is up."""
+        return self.deadline is not None and self.clock.monotonic() >= self.deadline
+
+    def note_key(self, key: str) -> str:
+        """The key of a note of which each wave has its own."""
+        return key if self.wave is None else self.wave.note_key(key)
 
     def accept(self, findings: Iterable[str]) -> None:
         """Record, for the report, what the operator accepted; safe to repeat."""

@@ -25,7 +25,12 @@ async def read_unlisted(context: RunContext) -> None:
     """Called after the listing and after the memberships were read: make work of what neither shows by a date. Safe to
     repeat."""
     window = await context.store.get_meta(window_key(context.run.id)) or {}
-    if context.run.command != RUN or window.get("full") or not await context.store.link_count():
+    if context.run.command != RUN:
+        return
+    if context.wave is not None:
+        await context.wave.read_due(context.store, context.run.id)
+    read_all = bool(window.get("full")) and context.wave is None  # with waves, of one wave only
+    if read_all or not await context.store.link_count():
         return
     unlisted = not await listed_all(context)  # otherwise what was not listed is gone
     await _changed_members(context, unlisted=unlisted)

@@ -8,7 +8,7 @@ none.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -80,6 +80,8 @@ class Verifier:
     patience: float = 0.0  # seconds for which the index of the target may still be behind
     members_late: bool = False  # whether a suspect differs in its containers
     again: ComparedAgain | None = None
+    linked_elsewhere: int = 0  # moved assets of other waves
+    unsorted: int = 0  # assets that no run sorted into a wave yet
     written: datetime | None = None  # when the last run had ended and the target had worked on what it wrote
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
@@ -101,7 +103,7 @@ class Verifier:
         moved = await context.store.anything_moved()
         context.progress.phase = COMPARING if moved else NOTHING_MOVED
         await self._account_for_source(ids_only=not moved or self.level == "count")
-        await refuse_mostly_unlisted(context, self.verdict.linked)
+        await refuse_mostly_unlisted(context, self.verdict.linked + self.linked_elsewhere)
         if moved:
             await self._compare_linked()
         self.verdict.bytes = self.files.bytes
@@ -195,9 +197,11 @@ class Verifier:
         store, verdict = self.context.store, self.verdict
         async for shard in self.context.source.shards(Window(ids_only=ids_only)):
             async for batch in self.context.source.crawl(shard, None):
-                ids = [entry.id for entry in batch.entries if not entry.deleted]
+                listed = [entry.id for entry in batch.entries if not entry.deleted]
                 self._raise_if_stopped()
+                ids, theirs = await self._of_wave(listed)
                 links = await store.links(ids)
+                self.linked_elsewhere += theirs
                 actions = await store.actions([asset for asset in ids if asset not in links])
                 verdict.source_assets += len(ids)
                 verdict.linked += len(links)
@@ -209,6 +213,17 @@ class Verifier:
                         found = UNLINKED.get(actions.get(asset, ""), NOT_MOVED)
                         verdict.note(asset, "", [Difference("asset", "moved or parked", found, pattern=found)])
                 await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
+
+    async def _of_wave(self, assets: list[AssetId]) -> tuple[list[AssetId], int]:
+        """Those of these assets that are verified, and how many others were moved: with waves, one of them is
+        verified."""
+        if self.context.wave is None:
+            return assets, 0
+        known = await self.context.store.sorted_assets(assets)
+        self.unsorted += len(assets) - len(known)
+        others = sum(1 for row in known.values() if row.linked and row.wave != self.context.wave.name)
+        name = self.context.wave.name
+        return [asset for asset in assets if asset in known and known[asset].wave == name], others
 
     async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:
         """Keep assets that the source listing returned completely and that will be compared: they cost no further
@@ -251,10 +266,11 @@ class Verifier:
         entries = [entry for entry in entries if not entry.deleted]
         links = await self.context.store.links_by_target([entry.id for entry in entries])
         await self._note_taken_out([entry.id for entry in entries if entry.id not in links])
+        own = await self._own([link.source for link in links.values()])
         async with asyncio.TaskGroup() as group:
             for entry in entries:
                 link = links.get(entry.id)
-                if link is not None and await self._visit(link):
+                if link is not None and link.source in own and await self._visit(link):
                     group.create_task(self._check(link, entry.asset))
 
     async def _note_taken_out(self, strange: Sequence[AssetId]) -> None:
@@ -270,10 +286,16 @@ class Verifier:
         after = ""
         while links := await self.context.store.iter_links(after, PAGE):
             after = links[-1].source
+            own = await self._own([link.source for link in links])
             async with asyncio.TaskGroup() as group:
                 for link in links:
-                    if await self._visit(link):
+                    if link.source in own and await self._visit(link):
                         group.create_task(self._check(link, None))
+
+    async def _own(self, sources: Sequence[str]) -> Collection[str]:
+        """Those of these linked assets that are verified."""
+        assets, wave = [AssetId(source) for source in sources], self.context.wave
+        return sources if wave is None else await wave.own_of(self.context.store, assets)
 
     async def _visit(self, link: LinkRow) -> bool:
         """Whether this link is in the sample and was not compared yet."""

@@ -36,6 +36,7 @@ from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term
 from dam_sync.store.rows import DELETED, NOT_SELECTED, READ_AGAIN, LinkRow, Outcome, Work
+from dam_sync.store.waves import SortedAsset
 
 GONE = Outcome(action="skipped", cause="gone", message="gone from the source since a webhook named it")
 NOT_FOUND = Outcome(action="skipped", cause=DELETED, message="gone from the source")
@@ -48,6 +49,7 @@ class KnownAssets:
 
     links: Mapping[AssetId, LinkRow]
     members: Mapping[AssetId, frozenset[Placement]]
+    waves: Mapping[AssetId, SortedAsset]
 
 
 @dataclass(slots=True)
@@ -97,15 +99,21 @@ class Worker:
         if known.members.get(asset.id):
             asset = replace(asset, placements=asset.placements | known.members[asset.id])
         link = known.links.get(asset.id)
-        if link is None:
-            kept = kept_versions(asset, context.target.capabilities, context.policy)
-            outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
-            if outcome is not None:
-                return Concluded(work, outcome, asset)
-            returned = await self._returned(work, damage_named(asset))
-            if returned is not None:
-                return returned
-        return ReadAsset(work, damage_named(asset), link)
+        aside = None if context.wave is None else context.wave.set_aside(asset, known.waves.get(asset.id))
+        if aside is not None:
+            return Concluded(work, aside, asset)
+        return (await self._removed(work, asset) if link is None else None) or ReadAsset(
+            work, damage_named(asset), link
+        )
+
+    async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
+        """What becomes of an asset that was at the target before; None for one that never was."""
+        context = self.context
+        kept = kept_versions(asset, context.target.capabilities, context.policy)
+        outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
+        return (
+            Concluded(work, outcome, asset) if outcome is not None else await self._returned(work, damage_named(asset))
+        )
 
     async def read_ahead(self, works: Sequence[Work]) -> None:
         """Read what the state knows of claimed assets, at once for all of them: nobody else writes it meanwhile."""
@@ -116,7 +124,8 @@ class Worker:
     async def _known(self, assets: Sequence[AssetId]) -> KnownAssets:
         store, reads = self.context.store, self.context.source.capabilities
         members = await store.members_of(assets) if Operation.MEMBERS in reads else {}
-        return KnownAssets(await store.links(assets), members)
+        waves = await store.sorted_assets(assets) if self.context.wave is not None else {}
+        return KnownAssets(await store.links(assets), members, waves)
 
     async def _gone(self, work: Work, asset: Asset | None) -> Concluded:
         """Gone from the source, or in its trash."""

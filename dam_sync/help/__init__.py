@@ -26,6 +26,7 @@ ORDER = (
     "exposure",
     "adopt",
     "rehearse",
+    "waves",
     "verify",
     "reports",
     "operations",

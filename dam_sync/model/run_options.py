@@ -78,7 +78,8 @@ class RunOptions:
     """The options of one call. only: just these source ids; hinted: they are those
     that webhooks named, some of which may be gone; limit: assets to take at most; max_calls: to each service; repair:
     also restore what was changed at the target; output, html, csv: files to write; plan: the file of the plan that a
-    run follows; sample: the share of the library that a plan covers, as `2%`.
+    run follows; sample: the share of the library that a plan covers, as `2%`; wave: of a job with waves, empty for the
+    next one.
 
     clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
     the caller closes) and the installed services.
@@ -98,6 +99,7 @@ class RunOptions:
     csv: Path | None = None
     plan: Path | None = None
     sample: str = ""
+    wave: str = ""
     stop_token: StopToken = field(default_factory=StopToken)
     progress: Progress = field(default_factory=Progress)
     clock: Clock = SYSTEM_CLOCK

@@ -25,32 +25,42 @@ def after_check(job: str, code: int) -> list[str]:
     return [_line("plan" if code == 0 else "check", job)]
 
 
-def after_plan(job: str, file: Path | None, *, sampled: bool) -> list[str]:
+def after_plan(job: str, file: Path | None, *, sampled: bool, wave: str = "") -> list[str]:
     """Run what was planned. file: where the plan is, to be run as it is; a plan of a sample cannot be."""
-    return [_line("run", job, f"--plan {shlex.quote(str(file))}" if file and not sampled else "")]
+    if file and not sampled:
+        return [_line("run", job, f"--plan {shlex.quote(str(file))}")]
+    return [_line("run", job, f"--wave {shlex.quote(wave)}" if wave else "")]
 
 
 def after_report(report: Mapping[str, Any], job: str) -> list[str]:
     """What to do after a run, verification or adoption."""
     if report["kind"] == "adopt":
         return [_line("adopt", job, "--csv ambiguous.csv")] if report["counts"]["ambiguous"] else [_line("plan", job)]
+    wave = f"--wave {shlex.quote(report['wave'])}" if report.get("wave") else ""
     if report["kind"] == "verify":
-        return _after_verify(report["verdict"], job)
+        clean = bool(wave) and report["verdict"] is not None and report["verdict"]["clean"]
+        return [_line("signoff", job, wave)] if clean else _after_verify(report["verdict"], job, wave)
     open_conflicts = any(row["cause"] == CONFLICT for row in report["parked"])
     return [
         *([_line("errors", job)] if report["parked"] else []),
         *([_line("conflicts", job)] if open_conflicts else []),
-        _line("verify", job),
+        _line("verify", job, wave),
     ]
 
 
-def _after_verify(verdict: Mapping[str, Any] | None, job: str) -> list[str]:
+def _after_verify(verdict: Mapping[str, Any] | None, job: str, wave: str = "") -> list[str]:
     """Repair what differs; what was not moved needs a run."""
     if verdict is not None and verdict["clean"]:
         return [_line("status", job)]
     if verdict is not None and not (verdict["different"] or verdict["missing"]):
-        return [_line("plan", job), _line("run", job)]
-    return [_line("plan", job, "--repair"), _line("run", job, "--repair")]
+        return [_line("plan", job, wave), _line("run", job, wave)]
+    options = f"--repair {wave}".strip()
+    return [_line("plan", job, options), _line("run", job, options)]
+
+
+def after_sign_off(job: str) -> list[str]:
+    """See which wave may run next."""
+    return [_line("status", job)]
 
 
 def after_map(job: str, what: str) -> list[str]:

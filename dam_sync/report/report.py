@@ -46,7 +46,7 @@ class ReportedSide:
 
 @dataclass(slots=True)
 class Report:
-    """kind: plan, run, verify or adopt. counts: assets by what happened to them.
+    """kind: plan, run, verify or adopt. wave: of a job with waves. counts: assets by what happened to them.
 
     headline: the result in one sentence; None for verifications and adoptions, which have a `verdict` or counts.
     origin: who made it, with which version, mapping and schemas. scope: which assets it covers. mapping: field rules
@@ -70,6 +70,7 @@ class Report:
     started: str
     ended: str
     run: int = 0
+    wave: str = ""
     seconds: float = 0.0
     resumed: bool = False
     headline: Headline | None = None

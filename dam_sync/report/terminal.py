@@ -28,6 +28,7 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     """Print the whole report as tables."""
     source, target, names = report["source"], report["target"], report.get("names", {})
     number = f" {report['run']}" if report["run"] else ""
+    number += f" of wave {plain(report['wave'])}" if report.get("wave") else ""
     console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
     console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
     if report.get("headline"):

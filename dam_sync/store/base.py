@@ -60,7 +60,7 @@ class Database:
     """The open file, as every repository sees it. `writer` is None if it was opened read-only.
 
     run: the run that this process holds, 0 for none. holder: this process's token in leases. beat_at: its last
-    heartbeat.
+    heartbeat. wave: the wave of that run; work of other waves is neither claimed nor counted. Empty: of all waves.
     """
 
     path: Path
@@ -71,6 +71,7 @@ class Database:
     storage: Storage
     run: int = 0
     beat_at: datetime | None = None
+    wave: str = ""
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
     account_ids: dict[AccountKey, int] = field(default_factory=dict)  # those that this process has met
 

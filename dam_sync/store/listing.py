@@ -15,6 +15,7 @@ from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, RUN, SEEN, SHARD, WORK, stamp
+from dam_sync.store.waves import count_elsewhere, forget_elsewhere, leave_to_others
 
 _ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")
 _CLEARED = {
@@ -69,6 +70,7 @@ class Shards(Repository):
             c.execute(update(WORK).where(WORK.c.listed_run == run).values(listed_run=0))
             c.execute(update(SEEN).where(SEEN.c.run == run).values(run=0))
             c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=False, listed=0, unchanged=0))
+            forget_elsewhere(c, run)
 
         await self._write(job)
 
@@ -90,14 +92,21 @@ class Shards(Repository):
         return await self._read(lambda c: bool(c.execute(chosen).scalar()))
 
     async def record(
-        self, run: int, shard: Shard, batch: Batch, skip: Collection[AssetId], payloads: bool = True
+        self,
+        run: int,
+        shard: Shard,
+        batch: Batch,
+        skip: Collection[AssetId],
+        payloads: bool = True,
+        elsewhere: Collection[AssetId] = (),
     ) -> None:
         """Rows and cursor in one transaction; safe to repeat.
 
-        Entries in `skip` count as unchanged; the others become work, once per run and revision. An entry that was
-        listed before in the same run (overlapping windows) is one row and counted once.
+        Entries in `skip` count as unchanged, those in `elsewhere` belong to other waves and are left as they are; the
+        others become work, once per run and revision. An entry that was listed before in the same run (overlapping
+        windows) is one row and counted once.
         """
-        entries = {entry.id: entry for entry in batch.entries}
+        entries = {entry.id: entry for entry in batch.entries if entry.id not in elsewhere}
         texts = {
             entry.id: to_text(asset_to_json(entry.asset))
             for entry in entries.values()
@@ -108,6 +117,8 @@ class Shards(Repository):
             listing = _Listing(c, run, frozenset(skip))
             for piece in pieces(list(entries.values())):
                 listing.add(piece, texts)
+            for others in pieces(list(elsewhere)):
+                listing.see(others)
             counted = {"listed": RUN.c.listed + listing.listed, "unchanged": RUN.c.unchanged + listing.unchanged}
             c.execute(update(RUN).where(RUN.c.id == run).values(counted))
             values = {**_shard_values(run, shard), "cursor": to_text(batch.cursor), "done": batch.cursor is None}
@@ -120,13 +131,15 @@ class Shards(Repository):
         self, run: int, assets: Collection[str], *, unlisted: bool = True, deleted: bool = False
     ) -> int:
         """Make assets work that were moved before, or not selected, to be read by their ids; returns how many. Not
-        those that this run made work already. unlisted: those too that this run did not list; deleted: those too that
-        were found to be deleted. Safe to repeat."""
+        those that this run made work already; those of other waves are left to these. unlisted: those too that this run
+        did not list; deleted: those too that were found to be deleted. Safe to repeat."""
 
         def job(c: Connection) -> int:
             listing = _Listing(c, run, frozenset())
             for piece in pieces(assets):
-                listing.add_again(piece, unlisted=unlisted, deleted=deleted)
+                left = leave_to_others(c, piece, self._database.wave)
+                own = [asset for asset in piece if asset not in left]
+                listing.add_again(own, unlisted=unlisted, deleted=deleted)
             counted = {"listed": RUN.c.listed + listing.listed, "unchanged": RUN.c.unchanged + listing.unchanged}
             c.execute(update(RUN).where(RUN.c.id == run).values(counted))
             return listing.listed - listing.unchanged
@@ -177,6 +190,12 @@ class _Listing:
         if restored:
             self._c.execute(update(WORK).where(WORK.c.asset.in_(restored)).values(deleted=False))
         self._write(rows, again, [source for source, run in linked.items() if run != self._run])
+
+    def see(self, ids: Sequence[str]) -> None:
+        """Entries of other waves: they exist, which is all that is kept."""
+        new = [source for source, run in _LINKED.tuples(self._c, ids=to_text(list(ids))) if run != self._run]
+        self._write([], [], new)
+        count_elsewhere(self._c, self._run, len(ids))
 
     def add_again(self, ids: Sequence[str], *, unlisted: bool, deleted: bool) -> None:
         linked: dict[str, int] = dict(_LINKED.tuples(self._c, ids=to_text(list(ids))))

@@ -180,6 +180,11 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         " WHEN OLD.source_revision <> NEW.source_revision BEGIN"
         " UPDATE seen SET revision = NEW.source_revision WHERE source = NEW.source; END",
     ),
+    18: (
+        "CREATE TABLE wave (asset TEXT NOT NULL PRIMARY KEY, wave TEXT NOT NULL, revision TEXT NOT NULL,"
+        " due BOOLEAN NOT NULL DEFAULT 0) WITHOUT ROWID",
+        "CREATE INDEX wave_due ON wave (asset) WHERE due = 1",
+    ),
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

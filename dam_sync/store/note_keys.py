@@ -24,7 +24,9 @@ SENT_CALLS = "calls"  # API calls of the last days by role and time
 WATCHED = "watch"  # what the last `watch` did
 SUBSCRIPTIONS = "webhooks"  # ids of the subscriptions, and a digest of the URL that they have
 
-_WINDOW, _LISTED, _PLAN, _SPENT = _OF_RUNS = ("window", "listed", "plan", "spent")
+WAVES = "waves"  # what the waves select, as a digest, and their names
+
+_WINDOW, _LISTED, _PLAN, _SPENT, _WAVE = _OF_RUNS = ("window", "listed", "plan", "spent", "wave")
 
 
 def tenant_key(side: str) -> str:
@@ -55,6 +57,26 @@ def plan_key(run: int) -> str:
 def spent_key(run: int) -> str:
     """API calls, bytes and seconds that the processes of a run spent."""
     return f"{_SPENT}:{run}"
+
+
+def wave_key(run: int) -> str:
+    """The wave of a run."""
+    return f"{_WAVE}:{run}"
+
+
+def runs_of_wave_key(wave: str) -> str:
+    """The numbers of the runs of a wave."""
+    return f"runs of wave:{wave}"
+
+
+def verified_key(wave: str) -> str:
+    """The last verification of a wave."""
+    return f"verified wave:{wave}"
+
+
+def signed_key(wave: str) -> str:
+    """Who signed a wave off, when, and what."""
+    return f"signed wave:{wave}"
 
 
 def keys_of_run(run: int) -> tuple[str, ...]:

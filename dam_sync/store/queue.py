@@ -31,9 +31,10 @@ from dam_sync.store.rows import (
     ParkedRow,
     Work,
 )
-from dam_sync.store.runs import open_rows
+from dam_sync.store.runs import of_wave, open_rows
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
+from dam_sync.store.waves import put_wave
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
@@ -43,7 +44,7 @@ USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 _NOW = PreparedStatement(
     select(
         *(WORK.c.seq, WORK.c.asset, WORK.c.state, WORK.c.holder, WORK.c.again, WORK.c.listed_run, WORK.c.action),
-        *(WORK.c.passing, WORK.c.run, WORK.c.digest),
+        *(WORK.c.passing, WORK.c.run, WORK.c.digest, WORK.c.revision),
     ).where(WORK.c.asset == bindparam("of"))
 )
 _CLOSED: dict[str, Any] = {
@@ -92,7 +93,7 @@ class WorkQueue(Repository):
         now, until = self._now(), self._now(lease)
 
         def job(c: Connection) -> list[Work]:
-            free: list[Any] = [text(OPEN), WORK.c.due <= now]
+            free: list[Any] = [text(OPEN), WORK.c.due <= now, *of_wave(self._database.wave)]
             if held:
                 free.append(WORK.c.asset.not_in(list(held)))
             chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most)
@@ -146,6 +147,8 @@ class WorkQueue(Repository):
                 return
             _complete(c, row, outcome, now, account)
             _complete_rest(c, row, outcome, now)
+            if outcome.wave is not None:
+                put_wave(c, row, outcome.wave, own=outcome.wave == self._database.wave)
 
         await self._write(job)
 
@@ -196,8 +199,9 @@ class WorkQueue(Repository):
         return await self._write(lambda c: c.execute(back).rowcount)
 
     async def open_work(self, run: int) -> int:
-        """Number of unfinished rows, whichever run listed them: the current run processes them all."""
-        return await self._read(open_rows)
+        """Number of unfinished rows, whichever run listed them: the current run processes them all, but for those of
+        other waves than its own."""
+        return await self._read(lambda c: open_rows(c, self._database.wave))
 
     async def tally(self, run: int) -> Mapping[str, int]:
         """Assets of a run: `listed`, `open`, and by action; the usual ones also if zero.

@@ -255,7 +255,8 @@ class Outcome:
     placements: (container, target asset, add or remove) to be written in bulk later; relations: (kind, other source
     id, add or remove). named: by what people recognize the asset: its name, of a parked one also title and URL.
     passing: parked for a failure that may be temporary. conflicts: those for which it is parked. account: what became
-    of its values, and what the field rules gave; digest: of the operation, without ids assigned by the target.
+    of its values, and what the field rules gave; digest: of the operation, without ids assigned by the target. wave:
+    the wave that it was found to belong to, empty for none; None if it was not sorted.
     """
 
     action: str
@@ -274,6 +275,7 @@ class Outcome:
     named: Mapping[str, str] = field(default_factory=dict)
     account: Mapping[AccountKey, int] = field(default_factory=dict)
     digest: str = ""
+    wave: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

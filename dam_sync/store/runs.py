@@ -8,15 +8,15 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, exists, func, insert, select, text, update
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
-from dam_sync.store.note_keys import window_key
+from dam_sync.store.note_keys import keys_of_run
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WORK, instant
+from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
 HEARTBEAT_SECONDS = 5.0
@@ -88,7 +88,7 @@ class Runs(Repository):
         repeat."""
 
         def job(c: Connection) -> None:
-            shards, rows = open_shards(c, run), open_rows(c)
+            shards, rows = open_shards(c, run), open_rows(c, self._database.wave)
             if listed and (shards or rows):
                 raise SafetyStop(
                     f"run {run} is not complete: {shards} parts of the listing and {rows} assets are open",
@@ -129,7 +129,7 @@ class Runs(Repository):
             )
             if any(c.execute(trace).first() is not None for trace in traces):
                 return False
-            c.execute(delete(META).where(META.c.key == window_key(run)))
+            c.execute(delete(META).where(META.c.key.in_(keys_of_run(run))))
             return bool(c.execute(delete(RUN).where(mine)).rowcount)
 
         if not await self._write(job):
@@ -214,9 +214,17 @@ def open_shards(c: Connection, run: int) -> int:
     return int(c.execute(select(func.count()).select_from(SHARD).where(SHARD.c.run == run, ~SHARD.c.done)).scalar_one())
 
 
-def open_rows(c: Connection) -> int:
-    """Unfinished rows, whichever run listed them."""
-    return int(c.execute(select(func.count()).select_from(WORK).where(text(OPEN))).scalar_one())
+def open_rows(c: Connection, wave: str = "") -> int:
+    """Unfinished rows, whichever run listed them; of a wave, if one is named."""
+    chosen = select(func.count()).select_from(WORK).where(text(OPEN), *of_wave(wave))
+    return int(c.execute(chosen).scalar_one())
+
+
+def of_wave(wave: str) -> tuple[ColumnElement[bool], ...]:
+    """The condition for work that a run of this wave may take: all but that of other waves, if there are waves."""
+    if not wave:
+        return ()
+    return (~exists().where(WAVE.c.asset == WORK.c.asset, WAVE.c.wave != wave),)
 
 
 def _busy(row: Row[Any]) -> StoreBusy:

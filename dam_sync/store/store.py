@@ -45,6 +45,7 @@ from dam_sync.store.sqlite import (
 from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.undo import UndoRepository
+from dam_sync.store.waves import WaveRepository
 from dam_sync.store.writer import ReaderThread
 
 COPY = "the copy of the state"
@@ -71,6 +72,7 @@ class SqlStore(
     StoryRepository,
     UndoRepository,
     CounterpartRepository,
+    WaveRepository,
     Ledger,
     JournalRepository,
     Meta,

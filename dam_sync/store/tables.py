@@ -16,6 +16,7 @@ OPEN = "state IN ('pending', 'claimed')"
 PARKED = "action = 'parked'"
 LISTED_DELETED = "deleted = 1"
 ON_PROBATION = "made_at <> ''"
+DUE = "due = 1"
 HINTED = "state IN ('waiting', 'taken')"
 
 
@@ -335,6 +336,18 @@ class AccountKeyTable(SQLModel, table=True):
     rule: str
 
 
+class WaveTable(SQLModel, table=True):
+    """The wave that each asset belongs to, empty for none. revision: at which it was sorted. due: a run of another wave
+    met a change of it, which the next run of its own wave has to look at."""
+
+    __tablename__: ClassVar[str] = "wave"
+    __table_args__ = (Index("wave_due", "asset", sqlite_where=text(DUE)),)
+    asset: str = Field(primary_key=True)
+    wave: str
+    revision: str
+    due: bool = False
+
+
 class PlannedTable(SQLModel, table=True):
     """The plan that a run follows; see `planned.PlannedRow`."""
 
@@ -413,3 +426,4 @@ REPORT = table_of(ReportTable)
 CORRECTION = table_of(CorrectionTable)
 ACCOUNT_KEY = table_of(AccountKeyTable)
 PLANNED = table_of(PlannedTable)
+WAVE = table_of(WaveTable)

@@ -135,7 +135,7 @@ MISSPELT = (
         "name: test\nschedule: {cron: daily}",
         ("schedule.cron: should be a cron expression of five fields",),
     ),
-    ("name: test", "waves: [first]", ("waves: not in this release",)),
+    ("name: test", "waves: [first]", ("waves[0]: should contain keys and values",)),
     ("name: test", "name: [test", ("YAML",)),
 )
 

@@ -45,6 +45,7 @@ class Desk:
             clock=self.clock,
             policy=Policy(exposure=exposure),
             options=self.options,
+            wave=None,
             crosswalk=SimpleNamespace(digest=self.mapping),
             target_schema=Schema({}),
             target=SimpleNamespace(capabilities=Capabilities()),
