@@ -186,11 +186,11 @@ def _hint_unseen(rotation: int | None) -> str:
 async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
     """Where the state is, and whether its last export is older than what was written."""
     named = "" if job.state else "; the job names none"
-    if not await state_exists(job):
-        yield CheckResult("state", f"{job.state_name}, created by the first run{named}")
-        return
-    yield CheckResult("state", f"{job.state_name}{named}")
     try:
+        if not await state_exists(job):
+            yield CheckResult("state", f"{job.state_name}, created by the first run{named}")
+            return
+        yield CheckResult("state", f"{job.state_name}{named}")
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
     except DamSyncError as error:

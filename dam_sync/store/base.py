@@ -49,7 +49,7 @@ class Storage:
 
     engine: of a file; writer: of such an engine and its file; process_exists: whether a process of this host does;
     still: how long a process without a heartbeat trusts its lease, well before others end it; copied_pages: in one step
-    of a copy, between which others may write.
+    of a copy, between which others may write; patience: how long an outage of a server may last.
     """
 
     engine: OpenEngine = engine_of
@@ -57,6 +57,7 @@ class Storage:
     process_exists: Callable[[int], bool] = process_exists
     still: timedelta = timedelta(seconds=20)
     copied_pages: int = 1_000
+    patience: timedelta = timedelta(seconds=15)
 
 
 @dataclass(slots=True)

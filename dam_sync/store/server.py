@@ -42,7 +42,7 @@ _SESSION: Mapping[str, str] = {
     "idle_in_transaction_session_timeout": "0",
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
-    "tcp_keepalives_idle": "15",  # a process that is gone without a word must not hold a run for hours
+    "tcp_keepalives_idle": "15",  # a process that is gone silently must not hold a run for hours
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }

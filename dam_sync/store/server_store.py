@@ -25,8 +25,8 @@ from dam_sync.store.tables import stamp
 async def open_server(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> Database:
     """The open state, created if missing, and migrated. Raises ConfigError, StoreBusy, StoreUnreachable."""
     await asyncio.to_thread(_prepare, server, clock, storage, read_only=read_only)
-    reader = await asyncio.to_thread(ServerReader, server)
-    writer = None if read_only else ServerWriter(server)
+    reader = await asyncio.to_thread(ServerReader, server, storage.patience)
+    writer = None if read_only else ServerWriter(server, storage.patience)
     return Database(server, clock, reader, writer, clock.token(), storage)
 
 

@@ -1,13 +1,14 @@
 """The writer and the reader of a state on PostgreSQL: as for a file, and reconnecting after a brief outage.
 
 A transaction whose COMMIT was not sent is made again on a new connection: the server rolled the first one back. After a
-COMMIT without an answer the server is asked what became of that transaction.
+COMMIT without a response the server is asked what became of that transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import psycopg
@@ -30,15 +31,14 @@ from dam_sync.store.server import (
 from dam_sync.store.writer import GroupWriter, Job, WriteRequest
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 15.0  # how long an outage may last; well below the lease of a run
 PAUSE_SECONDS = 0.25
 
 
 class ServerConnection:
     """A connection that is made again when it is lost."""
 
-    def __init__(self, server: StateServer) -> None:
-        self.server = server
+    def __init__(self, server: StateServer, patience: timedelta) -> None:
+        self.server, self._patience = server, patience.total_seconds()
         self.lost: DamSyncError | None = None  # it stays lost: nothing is tried any more
         self.connection = connect(server)
         self.session = _session(self.connection)
@@ -52,7 +52,7 @@ class ServerConnection:
     def again(self) -> None:
         """Connect again. Raises StoreUnreachable when it takes too long."""
         self.close()
-        until = SYSTEM_CLOCK.monotonic() + PATIENCE_SECONDS
+        until = SYSTEM_CLOCK.monotonic() + self._patience
         while True:
             try:
                 self.connection = connect(self.server)
@@ -85,9 +85,9 @@ def _session(connection: Connection) -> int:
 class ServerWriter(GroupWriter):
     """See `GroupWriter`. A job may be called again if its transaction did not reach the server."""
 
-    def __init__(self, server: StateServer) -> None:
+    def __init__(self, server: StateServer, patience: timedelta) -> None:
         self._server = server
-        self._link = ServerConnection(server)
+        self._link = ServerConnection(server, patience)
         self._commit_sent = False
         self._transaction = ""  # the number that the server gave to the current one
         super().__init__(server.schema)
@@ -167,9 +167,9 @@ class ServerWriter(GroupWriter):
 class ServerReader:
     """Runs reading jobs one after another in its own thread; each sees one consistent state."""
 
-    def __init__(self, server: StateServer) -> None:
+    def __init__(self, server: StateServer, patience: timedelta) -> None:
         self._server = server
-        self._link = ServerConnection(server)
+        self._link = ServerConnection(server, patience)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"store {server.schema} reader")
 
     async def run(self, job: Job[T]) -> T:

@@ -98,6 +98,7 @@ def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
         server.start()
 
 
+@pytest.mark.skipif(not EVERYTHING, reason="waits for the end of the patience; `test_server` has it with less of it")
 def test_a_server_that_is_away_is_named_and_the_next_run_resumes(migrating: Pair, server: OwnServer) -> None:
     job = str(migrating.job)
     process = migrating.start_until(lambda: len(migrating.target.assets) >= 3, "run", job, "--no-progress")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
+import threading
+import time
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -100,3 +103,76 @@ def emptied(schema: str) -> StateServer:
         raw.execute("SET LOCAL session_replication_role = replica")
         raw.execute("".join(f'DELETE FROM "{schema}".{name};' for name in tables).encode() or b"SELECT")
     return server
+
+
+LINE = b"UPDATE run"
+
+
+class CuttingProxy:
+    """Stands in front of a server, and ends a connection at a statement. server: to connect to; direct: behind it."""
+
+    def __init__(self, direct: StateServer) -> None:
+        self.direct, self.cuts = direct, 0
+        self._mark, self._forwarded, self._refused = b"", False, False
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self.server = replace(direct, host="127.0.0.1", port=self._listener.getsockname()[1])
+        self.server = replace(self.server, options={"sslmode": "disable", "gssencmode": "disable"})
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut_at(self, mark: bytes, *, forwarded: bool) -> None:
+        """End the connection that sends this next; the server may still get it."""
+        self._mark, self._forwarded = mark, forwarded
+
+    def refuse(self) -> None:
+        """End all connections, and take no others."""
+        self._refused = True
+        for each in list(self._open):
+            _end(each)
+
+    def close(self) -> None:
+        """End it."""
+        self.refuse()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._refused:
+                client.close()
+                continue
+            behind = socket.socket(socket.AF_UNIX)
+            behind.connect(f"{self.direct.host}/.s.PGSQL.5432")
+            self._open += [client, behind]
+            threading.Thread(target=self._forward, args=(client, behind), daemon=True).start()
+            threading.Thread(target=self._back, args=(behind, client), daemon=True).start()
+
+    def _forward(self, client: socket.socket, behind: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(1 << 16):
+                if self._mark and self._mark in data:
+                    self._mark, self.cuts = b"", self.cuts + 1
+                    _end(client)
+                    if self._forwarded:
+                        behind.sendall(data)
+                        time.sleep(0.2)  # a server that finds the connection closed may end the statement
+                    break
+                behind.sendall(data)
+        _end(client)
+        _end(behind)
+
+    def _back(self, behind: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := behind.recv(1 << 16):
+                client.sendall(data)
+        _end(client)
+        _end(behind)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
