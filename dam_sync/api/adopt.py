@@ -59,7 +59,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
     job = job_of(path, options.connectors)
     decisions = read_decisions(asked.decisions) if asked.decisions else {}
     async with AsyncExitStack() as stack:
-        kept = None if asked.dry_run else await SqlStore.open(job.state_path, options.clock, storage=options.storage)
+        kept = None if asked.dry_run else await SqlStore.open(job.state_place, options.clock, storage=options.storage)
         if kept is not None:
             stack.push_async_callback(kept.close)
         opened = await stack.enter_async_context(connected(job, options, dry=True))

@@ -16,7 +16,7 @@ from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.state_copies import last_export
-from dam_sync.api.stored_job import existing_store
+from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
@@ -186,11 +186,11 @@ def _hint_unseen(rotation: int | None) -> str:
 async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
     """Where the state is, and whether its last export is older than what was written."""
     named = "" if job.state else "; the job names none"
-    if not job.state_path.exists():
-        yield CheckResult("state", f"{job.state_path}, created by the first run{named}")
-        return
-    yield CheckResult("state", f"{job.state_path}{named}")
     try:
+        if not await state_exists(job):
+            yield CheckResult("state", f"{job.state_name}, created by the first run{named}")
+            return
+        yield CheckResult("state", f"{job.state_name}{named}")
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
     except DamSyncError as error:

@@ -141,7 +141,8 @@ def estimate_duration(planned: PlannedTime, source: Speed, target: Speed, bandwi
 def disk_of(job: JobConfig, state: int, files: DryFiles) -> DiskNeed:
     """The bytes that a run needs on the disk of the state. state: by which the state of the plan grew."""
     folder = next(parent for parent in job.state_path.parents if parent.exists())
-    return DiskNeed(str(job.state_path.parent), shutil.disk_usage(folder).free, state, files.largest)
+    here = 0 if job.state_on_server else state
+    return DiskNeed(str(job.state_path.parent), shutil.disk_usage(folder).free, here, files.largest)
 
 
 def _last_versions(planned: PlannedTime, target: Speed) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.api.state_commands import causes_of
-from dam_sync.api.stored_job import existing_store
+from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.config.job import JobConfig
 from dam_sync.http.redaction import redact
 from dam_sync.model.run_options import RunOptions
@@ -18,7 +18,7 @@ LONGEST = 600  # characters of a text
 
 async def history_of(job: JobConfig, options: RunOptions) -> dict[str, Json]:
     """The last runs of a job and what is parked, by cause. Raises what the state raises."""
-    if not job.state_path.exists():
+    if not await state_exists(job):
         return {"runs": [], "parked": []}
     async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
         causes = await causes_of(store)

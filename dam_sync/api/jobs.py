@@ -21,7 +21,7 @@ from dam_sync.api.planned_run import about_plan, follow, header_of, limit_left, 
 from dam_sync.api.report_names import add_names
 from dam_sync.api.run_record import add_spent, books_of, counting, keep_recording, keep_spent
 from dam_sync.api.run_report import Done, bare_report, report_of
-from dam_sync.api.stored_job import existing_store
+from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles
@@ -65,7 +65,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     prove_writable(options.html, REPORT)
     prove_writable(options.csv, ASSETS)
     async with AsyncExitStack() as stack:
-        store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
+        store = await SqlStore.open(job.state_place, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         state = await state_facts(store)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave)
@@ -122,7 +122,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await copy_state(job, options, copied)
         store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
-        state, state_bytes, options = await state_facts(store), store.size, await counting(store, options)
+        state, state_bytes, options = await state_facts(store), await store.size(), await counting(store, options)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         refuse_unmarked(opened.crosswalk)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave, plan=True)
@@ -139,7 +139,9 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await _planned(context)
         report = await report_of("plan", opened, context, done)
         report.notes.extend(await about_wave(context, wave))
-        add_estimate(report, opened, files, PlanSpan(started, options.clock.monotonic(), state_bytes, store.size))
+        add_estimate(
+            report, opened, files, PlanSpan(started, options.clock.monotonic(), state_bytes, await store.size())
+        )
         if job.webhooks is not None:
             offered = Operation.SUBSCRIBE in opened.source.capabilities
             report.notes.extend(sentences.about_webhooks(job.source.kind, offered=offered))
@@ -233,7 +235,7 @@ def _reason(error: BaseException) -> str:
 
 async def copy_state(job: JobConfig, options: RunOptions, path: Path) -> None:
     """A copy of the state, if there is one."""
-    if job.state_path.exists():
+    if await state_exists(job):
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             await store.copy_to(path)
 

@@ -293,7 +293,7 @@ async def _run_of(store: SqlStore, number: int) -> RunRow:
     """Raises ConfigError for a run that does not exist, is a rollback, or writes nothing to the target."""
     row = await store.run_row(number)
     if row is None:
-        raise ConfigError(f"there is no run {number} in {store.path}", hint="`status JOB` lists the runs")
+        raise ConfigError(f"there is no run {number} in {store.place}", hint="`status JOB` lists the runs")
     if rollback_of(row) is not None:
         hint = "`run JOB` writes again what it undid"
         raise ConfigError(f"run {number} is itself a rollback, of run {rollback_of(row)}", hint=hint)

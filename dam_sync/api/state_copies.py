@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.atomic_io import atomic_write, translate_os_error
-from dam_sync.api.stored_job import existing_store, stored_job_of
+from dam_sync.api.stored_job import existing_store, state_exists, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import seconds_of
+from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import instant_text, parse_instant
+from dam_sync.store.base import Storage
 from dam_sync.store.note_keys import IMPORTED
 from dam_sync.store.sqlite import HELPERS, vacuum
 from dam_sync.store.store import SqlStore
@@ -30,7 +32,7 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
         await store.copy_to(target)
     with atomic_write(_exported(job), "the time of the export") as out:
         out.write(f"{instant_text(clock.now())}\n{target.absolute()}\n")
-    return {"state": str(job.state_path), "copy": str(target), "bytes": target.stat().st_size}
+    return {"state": job.state_name, "copy": str(target), "bytes": target.stat().st_size}
 
 
 async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
@@ -38,15 +40,16 @@ async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_
     and the history of runs stay. Raises ConfigError for an invalid duration, StoreBusy during a run."""
     job, age = stored_job_of(path), timedelta(seconds=seconds_of(older_than, "--older-than"))
     async with existing_store(job, clock) as store:
-        before = job.state_path.stat().st_size
+        before = await store.size()
         run = await store.begin(job.name, "gc")
         removed = await store.gc(stamp(clock.now() - age))
         reports = await store.gc_reports(stamp(clock.now() - age))
         await store.finish(run.id, {"removed": removed, "reports": reports}, listed=False)
-    await asyncio.to_thread(vacuum, job.state_path)
-    after = job.state_path.stat().st_size
+    await _shrink(job.state_place)
+    async with existing_store(job, clock, read_only=True) as store:
+        after = await store.size()
     return {
-        "state": str(job.state_path),
+        "state": job.state_name,
         "ledger rows removed": removed,
         "reports removed": reports,
         "bytes before": before,
@@ -77,13 +80,13 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
     try:
         await _prepare(fresh, job, export, clock)
         kept = await _put_aside(job, clock)
-        _replace(fresh, job.state_path)
+        await _replace(fresh, job.state_place, clock)
     finally:
         for name in ("", *HELPERS):
             fresh.with_name(fresh.name + name).unlink(missing_ok=True)
     async with existing_store(job, clock, read_only=True) as store:
         links = await store.link_count()
-    return {"state": str(job.state_path), "imported": str(export), "links": links, "before": str(kept or "none")}
+    return {"state": job.state_name, "imported": str(export), "links": links, "before": str(kept or "none")}
 
 
 async def _prepare(fresh: Path, job: JobConfig, export: Path, clock: Clock) -> None:
@@ -98,17 +101,33 @@ async def _prepare(fresh: Path, job: JobConfig, export: Path, clock: Clock) -> N
 
 async def _put_aside(job: JobConfig, clock: Clock) -> Path | None:
     """Copy the current state while no run can begin. None if there is no state."""
-    if not job.state_path.exists():
+    if not await state_exists(job):
         return None
     kept = _beside(job, clock, "before-import")
-    async with _opened(job.state_path, clock, read_only=False) as store:
+    if isinstance(job.state_place, Path):
+        _refuse_no_state(job.state_place)
+    async with existing_store(job, clock) as store:
         run = await store.begin(job.name, "import")
         await store.copy_to(kept)
         await store.finish(run.id, None, listed=False)
     return kept
 
 
-def _replace(fresh: Path, state: Path) -> None:
+async def _shrink(place: Path | StateServer) -> None:
+    if isinstance(place, Path):
+        await asyncio.to_thread(vacuum, place)
+    else:
+        from dam_sync.store import server_store  # loads the driver
+
+        await asyncio.to_thread(server_store.vacuum, place)
+
+
+async def _replace(fresh: Path, state: Path | StateServer, clock: Clock) -> None:
+    if not isinstance(state, Path):
+        from dam_sync.store import server_store  # loads the driver
+
+        await asyncio.to_thread(server_store.restore, state, fresh, clock, Storage())
+        return
     try:
         for name in HELPERS:
             state.with_name(state.name + name).unlink(missing_ok=True)
@@ -128,12 +147,16 @@ def _exported(job: JobConfig) -> Path:
 
 @asynccontextmanager
 async def _opened(path: Path, clock: Clock, *, read_only: bool = True) -> AsyncIterator[SqlStore]:
-    if not path.is_file():
-        raise ConfigError(f"there is no file at {path}", hint="name the file that `state JOB export` wrote")
-    if not path.stat().st_size:  # SQLite takes it for a new state
-        raise ConfigError(f"{path} is empty", hint="name the file that `state JOB export` wrote")
+    _refuse_no_state(path)
     store = await SqlStore.open(path, clock, read_only=read_only)
     try:
         yield store
     finally:
         await store.close()
+
+
+def _refuse_no_state(path: Path) -> None:
+    if not path.is_file():
+        raise ConfigError(f"there is no file at {path}", hint="name the file that `state JOB export` wrote")
+    if not path.stat().st_size:  # SQLite takes it for a new state
+        raise ConfigError(f"{path} is empty", hint="name the file that `state JOB export` wrote")

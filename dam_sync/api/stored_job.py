@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from dam_sync.config.job import JobConfig, load_job
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.store.base import Storage
-from dam_sync.store.store import SqlStore
+from dam_sync.store.store import SqlStore, server_extra
 
 
 def stored_job_of(job: Path | JobConfig) -> JobConfig:
@@ -19,16 +20,26 @@ def stored_job_of(job: Path | JobConfig) -> JobConfig:
     return job if isinstance(job, JobConfig) else load_job(job, None)
 
 
+async def state_exists(job: JobConfig) -> bool:
+    """Whether the job has a state. Raises ConfigError and StoreUnreachable for a server."""
+    place = job.state_place
+    if isinstance(place, Path):
+        return place.exists()
+    with server_extra(place):
+        from dam_sync.store.server_store import exists
+    return await asyncio.to_thread(exists, place)
+
+
 @asynccontextmanager
 async def existing_store(
     job: JobConfig, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
 ) -> AsyncIterator[SqlStore]:
     """The state of a job that ran before. Raises ConfigError if there is none."""
-    if not job.state_path.exists():
+    if not await state_exists(job):
         raise ConfigError(
-            f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
+            f"there is no state at {job.state_name}", hint="run the job first, or correct `state:` in the job file"
         )
-    store = await SqlStore.open(job.state_path, clock, read_only=read_only, storage=storage)
+    store = await SqlStore.open(job.state_place, clock, read_only=read_only, storage=storage)
     try:
         yield store
     finally:

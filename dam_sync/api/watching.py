@@ -10,7 +10,7 @@ import json
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from dam_sync.api.stored_job import existing_store
+from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.config.job import JobConfig
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.http.redaction import redact
@@ -33,7 +33,7 @@ PREFIX = "whsec_"
 
 async def load_record(job: JobConfig, options: RunOptions) -> Json:
     """What `save_record` stored, None if nothing was."""
-    if not job.state_path.exists():
+    if not await state_exists(job):
         return None
     async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
         return await store.get_meta(WATCHED)
@@ -42,7 +42,7 @@ async def load_record(job: JobConfig, options: RunOptions) -> Json:
 async def save_record(job: JobConfig, record: Json, rates: JobRates, options: RunOptions) -> None:
     """Store the record of a job and its calls in its state, also during a run; safe to repeat. Raises what the state
     raises."""
-    store = await SqlStore.open(job.state_path, options.clock, storage=options.storage)
+    store = await SqlStore.open(job.state_place, options.clock, storage=options.storage)
     try:
         await store.set_meta(WATCHED, record)
         if sent := rates.sent():

@@ -168,7 +168,7 @@ class JobWebhooks:
     @asynccontextmanager
     async def _state(self) -> AsyncIterator[SqlStore]:
         """The state of the job, opened for a moment: an import may replace the file meanwhile."""
-        store = await SqlStore.open(self.job.state_path, self._options.clock, storage=self._options.storage)
+        store = await SqlStore.open(self.job.state_place, self._options.clock, storage=self._options.storage)
         try:
             yield store
         finally:

@@ -17,6 +17,7 @@ from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
 from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
+from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
 from dam_sync.config.waves import WaveConfig, wave_diagnostics
 from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
@@ -24,6 +25,7 @@ from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.service import Connector
+from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 
 JOB_FILE = FileFormat(
@@ -31,7 +33,6 @@ JOB_FILE = FileFormat(
 )
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
 SHARE = re.compile(r"^\d{1,3}(\.\d+)?\s*%$")
-SQLITE = "sqlite:///"
 
 
 def _bytes_per_second(given: Json) -> Json:
@@ -156,7 +157,7 @@ class JobConfig(StrictModel):
     source: SideConfig
     target: SideConfig
     mapping: Annotated[str, Field(min_length=1)]
-    state: str = ""
+    state: str = Field(default="", repr=False)  # from code, its URL may have a password
     limits: SideLimits = Field(default_factory=SideLimits)
     policy: PolicyConfig = Field(default_factory=PolicyConfig)
     schedule: ScheduleConfig | None = None
@@ -169,9 +170,8 @@ class JobConfig(StrictModel):
 
     @field_validator("state")
     @classmethod
-    def _a_file(cls, state: str) -> str:
-        if "://" in state and not state.startswith(SQLITE):
-            raise ValueError("a state in a database server is not supported; name a file")
+    def _a_place(cls, state: str) -> str:
+        state_url(state)
         return state
 
     @property
@@ -196,8 +196,27 @@ class JobConfig(StrictModel):
 
     @property
     def state_path(self) -> Path:
-        """The state file; `../state/NAME.db` relative to the job file if the job names none."""
-        return self._path(self.state.removeprefix(SQLITE) or f"../state/{self.name}.db")
+        """The state file; `../state/NAME.db` relative to the job file if the job names none. With a state on a server,
+        what is kept next to a state file, such as credentials, is kept next to this path."""
+        file = "" if state_url(self.state) is not None else self.state.removeprefix(SQLITE)
+        return self._path(file or f"../state/{self.name}.db")
+
+    @property
+    def state_place(self) -> Path | StateServer:
+        """The state file, or the schema of a server. Raises ConfigError for a password that cannot be resolved."""
+        url = state_url(self.state)
+        return self.state_path if url is None else url.server(self.name, self.folder)
+
+    @property
+    def state_on_server(self) -> bool:
+        """Whether the state is not a file."""
+        return state_url(self.state) is not None
+
+    @property
+    def state_name(self) -> str:
+        """The state in messages, never with its password."""
+        url = state_url(self.state)
+        return str(self.state_path) if url is None else url.named(self.name)
 
     def notify_secret(self, key: str) -> str:
         """`notify.url` or `notify.secret` with its reference resolved. Raises ConfigError naming the reference."""
@@ -251,6 +270,9 @@ def _job_of(
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
         found.extend(diagnostics_of(written, errors, JobConfig.model_json_schema()))
+    state = written.data.get("state")
+    if isinstance(state, str) and not literal and (wrong := literal_password(state)) is not None:
+        found.append(written.diagnostic(("state",), *wrong))
     for role in ("source", "target"):
         side = written.data.get(role)
         if isinstance(side, dict):

@@ -49,6 +49,10 @@ class SystemClock:
         """See `Clock.sleep`."""
         await asyncio.sleep(max(0.0, seconds))
 
+    def block(self, seconds: float) -> None:
+        """Wait in a thread that has no event loop."""
+        time.sleep(seconds)
+
     def chance(self) -> float:
         """See `Clock.chance`."""
         return random.random()

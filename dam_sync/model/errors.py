@@ -153,7 +153,14 @@ class Throttled(Transient):
 
 
 class StoreBusy(Transient):
-    """Another process holds the state file."""
+    """Another process holds the state."""
+
+
+class StoreUnreachable(DamSyncError):
+    """The database server that holds the state does not answer, or the connection to it was lost."""
+
+    exit_code = 5
+    default_hint = "check the server and the network, then run the same command again; it resumes where it stopped"
 
 
 class SessionGone(DamSyncError):

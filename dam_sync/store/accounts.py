@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.account import AccountKey
 from dam_sync.model.errors import ConfigError
 from dam_sync.store.base import Database, Repository, from_text
 from dam_sync.store.rows import WorkRecord
 from dam_sync.store.tables import ACCOUNT_KEY, LINK, WORK
+from dam_sync.store.upsert import upsert
 
 PAGE = 500
 _COLUMNS = (WORK.c.seq, WORK.c.asset, WORK.c.revision, WORK.c.action, WORK.c.cause, WORK.c.message, WORK.c.losses)
@@ -25,7 +25,7 @@ async def account_pairs(database: Database, account: Mapping[AccountKey, int]) -
     new = [key for key in account if key not in database.account_ids]
     if new:
         if database.writer is None:
-            raise ConfigError(f"the state {database.path} cannot be written: it was opened for reading only")
+            raise ConfigError(f"the state {database.place} cannot be written: it was opened for reading only")
         database.account_ids.update(await database.writer.run(lambda c: _add(c, new)))
     return [each for key, number in account.items() for each in (database.account_ids[key], number)]
 

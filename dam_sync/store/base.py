@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 from sqlalchemy import Engine
@@ -17,11 +17,15 @@ from sqlalchemy import Engine
 from dam_sync.model.account import AccountKey
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 from dam_sync.store.lock_holder import process_exists
 from dam_sync.store.sqlite import engine_of
 from dam_sync.store.tables import stamp
-from dam_sync.store.writer import Job, ReaderThread, WriterThread
+from dam_sync.store.writer import GroupWriter, Job, ReaderThread, WriterThread
+
+if TYPE_CHECKING:
+    from dam_sync.store.server_threads import ServerReader
 
 _DECODER: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 
@@ -45,7 +49,7 @@ class Storage:
 
     engine: of a file; writer: of such an engine and its file; process_exists: whether a process of this host does;
     still: how long a process without a heartbeat trusts its lease, well before others end it; copied_pages: in one step
-    of a copy, between which others may write.
+    of a copy, between which others may write; patience: how long an outage of a server may last.
     """
 
     engine: OpenEngine = engine_of
@@ -53,20 +57,23 @@ class Storage:
     process_exists: Callable[[int], bool] = process_exists
     still: timedelta = timedelta(seconds=20)
     copied_pages: int = 1_000
+    patience: timedelta = timedelta(seconds=15)
 
 
 @dataclass(slots=True)
 class Database:
-    """The open file, as every repository sees it. `writer` is None if it was opened read-only.
+    """The open state, as every repository sees it. `writer` is None if it was opened read-only.
+
+    place: the file, or the schema of a server.
 
     run: the run that this process holds, 0 for none. holder: this process's token in leases. beat_at: its last
     heartbeat. wave: the wave of that run; work of other waves is neither claimed nor counted. Empty: of all waves.
     """
 
-    path: Path
+    place: Path | StateServer
     clock: Clock
-    reader: ReaderThread
-    writer: WriterThread | None
+    reader: ReaderThread | ServerReader
+    writer: GroupWriter | None
     holder: str
     storage: Storage
     run: int = 0
@@ -74,6 +81,17 @@ class Database:
     wave: str = ""
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
     account_ids: dict[AccountKey, int] = field(default_factory=dict)  # those that this process has met
+
+    @property
+    def server(self) -> StateServer | None:
+        """The server; None for a file."""
+        return None if isinstance(self.place, Path) else self.place
+
+    @property
+    def path(self) -> Path:
+        """The file; only if the state is one."""
+        assert isinstance(self.place, Path)
+        return self.place
 
 
 class Repository:
@@ -85,7 +103,7 @@ class Repository:
     async def _write(self, job: Job[T]) -> T:
         """Durable when it returns."""
         if self._database.writer is None:
-            raise ConfigError(f"the state {self._database.path} cannot be written: it was opened for reading only")
+            raise ConfigError(f"the state {self._database.place} cannot be written: it was opened for reading only")
         return await self._database.writer.run(job)
 
     async def _read(self, job: Job[T]) -> T:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.journal_names import correction
@@ -15,6 +14,7 @@ from dam_sync.store.ledger import append
 from dam_sync.store.rows import CorrectionRow, LedgerRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CORRECTION, LINK, WORK
+from dam_sync.store.upsert import upsert
 
 NONE = "null"  # no person gave anything yet
 _OPEN = CORRECTION.c.corrected == NONE

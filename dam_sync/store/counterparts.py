@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.rows import Counterpart
 from dam_sync.store.tables import COUNTERPART
+from dam_sync.store.upsert import upsert
 
 _KEY = ("part", "scope", "source")
 _LISTS = ("origin", "wanted", "name", "former")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.service import Membership
@@ -16,6 +15,7 @@ from dam_sync.store.note_keys import MEMBER_READINGS
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONTAINER, LINK, MEMBER, META, PLACEMENT, RELATION
+from dam_sync.store.upsert import upsert
 
 _PLACE = ("kind", "path", "container")
 _SPOT = PreparedStatement(select(CONTAINER.c.id).where(*(CONTAINER.c[name] == bindparam(name) for name in _PLACE)))

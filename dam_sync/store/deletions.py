@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, false, func, insert, or_, select, text, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Connection, Row, Select, bindparam, delete, false, func, insert, or_, select, update
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, from_text, pieces, to_text
@@ -26,6 +25,7 @@ from dam_sync.store.tables import (
     instant,
     stamp,
 )
+from dam_sync.store.upsert import upsert
 
 _GONE: Select[Any] = select(DELETION, LINK.c.target).join(LINK, LINK.c.source == DELETION.c.source)
 _PUT = upsert(DELETION)
@@ -46,7 +46,7 @@ class DeletionRepository(Repository):
     async def sightings(self, after: str, at_most: int, run: int | None) -> list[Sighting]:
         """A page of linked assets that may be deleted, in the order of source ids: known as such, listed in the trash,
         or, given a `run`, not listed by it."""
-        in_trash = SEEN.c.source.in_(select(WORK.c.asset).where(text(LISTED_DELETED)))
+        in_trash = SEEN.c.source.in_(select(WORK.c.asset).where(LISTED_DELETED))
         known = [DELETION.c[name].label(f"known_{name}") for name in ("reason", "since", "listings", "run", "scope")]
         missed = SEEN.c.run < run if run is not None else false()
         chosen = (

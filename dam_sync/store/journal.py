@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
 from dam_sync.model.journal_names import is_silent
@@ -21,6 +20,7 @@ from dam_sync.store.rows import CompletedWork, LedgerRow, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, instant
+from dam_sync.store.upsert import upsert
 from dam_sync.store.writer import Job
 
 ASSET_SCOPE = "asset:"

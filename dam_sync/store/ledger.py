@@ -16,6 +16,10 @@ from dam_sync.store.tables import LEDGER, META, RUN
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
 RUNS_AT_ONCE = 100
+UNLOCK = [f"DROP TRIGGER IF EXISTS {name}" for name, _ in KEPT_ROWS]
+LOCK = [statement for _, statement in KEPT_ROWS]
+UNLOCK_ON_SERVER = [f"ALTER TABLE ledger DISABLE TRIGGER {name}" for name, _ in KEPT_ROWS]
+LOCK_ON_SERVER = [f"ALTER TABLE ledger ENABLE TRIGGER {name}" for name, _ in KEPT_ROWS]
 _ADD = PreparedStatement(insert(LEDGER).inline(), (*_COLUMNS, "seconds"))
 
 
@@ -55,11 +59,12 @@ class Ledger(Repository):
             for some in pieces(past, RUNS_AT_ONCE):
                 keys = [key for run in some for key in keys_of_run(run)]
                 c.execute(delete(META).where(META.c.key.in_(keys)))
-            for name, _ in KEPT_ROWS:
-                c.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
+            on_server = c.dialect.name != "sqlite"
+            for statement in UNLOCK_ON_SERVER if on_server else UNLOCK:
+                c.exec_driver_sql(statement)
             old = (LEDGER.c.at < before, (LEDGER.c.run == 0) | LEDGER.c.run.in_(finished))
             gone = c.execute(delete(LEDGER).where(*old)).rowcount
-            for _, statement in KEPT_ROWS:
+            for statement in LOCK_ON_SERVER if on_server else LOCK:
                 c.exec_driver_sql(statement)
             return gone
 

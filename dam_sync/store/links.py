@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, text, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, update
 
 from dam_sync.model.asset import AssetId, Revision
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, SEEN, WORK, instant, stamp
+from dam_sync.store.upsert import upsert
 
 _BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_statement("ids"))))
 _REVISIONS = PreparedStatement(select(SEEN.c.source, SEEN.c.revision).where(SEEN.c.source.in_(listed_statement("ids"))))
@@ -89,7 +89,7 @@ class LinkRepository(Repository):
     async def gone(self, since_run: int, examples: int) -> tuple[int, list[str]]:
         """How many linked source assets no run listed since `since_run`, or were listed as deleted, and the first of
         them. They are gone only if `since_run` listed everything; 0 counts only the deleted ones."""
-        deleted = select(WORK.c.asset).where(text(LISTED_DELETED))
+        deleted = select(WORK.c.asset).where(LISTED_DELETED)
         gone = or_(SEEN.c.run < since_run, SEEN.c.source.in_(deleted))
         first = select(SEEN.c.source).where(gone).order_by(SEEN.c.source).limit(examples)
 

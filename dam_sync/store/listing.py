@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
@@ -15,6 +14,7 @@ from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, RUN, SEEN, SHARD, WORK, stamp
+from dam_sync.store.upsert import upsert
 from dam_sync.store.waves import count_elsewhere, forget_elsewhere, leave_to_others
 
 _ANEW = ("seq", "run", "listed_run", "revision", "changed_at", "deleted", "payload", "state", "action")

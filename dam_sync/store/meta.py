@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Connection, exists, func, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlmodel import SQLModel
 
 from dam_sync.model.values import Json
@@ -14,6 +13,7 @@ from dam_sync.store.migrations import version_of
 from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.runs import open_rows
 from dam_sync.store.tables import LINK, MEMBER, META, NAME, RUN, SHARD, WORK
+from dam_sync.store.upsert import upsert
 
 
 class Meta(Repository):
@@ -38,13 +38,12 @@ class Meta(Repository):
 
     async def show(self) -> Json:
         """For `state JOB show`: format, size on disk in bytes, rows per table, open rows, the last run, watermark."""
-        size = self._bytes()
 
         def job(c: Connection) -> Json:
             return {
-                "file": str(self._database.path),
-                "format": version_of(c),
-                "bytes": size,
+                "file": str(self._database.place),
+                "format": self._version(c),
+                "bytes": self._bytes(c),
                 "rows": {name: _count(c, name) for name in sorted(SQLModel.metadata.tables)},
                 "open": open_rows(c),
                 "last_run": _last_run(c),
@@ -54,7 +53,23 @@ class Meta(Repository):
         shown: dict[str, Any] = await self._read(job)
         return shown | {"watermark": shown["notes"].get(WATERMARK)}
 
-    def _bytes(self) -> int:
+    async def size(self) -> int:
+        """Bytes of the state, and of what is not merged into its file yet."""
+        return await self._read(self._bytes)
+
+    def _version(self, c: Connection) -> int:
+        server = self._database.server
+        if server is None:
+            return version_of(c)
+        from dam_sync.store import server_schema  # loads the driver
+
+        return server_schema.version_of(c, server)
+
+    def _bytes(self, c: Connection) -> int:
+        if self._database.server is not None:
+            from dam_sync.store.server_schema import size_of  # loads the driver
+
+            return size_of(c, self._database.server)
         parts = [self._database.path.with_name(self._database.path.name + suffix) for suffix in ("", "-wal")]
         return sum(part.stat().st_size for part in parts if part.exists())
 

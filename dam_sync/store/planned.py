@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.store.base import Repository, from_text
-from dam_sync.store.sqlite import raw_of
+from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LINK, PLANNED, SEEN, WORK
 
 PAGE = 500
@@ -24,6 +24,7 @@ LISTED = (
     " SELECT source, revision FROM seen WHERE run = :run"
     " AND source NOT IN (SELECT asset FROM work WHERE :run IN (listed_run, run))"
 )
+_LISTED = PreparedStatement(text(LISTED))
 _WORKS = select(WORK).where(WORK.c.asset > bindparam("after")).order_by(WORK.c.asset).limit(PAGE)
 _LINKS = (
     select(LINK.c.source, LINK.c.target, LINK.c.filename, LINK.c.source_revision, SEEN.c.run.label("seen_run"))
@@ -117,7 +118,7 @@ class PlannedRepository(Repository):
 
     async def listing_digest(self, run: int) -> str:
         """A digest of the ids and revisions that the listing of a run returned, whatever their order."""
-        return await self._read(lambda c: digest_of_rows(raw_of(c).execute(LISTED, {"run": run})))
+        return await self._read(lambda c: digest_of_rows(_LISTED.each(c, run=run)))
 
     async def listing_changes(self, run: int) -> list[ListingChange]:
         """How the listing of a run differs from the plan, with examples."""
@@ -162,7 +163,7 @@ def _changes(c: Connection, *, run: int) -> list[ListingChange]:
     for kind, chosen in CHANGES.items():
         given: dict[str, Any] = {"run": run}
         whole = f"WITH listed AS ({LISTED}) {chosen}"
-        number = int(c.execute(text(f"SELECT count(*) FROM ({whole})"), given).scalar_one())
+        number = int(c.execute(text(f"SELECT count(*) FROM ({whole}) AS differing"), given).scalar_one())
         first = c.execute(text(f"{whole} ORDER BY asset LIMIT {EXAMPLES}"), given).scalars() if number else ()
         found.append(ListingChange(kind, number, tuple(first)))
     return found

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select, text, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, pieces
@@ -14,6 +13,7 @@ from dam_sync.store.journal import drop_steps
 from dam_sync.store.links import drop_link, link_of
 from dam_sync.store.rows import LinkRow, OnProbation, Outcome, Removal
 from dam_sync.store.tables import LINK, ON_PROBATION, PLACEMENT, REMOVAL, WORK, instant, stamp
+from dam_sync.store.upsert import upsert
 
 
 class ProbationRepository(Repository):

@@ -31,7 +31,7 @@ from dam_sync.store.rows import (
     ParkedRow,
     Work,
 )
-from dam_sync.store.runs import of_wave, open_rows
+from dam_sync.store.runs import ONE_LESS, of_wave, open_rows
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
@@ -96,7 +96,7 @@ class WorkQueue(Repository):
             free: list[Any] = [text(OPEN), WORK.c.due <= now, *of_wave(self._database.wave)]
             if held:
                 free.append(WORK.c.asset.not_in(list(held)))
-            chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most)
+            chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most).with_for_update(skip_locked=True)
             rows = c.execute(chosen).all()
             begun = begun_among(c, [row.asset for row in rows])
             if rows:
@@ -122,7 +122,7 @@ class WorkQueue(Repository):
 
     async def release(self, works: Sequence[Work]) -> None:
         """Put back items that were not tried; they can be claimed again at once."""
-        back = {"state": "pending", "due": "", "holder": "", "attempt": func.max(WORK.c.attempt - 1, 0), "again": False}
+        back = {"state": "pending", "due": "", "holder": "", "attempt": ONE_LESS, "again": False}
         await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), works)
 
     async def retry(self, work: Work, after_s: float) -> None:
@@ -295,7 +295,8 @@ class WorkQueue(Repository):
             " json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
             " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled'"
             " AND (work.run = :run OR work.action = 'parked') AND json_type(work.losses) = 'array'"
-            " AND json_extract(loss.value, '$.path') = :path) WINDOW same AS (PARTITION BY rule, parked))"
+            " AND json_extract(loss.value, '$.path') = :path) AS lost"
+            " WINDOW same AS (PARTITION BY rule, parked)) AS numbered"
             " WHERE place <= :examples ORDER BY rule, parked, place"
         )
         given = {"run": run, "path": path, "examples": examples}

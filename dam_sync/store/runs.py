@@ -8,7 +8,20 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, exists, func, insert, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
@@ -25,6 +38,7 @@ HISTORY = 1_000
 
 _ROLLBACK = "rollback "
 
+ONE_LESS = case((WORK.c.attempt > 0, WORK.c.attempt - 1), else_=0)  # an attempt that was not made
 _OWNER = PreparedStatement(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
 
 
@@ -39,6 +53,7 @@ class Runs(Repository):
             live = live_run(c, self._now(-ALIVE), self._database.storage.process_exists)
             if live is not None and live.owner != self._database.holder:
                 raise _busy(live)
+            self._hold(c)
             unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
             row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
             lease = self._lease()
@@ -100,6 +115,7 @@ class Runs(Repository):
             c.execute(
                 delete(JOURNAL).where(JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done")
             )
+            self._release(c)
 
         await self._write(job)
         self._let_go()
@@ -113,6 +129,7 @@ class Runs(Repository):
             stopped = {"state": "stopped", "ended_at": self._now(), "owner": "", "pid": 0}
             if c.execute(update(RUN).where(mine).values(outcome=to_text({"stopped": reason}), **stopped)).rowcount:
                 release_claims(c, untried=True)
+            self._release(c)
 
         await self._write(job)
 
@@ -130,6 +147,7 @@ class Runs(Repository):
             if any(c.execute(trace).first() is not None for trace in traces):
                 return False
             c.execute(delete(META).where(META.c.key.in_(keys_of_run(run))))
+            self._release(c)
             return bool(c.execute(delete(RUN).where(mine)).rowcount)
 
         if not await self._write(job):
@@ -163,6 +181,19 @@ class Runs(Repository):
         now, host = self._now(), socket.gethostname()
         return {"state": "running", "beat_at": now, "owner": self._database.holder, "host": host, "pid": os.getpid()}
 
+    def _hold(self, c: Connection) -> None:
+        """On a server, the session holds the run too, and one that held it before is ended."""
+        if self._database.server is not None:
+            from dam_sync.store.server import hold_run
+
+            hold_run(c, self._database.server)
+
+    def _release(self, c: Connection) -> None:
+        if self._database.server is not None:
+            from dam_sync.store.server import release_run
+
+            release_run(c, self._database.server)
+
     def _let_go(self) -> None:
         self._database.run = 0
         if self._database.writer is not None:
@@ -190,7 +221,7 @@ def release_claims(c: Connection, *, untried: bool = False) -> None:
     """Make everything claimed claimable again; `untried` takes the attempt back, after a clean stop."""
     back: dict[str, Any] = {"state": "pending", "due": "", "holder": "", "again": False}
     if untried:
-        back["attempt"] = func.max(WORK.c.attempt - 1, 0)
+        back["attempt"] = ONE_LESS
     c.execute(update(WORK).where(text(OPEN), WORK.c.state == "claimed").values(back))
 
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import ClauseElement, Connection, bindparam, func, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import Select
 
-from dam_sync.store.sqlite import raw_of
+if TYPE_CHECKING:
+    from dam_sync.store.server_statements import ServerStatement
 
 _DIALECT = sqlite.dialect(paramstyle="named")
 
@@ -28,8 +30,8 @@ class PreparedStatement:
     """
 
     def __init__(self, statement: ClauseElement, columns: Sequence[str] | None = None) -> None:
-        keys = None if columns is None else list(columns)
-        compiled = cast("SQLCompiler", statement.compile(dialect=_DIALECT, column_keys=keys))
+        self._statement, self._keys = statement, None if columns is None else list(columns)
+        compiled = cast("SQLCompiler", statement.compile(dialect=_DIALECT, column_keys=self._keys))
         self.text = str(compiled)
         self._own: dict[str, Any] = {
             name: bind.value for name, bind in compiled.binds.items() if not bind.required and name in compiled.params
@@ -39,33 +41,54 @@ class PreparedStatement:
 
     def run(self, c: Connection, **values: Any) -> int:
         """Execute it; returns the number of changed rows."""
-        return raw_of(c).execute(self.text, {**self._own, **values}).rowcount
+        return int(self._executed(c, values).rowcount)
 
     def run_all(self, c: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """Execute it for each of these rows, possibly none."""
-        raw_of(c).executemany(self.text, ({**self._own, **row} for row in rows))
+        raw, whole = c.connection.driver_connection, ({**self._own, **row} for row in rows)
+        if isinstance(raw, sqlite3.Connection):
+            raw.executemany(self.text, whole)
+        else:
+            self._on_server.run_all(raw, whole)
 
     def all(self, c: Connection, **values: Any) -> list[Any]:
         """Rows, with their columns as attributes."""
-        found = raw_of(c).execute(self.text, {**self._own, **values})
+        found = self._executed(c, values)
         return list(map(self._row or self._shaped(found), found))
 
     def tuples(self, c: Connection, **values: Any) -> list[tuple[Any, ...]]:
         """Rows as plain tuples: a third of the time of `all` where a page has many."""
-        return raw_of(c).execute(self.text, {**self._own, **values}).fetchall()
+        return list(self._executed(c, values).fetchall())
+
+    def each(self, c: Connection, **values: Any) -> Iterator[Any]:
+        """Rows as plain tuples, one after another."""
+        yield from self._executed(c, values)
 
     def first(self, c: Connection, **values: Any) -> Any:
         """The first row or None."""
-        found = raw_of(c).execute(self.text, {**self._own, **values})
+        found = self._executed(c, values)
         row = found.fetchone()
         return None if row is None else (self._row or self._shaped(found))(row)
 
     def value(self, c: Connection, **values: Any) -> Any:
         """The first column of the first row; None if there is no row."""
-        row = raw_of(c).execute(self.text, {**self._own, **values}).fetchone()
+        row = self._executed(c, values).fetchone()
         return None if row is None else row[0]
 
-    def _shaped(self, found: sqlite3.Cursor) -> Callable[[Iterable[Any]], Any]:
+    def _executed(self, c: Connection, values: Mapping[str, Any]) -> Any:
+        """The cursor of the driver."""
+        raw = c.connection.driver_connection
+        if isinstance(raw, sqlite3.Connection):
+            return raw.execute(self.text, {**self._own, **values})
+        return self._on_server.execute(raw, {**self._own, **values})
+
+    @cached_property
+    def _on_server(self) -> ServerStatement:
+        from dam_sync.store.server_statements import ServerStatement  # loads the dialect of PostgreSQL
+
+        return ServerStatement(self._statement, self._keys)
+
+    def _shaped(self, found: Any) -> Callable[[Iterable[Any]], Any]:
         names = [column[0] for column in found.description]
         shape: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]
         self._row = make = cast("Callable[[Iterable[Any]], Any]", shape._make)

@@ -1,11 +1,12 @@
-"""SqlStore: everything a job remembers, in one SQLite file."""
+"""SqlStore: everything a job remembers, in one SQLite file or one schema of PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +14,7 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.accounts import WorkRecords
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.conflicts import ConflictRepository
@@ -79,20 +81,32 @@ class SqlStore(
 ):
     """The state of one job. Every write is durable when its call returns.
 
-    Several processes may open one file; a run is held by one at a time. Methods raise StoreBusy if another process
-    holds the file, DiskFull if there is no space, ConfigError if the file cannot be used, and SafetyStop once
-    another process has taken over the run of this one.
+    Several processes may open one state; a run is held by one at a time. Methods raise StoreBusy if another process
+    holds the state, DiskFull if there is no space, ConfigError if it cannot be used, StoreUnreachable if its server is
+    lost, and SafetyStop once another process has taken over the run of this one.
     """
 
     @classmethod
     async def open(
-        cls, path: Path | str, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
+        cls,
+        place: Path | str | StateServer,
+        clock: Clock,
+        *,
+        read_only: bool = False,
+        storage: Storage | None = None,
     ) -> Self:
-        """Open the state, create it if missing, and migrate it. `path` may be a `sqlite:///` URL.
+        """Open the state, create it if missing, and migrate it. `place` may be a `sqlite:///` URL.
 
-        Raises ConfigError if the file is not ours, damaged, newer than this program, or cannot be read or written.
+        Raises ConfigError if it is not ours, damaged, newer than this program, or cannot be read or written, and
+        StoreUnreachable if its server does not answer.
         """
-        where, storage = path_of(path), storage or Storage()
+        storage = storage or Storage()
+        if isinstance(place, StateServer):
+            with server_extra(place):
+                from dam_sync.store.server_store import open_server
+
+            return cls(await open_server(place, clock, storage, read_only=read_only))
+        where = path_of(place)
         await asyncio.to_thread(_prepare, where, clock, storage, read_only=read_only)
         with translate_errors(where):
             reader = ReaderThread(storage.engine(where, read_only=True), where)
@@ -114,18 +128,28 @@ class SqlStore(
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file; only if the state is one."""
         return self._database.path
 
     @property
-    def size(self) -> int:
-        """Bytes of the file, and of what is not merged into it yet."""
-        return self._bytes()
+    def place(self) -> Path | StateServer:
+        """The file, or the schema of a server."""
+        return self._database.place
 
     @property
     def commits(self) -> int:
         """Transactions written so far; many calls share one."""
         return self._database.writer.commits if self._database.writer is not None else 0
+
+
+@contextmanager
+def server_extra(server: StateServer) -> Iterator[None]:
+    """Raises ConfigError if the driver for a server is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        hint = "pip install 'dam-sync[postgres]'"
+        raise ConfigError(f"the state {server} needs the extra `postgres` ({error})", hint=hint) from error
 
 
 def _prepare(path: Path, clock: Clock, storage: Storage, *, read_only: bool) -> None:
@@ -192,6 +216,12 @@ def _copy(database: Database, target: Path) -> None:
 
 def _copy_into(database: Database, target: Path) -> None:
     storage = database.storage
+    if database.server is not None:
+        from dam_sync.store.server_store import copy_to_file
+
+        copy_to_file(database.server, target, storage)
+        _release_runs(database, target)
+        return
     with translate_errors(target, COPY):
         engine = storage.engine(database.path, read_only=True)
         with (
@@ -202,7 +232,12 @@ def _copy_into(database: Database, target: Path) -> None:
             version_of(connection)  # from here on a consistent state is read, whoever writes meanwhile
             raw_of(connection).backup(raw, pages=storage.copied_pages)
         engine.dispose()
-        engine = storage.engine(target)
+    _release_runs(database, target)
+
+
+def _release_runs(database: Database, target: Path) -> None:
+    with translate_errors(target, COPY):
+        engine = database.storage.engine(target)
         with engine.connect() as connection, transaction(connection):
             let_go_of_runs(connection, stamp(database.clock.now()))
         engine.dispose()

@@ -8,15 +8,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from sqlalchemy import Index, Table, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, Integer, Table, UniqueConstraint, text, true
 from sqlmodel import Field, SQLModel
 
 OPEN = "state IN ('pending', 'claimed')"
 """Unfinished rows; written as in the partial index, otherwise SQLite does not use it."""
 PARKED = "action = 'parked'"
-LISTED_DELETED = "deleted = 1"
+BIG = BigInteger().with_variant(Integer(), "sqlite")  # a file may be larger than 32 bits can say
 ON_PROBATION = "made_at <> ''"
-DUE = "due = 1"
 HINTED = "state IN ('waiting', 'taken')"
 
 
@@ -76,7 +75,7 @@ class WorkTable(SQLModel, table=True):
         UniqueConstraint("asset"),
         Index("work_open", "seq", sqlite_where=text(OPEN)),
         Index("work_parked", "seq", sqlite_where=text(PARKED)),
-        Index("work_deleted", "asset", sqlite_where=text(LISTED_DELETED)),
+        Index("work_deleted", "asset", sqlite_where=text("deleted = 1")),
     )
     seq: int | None = Field(default=None, primary_key=True)
     asset: str
@@ -131,7 +130,7 @@ class LinkTable(SQLModel, table=True):
     filename: str
     evidence: str
     digests: str
-    size: int | None = None
+    size: int | None = Field(default=None, sa_type=BIG)
     versions: str
     draft: str
     attachments: str = "[]"
@@ -308,7 +307,7 @@ class LedgerTable(SQLModel, table=True):
     changes: str = "{}"
     calls: str = "{}"
     digest: str = ""
-    size: int | None = None
+    size: int | None = Field(default=None, sa_type=BIG)
     version: str = ""
     seconds: float | None = None
 
@@ -341,7 +340,7 @@ class WaveTable(SQLModel, table=True):
     met a change of it, which the next run of its own wave has to look at."""
 
     __tablename__: ClassVar[str] = "wave"
-    __table_args__ = (Index("wave_due", "asset", sqlite_where=text(DUE)),)
+    __table_args__ = (Index("wave_due", "asset", sqlite_where=text("due = 1")),)
     asset: str = Field(primary_key=True)
     wave: str
     revision: str
@@ -427,3 +426,5 @@ CORRECTION = table_of(CorrectionTable)
 ACCOUNT_KEY = table_of(AccountKeyTable)
 PLANNED = table_of(PlannedTable)
 WAVE = table_of(WaveTable)
+LISTED_DELETED = WORK.c.deleted == true()  # no parameter, so that the partial index is used
+WAVE_DUE = WAVE.c.due == true()

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, delete, func, select, text, update
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, pieces
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import DUE, LINK, PARKED, SEEN, TALLY, WAVE, WORK
+from dam_sync.store.tables import LINK, PARKED, SEEN, TALLY, WAVE, WAVE_DUE, WORK
+from dam_sync.store.upsert import upsert
 
 ELSEWHERE = "of other waves"
 """In the tally of a run: assets that it listed and left alone."""
@@ -98,7 +98,7 @@ class WaveRepository(Repository):
 
     async def due_assets(self, wave: str, after: str, at_most: int) -> list[AssetId]:
         """A page of the assets of a wave that a run of another wave left to it, in the order of their ids."""
-        chosen = select(WAVE.c.asset).where(text(DUE), WAVE.c.wave == wave, WAVE.c.asset > after)
+        chosen = select(WAVE.c.asset).where(WAVE_DUE, WAVE.c.wave == wave, WAVE.c.asset > after)
         chosen = chosen.order_by(WAVE.c.asset).limit(at_most)
         return await self._read(lambda c: [AssetId(asset) for asset in c.execute(chosen).scalars()])
 

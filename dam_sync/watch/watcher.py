@@ -124,7 +124,7 @@ def _raise_all(problems: Sequence[ConfigError]) -> None:
 
 
 def _refuse_shared_states(jobs: Sequence[WatchedJob]) -> None:
-    states: dict[Path, WatchedJob] = {}
+    states: dict[str, WatchedJob] = {}
     names: dict[str, WatchedJob] = {}
     for job in jobs:
         if job.job.config.webhooks is not None:
@@ -133,7 +133,7 @@ def _refuse_shared_states(jobs: Sequence[WatchedJob]) -> None:
                 raise ConfigError(
                     f"{job.path} and {named.path} have webhooks and the same name", hint="give each job its own name"
                 )
-        other = states.setdefault(job.job.config.state_path, job)
+        other = states.setdefault(job.job.config.state_name, job)
         if other is not job:
             raise ConfigError(
                 f"{job.path} and {other.path} have the same state", hint="give each job a state file of its own"

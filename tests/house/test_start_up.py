@@ -81,7 +81,7 @@ def test_commands_on_the_state_load_no_service_no_engine_and_no_http_library(tmp
     modules = imported(command, str(job))
     assert "dam_sync.store.store" in modules
     ours = tuple(f"dam_sync.{name}" for name in ("services", "emulators", "engine", "mapping"))
-    wrong = (*ours, "httpx", "aiohttp", "starlette", "uvicorn", "PIL")
+    wrong = (*ours, "httpx", "aiohttp", "starlette", "uvicorn", "PIL", "psycopg", "sqlalchemy.dialects.postgresql")
     assert [name for name in modules if name.startswith(wrong)] == []
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from dam_sync.model.asset import AssetId, Entry, Revision
+from dam_sync.store.store import SqlStore
+from tests.support.postgres import execute
 
 _PROCESSES = itertools.count(1)
 
@@ -45,3 +51,12 @@ class SetClock:
 def entries(*names: str, revision: str = "r1") -> tuple[Entry, ...]:
     """Thin rows of a listing."""
     return tuple(Entry(AssetId(name), Revision(revision)) for name in names)
+
+
+async def changed(store: SqlStore, statement: str) -> None:
+    """Change the tables of a state behind its back."""
+    if isinstance(store.place, Path):
+        with closing(sqlite3.connect(store.place)) as raw, raw:
+            raw.execute(statement)
+    else:
+        await asyncio.to_thread(execute, store.place, statement)

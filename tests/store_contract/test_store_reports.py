@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from dam_sync.store.reports import NewReport
 from dam_sync.store.rows import CorrectionRow, LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
-from tests.support.store import SetClock
+from tests.support.store import SetClock, changed
 
 LEASE = timedelta(minutes=5)
 FAILED = FailedValue("fields.title", "too long", "A title")
@@ -50,9 +49,9 @@ async def test_a_run_has_one_report_and_every_verification_is_kept(store: SqlSto
 async def test_a_damaged_report_is_named(store: SqlStore) -> None:
     await store.keep_report(report(1))
     (row,) = await store.kept_reports()
-    for damage in (b"no zlib", b""):
-        with closing(sqlite3.connect(store.path)) as connection, connection:
-            connection.execute("UPDATE report SET body = ?", (damage,))
+    kind = "BLOB" if isinstance(store.place, Path) else "BYTEA"
+    for damage in ("no zlib", ""):
+        await changed(store, f"UPDATE report SET body = CAST('{damage}' AS {kind})")
         with pytest.raises(ConfigError, match="the report 1 in the state is damaged"):
             await store.report_body(row.id)
 

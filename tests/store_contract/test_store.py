@@ -20,6 +20,7 @@ from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
 from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
@@ -33,8 +34,8 @@ def entry(name: str, revision: str = "r1", **more: object) -> Entry:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+async def store(place: Path | StateServer) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(place, SystemClock())
     yield opened
     await opened.close()
 
@@ -197,12 +198,12 @@ async def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path)
         first.stdout.close()
 
 
-async def test_a_run_taken_over_stops_the_first_process(tmp_path: Path) -> None:
-    one = await SqlStore.open(tmp_path / "job.db", SystemClock())
+async def test_a_run_taken_over_stops_the_first_process(place: Path | StateServer) -> None:
+    one = await SqlStore.open(place, SystemClock())
     run = await one.begin("job", "run")
     await one.beat(run.id)
     await one.stop(run.id, "lost")
-    two = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    two = await SqlStore.open(place, SystemClock())
     await two.begin("job", "run")
     with pytest.raises(SafetyStop, match="taken this run over"):
         await one.beat(run.id)
@@ -388,7 +389,7 @@ async def test_a_read_only_place_is_refused_in_words(tmp_path: Path) -> None:
 
 async def test_opened_read_only_it_does_not_write(store: SqlStore) -> None:
     await store.set_meta("k", 1)
-    reader = await SqlStore.open(store.path, SystemClock(), read_only=True)
+    reader = await SqlStore.open(store.place, SystemClock(), read_only=True)
     assert await reader.get_meta("k") == 1
     with pytest.raises(ConfigError, match="cannot be written"):
         await reader.set_meta("k", 2)

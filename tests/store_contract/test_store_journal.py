@@ -95,6 +95,7 @@ async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore)
     assert [row.seq for row in await store.ledger(1, 1)] == [2]
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 async def test_what_a_run_wrote_is_found_by_an_index(store: SqlStore) -> None:
     """Without one, a long ledger is read whole each time."""
     run, work = await claimed(store)

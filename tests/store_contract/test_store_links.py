@@ -14,6 +14,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.links import drop_link
 from dam_sync.store.planned import digest_of_rows
 from dam_sync.store.rows import LinkRow, Outcome
@@ -39,8 +40,8 @@ WHOLE = LinkRow(
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+async def store(place: Path | StateServer) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(place, SystemClock())
     yield opened
     await opened.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -16,14 +15,14 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.store.lock_holder import process_exists
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock
+from tests.support.store import SetClock, changed
 
 LEASE = timedelta(minutes=5)
 
 
 @pytest.fixture
 async def other(store: SqlStore, clock: SetClock) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(store.path, clock)
+    opened = await SqlStore.open(store.place, clock)
     yield opened
     await opened.close()
 
@@ -90,9 +89,7 @@ async def test_the_dead_are_told_from_the_living(store: SqlStore, other: SqlStor
     assert not process_exists(0)
     gone = await asyncio.create_subprocess_exec("true")
     await gone.wait()
-    with sqlite3.connect(store.path) as raw:
-        raw.execute("UPDATE run SET pid = ?", (gone.pid,))
-    raw.close()
+    await changed(store, f"UPDATE run SET pid = {gone.pid}")
     assert (await other.begin("museum", "run")).id == run.id
 
 
@@ -100,9 +97,7 @@ async def test_a_process_on_another_machine_lives_by_its_heartbeat(
     store: SqlStore, other: SqlStore, clock: SetClock
 ) -> None:
     await store.begin("museum", "run")
-    with sqlite3.connect(store.path) as raw:
-        raw.execute("UPDATE run SET host = 'elsewhere', pid = 1")
-    raw.close()
+    await changed(store, "UPDATE run SET host = 'elsewhere', pid = 1")
     with pytest.raises(StoreBusy, match="process 1 on elsewhere"):
         await other.begin("museum", "run")
     clock.skip(31)
@@ -124,7 +119,7 @@ async def test_an_open_shard_or_row_keeps_a_run_open(store: SqlStore) -> None:
 
 
 async def test_closing_gives_the_run_back(store: SqlStore, clock: SetClock) -> None:
-    first = await SqlStore.open(store.path, clock)
+    first = await SqlStore.open(store.place, clock)
     run = await first.begin("museum", "run")
     await first.record(run.id, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
     await first.claim(run.id, 1, LEASE)

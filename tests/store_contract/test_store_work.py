@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import StoreBusy
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock
@@ -69,9 +70,11 @@ async def test_settling_twice_counts_once(store: SqlStore) -> None:
     assert await store.next_placements(10) is None
 
 
-async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(tmp_path: Path, clock: SetClock) -> None:
-    one = await SqlStore.open(tmp_path / "job.db", clock)
-    two = await SqlStore.open(tmp_path / "job.db", clock)
+async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(
+    place: Path | StateServer, clock: SetClock
+) -> None:
+    one = await SqlStore.open(place, clock)
+    two = await SqlStore.open(place, clock)
     run = await listed(one, "a")
     (mine,) = await two.claim(run, 1, LEASE)
     with pytest.raises(StoreBusy, match="another process"):

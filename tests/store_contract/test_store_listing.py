@@ -12,9 +12,12 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, ShardRow
 from dam_sync.store.store import SqlStore
+from tests.support.pairs import EVERYTHING
 
+STORES = ("sqlite", "postgres")
 LEASE = timedelta(minutes=5)
 ONE, TWO = Shard("one", {"from": "2024"}, 3), Shard("two")
 
@@ -24,8 +27,8 @@ def entries(*names: str, revision: str = "r1") -> tuple[Entry, ...]:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+async def store(place: Path | StateServer) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(place, SystemClock())
     yield opened
     await opened.close()
 
@@ -198,6 +201,7 @@ async def test_payloads_can_be_left_out(store: SqlStore) -> None:
     assert last.payload == asset
 
 
+@pytest.mark.parametrize("place", STORES if EVERYTHING else STORES[:1], indirect=True)
 async def test_memory_is_flat_however_much_is_listed(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     page = 500

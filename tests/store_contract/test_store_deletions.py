@@ -10,6 +10,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import IN_TRASH, REMOVED, STILL_IN_TRASH, UNLISTED, Deletion, LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock
@@ -20,8 +21,8 @@ PRESS = Placement("category", ("Press",), "c1")
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", SetClock())
+async def store(place: Path | StateServer) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(place, SetClock())
     yield opened
     await opened.close()
 

@@ -1,0 +1,38 @@
+"""The contract of the store, for a file of SQLite and a schema of PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.store import SqlStore
+from tests.support.postgres import emptied
+from tests.support.store import SetClock
+
+STORES = ("sqlite", "postgres")
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    """Time that stands still."""
+    return SetClock()
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | StateServer:
+    """Where an empty state is kept."""
+    if request.param == "sqlite":
+        return tmp_path / "job.db"
+    return emptied(f"dam_sync_contract_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+
+
+@pytest.fixture
+async def store(place: Path | StateServer, clock: SetClock) -> AsyncIterator[SqlStore]:
+    """An empty state."""
+    opened = await SqlStore.open(place, clock)
+    yield opened
+    await opened.close()

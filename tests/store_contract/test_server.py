@@ -1,0 +1,249 @@
+"""What only a state on a server has: lost connections, poolers, its migrations, copies from and to files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlmodel import SQLModel
+
+from dam_sync.model.asset import AssetId, Entry, Placement, Revision
+from dam_sync.model.errors import ConfigError, IntegrityError, SafetyStop, StoreUnreachable
+from dam_sync.model.service import Batch, Shard
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.base import Storage
+from dam_sync.store.migrations import VERSION
+from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.store import SqlStore
+from tests.support.postgres import LINE, CuttingProxy, emptied, execute
+from tests.support.store import SetClock
+
+HASTY = Storage(patience=timedelta(seconds=0.5))
+LEASE = timedelta(minutes=5)
+
+
+@pytest.fixture
+def server() -> StateServer:
+    """An empty state, or none yet."""
+    return emptied(f"dam_sync_contract_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+
+
+@pytest.fixture
+def proxy(server: StateServer) -> Iterator[CuttingProxy]:
+    """In front of the server."""
+    with closing(CuttingProxy(server)) as made:
+        yield made
+
+
+def schema_of(connection: Connection, schema: str | None = None) -> dict[str, object]:
+    """Columns and indexes of the tables of a state."""
+    seen, found = inspect(connection), {}
+    for table in SQLModel.metadata.tables:
+        columns = {row["name"]: bool(row["nullable"]) for row in seen.get_columns(table, schema)}
+        unique = sorted(tuple(row["column_names"]) for row in seen.get_unique_constraints(table, schema))
+        names = {row["name"] for row in seen.get_indexes(table, schema) if not row.get("duplicates_constraint")}
+        found[table] = columns, seen.get_pk_constraint(table, schema)["constrained_columns"], unique, names
+    return found
+
+
+async def test_the_migrations_make_the_tables_that_the_models_describe(server: StateServer, clock: SetClock) -> None:
+    store = await SqlStore.open(server, clock)
+    try:
+        here = await store._database.reader.run(lambda c: schema_of(c, server.schema))
+        assert (await store.show())["format"] == VERSION
+    finally:
+        await store.close()
+    described: Engine = create_engine("sqlite://")
+    with described.connect() as other:
+        SQLModel.metadata.create_all(other)
+        assert here == schema_of(other)
+    described.dispose()
+
+
+async def test_a_new_schema_may_be_opened_several_times_at_once(server: StateServer, clock: SetClock) -> None:
+    new = replace(server, schema=f"{server.schema}_new")
+    try:
+        for opened in await asyncio.gather(*(SqlStore.open(new, clock) for _ in range(4))):
+            await opened.close()
+    finally:
+        execute(server, f'DROP SCHEMA "{new.schema}" CASCADE')
+
+
+async def test_a_schema_of_another_program_or_a_newer_one_is_refused(server: StateServer, clock: SetClock) -> None:
+    other = replace(server, schema=f"{server.schema}_other")
+    execute(server, f'CREATE SCHEMA "{other.schema}"', f'CREATE TABLE "{other.schema}".theirs (id INTEGER)')
+    try:
+        with pytest.raises(ConfigError, match="is not a state of dam-sync"):
+            await SqlStore.open(other, clock)
+        execute(other, "CREATE TABLE store_version (version BIGINT)", "INSERT INTO store_version VALUES (999)")
+        with pytest.raises(ConfigError, match="made by a newer dam-sync"):
+            await SqlStore.open(other, clock)
+    finally:
+        execute(server, f'DROP SCHEMA "{other.schema}" CASCADE')
+    with pytest.raises(ConfigError, match="there is no state at"):
+        await SqlStore.open(other, clock, read_only=True)
+
+
+async def test_a_job_whose_connection_ends_within_it_is_done_once(server: StateServer, clock: SetClock) -> None:
+    store = await SqlStore.open(server, clock)
+    called: list[int] = []
+
+    def ending(c: Connection) -> None:
+        c.exec_driver_sql("INSERT INTO note VALUES ('a', '1')")
+        called.append(1)
+        if len(called) == 1:
+            c.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    writer = store._database.writer
+    assert writer is not None
+    await asyncio.gather(store.set_meta("before", 1), writer.run(ending), store.set_meta("after", 2))
+    assert [await store.get_meta(key) for key in ("before", "a", "after")] == [1, 1, 2]
+    assert len(called) == 2
+    await store.close()
+
+
+@pytest.mark.parametrize("forwarded", [True, False], ids=["committed", "not committed"])
+async def test_after_a_commit_without_an_answer_the_server_is_asked(
+    proxy: CuttingProxy, clock: SetClock, forwarded: bool
+) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    called: list[int] = []
+
+    def count(c: Connection) -> int:
+        called.append(1)
+        c.exec_driver_sql("INSERT INTO note VALUES ('n', '0') ON CONFLICT DO NOTHING")
+        c.exec_driver_sql("UPDATE note SET value = (value::int + 1)::text WHERE key = 'n'")
+        return len(called)
+
+    writer = store._database.writer
+    assert writer is not None
+    proxy.cut_at(b"COMMIT", forwarded=forwarded)
+    assert await writer.run(count) == len(called) == (1 if forwarded else 2)
+    assert proxy.cuts == 1
+    assert await store.get_meta("n") == 1
+    await store.close()
+
+
+async def test_a_run_is_still_held_after_a_lost_connection(proxy: CuttingProxy, clock: SetClock) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    run = await store.begin("museum", "run")
+    proxy.cut_at(LINE, forwarded=False)
+    await store.beat(run.id)
+    assert proxy.cuts == 1
+    held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid IN (SELECT pid FROM pg_stat_activity"
+    assert execute(proxy.direct, f"{held} WHERE application_name LIKE 'dam-sync {os.getpid()} %')") == [(1,)]
+    await store.finish(run.id, None, listed=False)
+    assert execute(proxy.direct, f"{held} WHERE application_name LIKE 'dam-sync {os.getpid()} %')") == [(0,)]
+    await store.close()
+
+
+async def test_a_server_that_stays_away_ends_every_call_with_one_error(proxy: CuttingProxy, clock: SetClock) -> None:
+    store = await SqlStore.open(proxy.server, clock, storage=HASTY)
+    await store.set_meta("k", 1)
+    proxy.refuse()
+    for call in (store.set_meta("k", 2), store.get_meta("k"), store.set_meta("k", 3)):
+        with pytest.raises(StoreUnreachable, match="cannot be reached") as raised:
+            await call
+        assert raised.value.exit_code == 5
+    await store.close()
+
+
+async def test_a_password_is_in_no_message(server: StateServer, clock: SetClock) -> None:
+    away = replace(server, host="/nowhere", user="me", password="wrt_very_secret")
+    with pytest.raises(StoreUnreachable) as raised:
+        await SqlStore.open(away, clock)
+    told = (str(raised.value), repr(raised.value), raised.value.hint, str(away), repr(away))
+    assert [text for text in told if "wrt_very_secret" in text] == []
+    assert "me@/nowhere" in str(raised.value)
+    unknown = replace(server, database="nothing")
+    with pytest.raises(ConfigError, match='database "nothing" does not exist'):
+        await SqlStore.open(unknown, clock)
+
+
+async def test_a_session_that_changes_between_transactions_is_refused(server: StateServer, clock: SetClock) -> None:
+    store = await SqlStore.open(server, clock)
+    writer = store._database.writer
+    writer._link.session += 1  # type: ignore[union-attr]
+    with pytest.raises(SafetyStop, match="pooler that shares sessions"):
+        await store.set_meta("k", 1)
+    await store.close()
+
+
+async def filled(place: Path | StateServer, clock: SetClock) -> SqlStore:
+    """A state with something in most tables."""
+    store = await SqlStore.open(place, clock)
+    run = await store.begin("museum", "run")
+    shard = Shard("s", {"page": 1}, 2)
+    await store.set_shards(run.id, [shard], complete=True)
+    names = ("a", "é\0b", "c", "d")
+    await store.record(run.id, shard, Batch(tuple(Entry(AssetId(n), Revision("1")) for n in names), None), ())
+    one, two, *_ = await store.claim(run.id, 3, LEASE)
+    place_of = Placement("folder", ("Press",), "9")
+    link = LinkRow("a", "t1", size=20 << 30, draft={"title": "x\0y \\u0000"}, digests={"md5": "0"})
+    await store.complete(one, Outcome("created", link=link, placements=((place_of, AssetId("t1"), True),)))
+    await store.complete(two, Outcome("parked", cause="c", message="m", losses=[{"path": "p", "rule": "r"}]))
+    await store.reserve_name("a.jpg", "a")
+    await store.set_meta("watermark", {"at": 1.5})
+    return store
+
+
+async def test_a_state_moves_between_file_and_server_without_a_difference(
+    server: StateServer, clock: SetClock, tmp_path: Path
+) -> None:
+    from dam_sync.store.server_store import restore
+
+    store = await filled(tmp_path / "one.db", clock)
+    await store.copy_to(tmp_path / "two.db")
+    before = (
+        (await store.show())["rows"],
+        await store.losses(1),
+        await store.links(["a"]),
+        await store.actions(["é\0b"]),
+    )
+    await store.close()
+    restore(server, tmp_path / "two.db", clock, Storage())
+    moved = await SqlStore.open(server, clock)
+    assert ((await moved.show())["rows"], await moved.losses(1), await moved.links(["a"])) == before[:3]
+    assert await moved.actions(["é\0b"]) == before[3]
+    assert (await moved.begin("museum", "run")).resumed
+    (left,) = await moved.claim(1, 1, LEASE)
+    assert (await moved.tally(1))["open"] == 2
+    await moved.complete(left, Outcome("skipped"))
+    assert (await moved.tally(1))["skipped"] == 1
+    await moved.copy_to(tmp_path / "three.db")
+    await moved.close()
+    back = await SqlStore.open(tmp_path / "three.db", clock)
+    assert (await back.links(["a"]), await back.tally(1)) == (before[2], await moved_tally(server, clock))
+    await back.close()
+
+
+async def moved_tally(server: StateServer, clock: SetClock) -> object:
+    """The counts of the first run on the server."""
+    store = await SqlStore.open(server, clock, read_only=True)
+    try:
+        return await store.tally(1)
+    finally:
+        await store.close()
+
+
+async def test_a_copy_that_differs_changes_nothing(server: StateServer, clock: SetClock, tmp_path: Path) -> None:
+    from dam_sync.store.server_store import restore
+
+    old = await SqlStore.open(server, clock)
+    await old.set_meta("old", 1)
+    await old.close()
+    store = await SqlStore.open(tmp_path / "one.db", clock)
+    await store.reserve_name("\ufdd0", "x")  # comes back as NUL
+    await store.close()
+    with pytest.raises(IntegrityError, match="the copy of the table name differs"):
+        restore(server, tmp_path / "one.db", clock, Storage())
+    again = await SqlStore.open(server, clock)
+    assert await again.get_meta("old") == 1
+    await again.close()

