@@ -26,6 +26,7 @@ from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
 from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
+from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import (
@@ -109,6 +110,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_undecided(job, sides))
         findings.extend([finding async for finding in _about_webhooks(job, options)])
         findings.extend(_about_mapping(job, sides))
+        findings.extend(_about_waves(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
             options.progress.phase = "testing the mapping on a few assets"
             try:
@@ -288,6 +290,18 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
         hint = "set the clock of this computer; deltas and token lifetimes depend on it"
         yield CheckResult(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
     yield from (CheckResult(f"{role} notes", note) for note in account.notes_as(role))
+
+
+def _about_waves(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
+    """What the waves select, compared with the schema of the source."""
+    if not job.waves or sides.crosswalk is None:
+        return
+    try:
+        waves = WaveReading(job.written, job.folder).compiled(sides.services["source"][1], sides.crosswalk.languages)
+    except ConfigError as error:
+        yield from CheckResult.of("waves", error)
+        return
+    yield CheckResult("waves", f"in their order: {', '.join(waves.names)}")
 
 
 def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:

@@ -61,6 +61,14 @@ def about_left_out(left: Mapping[str, int]) -> list[str]:
     return [f"{counted(number, 'asset is', 'assets are')} not selected, left out by `select`: {by}"]
 
 
+def about_unsorted(number: int) -> list[str]:
+    """For a verification of one wave: assets of the source that belong to no wave yet."""
+    if not number:
+        return []
+    what = counted(number, "asset of the source was", "assets of the source were")
+    return [f"{what} not compared: no run has listed them yet, and the next one finds which wave they belong to"]
+
+
 def about_followed(*, same: bool) -> list[str]:
     """For a run of a plan. same: it made exactly the operations that the plan lists."""
     if same:
