@@ -58,7 +58,7 @@ def test_a_hidden_rate_is_used_and_hardly_exceeded(status: int, retry_after: str
 
 @pytest.mark.bench
 def test_the_next_run_begins_with_what_was_learned() -> None:
-    clock, seconds = SteppedClock(), 10.0
+    clock, seconds = SteppedClock(), 2.0
     job = JobRates(SharedRates(clock))
     first = Service(LATENCY)
     called(first, 20.0, rate=job.credential("target", "token", "account"))
@@ -67,6 +67,10 @@ def test_the_next_run_begins_with_what_was_learned() -> None:
     later, without = Service(LATENCY), Service(LATENCY)
     called(later, seconds, rate=restarted.credential("target", "token", "account"))
     called(without, seconds)
-    rates = [service.per_second(0, 1) for service in (later, without)]
-    show("The first second", ("", "calls"), [("with what was learned", rates[0]), ("without", rates[1])])
+    rates = [service.per_second(0, seconds) for service in (later, without)]
+    show(
+        "Calls a second of the first two seconds",
+        ("", "measured"),
+        [("with what was learned", rates[0]), ("without", rates[1])],
+    )
     assert rates[0] >= LEAST * CALLERS / LATENCY > rates[1]
