@@ -67,7 +67,11 @@ ABILITIES = {
 
 LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "API calls per second": lambda limits: limits.pace.per_second or "none documented; learned from refusals",
-    "concurrent calls": lambda limits: limits.pace.at_once,
+    "concurrent calls": lambda limits: (
+        f"{limits.pace.at_once} at first, up to {limits.pace.most} learned"
+        if limits.pace.most_at_once
+        else limits.pace.at_once
+    ),
     "rows per page": lambda limits: limits.page,
     "hits a query can reach": lambda limits: f"{limits.reach:,}" if limits.reach else "none documented",
     "largest single upload": lambda limits: _bytes(limits.single_bytes),

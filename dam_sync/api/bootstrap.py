@@ -117,7 +117,7 @@ def connect(
         max_calls=options.max_calls or limits.max_calls,
         attempts=attempts,
         may_write=may_write,
-        rate=options.rates and options.rates.credential(role, _identity(side, auth)),
+        rate=options.rates and options.rates.credential(role, _identity(side, auth), _account(side, auth)),
         calls_per_day=limits.calls_per_day,
     )
     return connector.connect(context)
@@ -126,6 +126,12 @@ def connect(
 def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
     """What tells one credential from another; contains secrets."""
     return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
+
+
+def _account(side: SideConfig, auth: AuthMethod | None) -> str:
+    """The name of a credential in the state, without secrets: users of one service may have different limits."""
+    user = [str(getattr(auth, name, "")) for name in ("login", "username", "client_id")]
+    return digest_of([side.kind, side.base_url, side.tenant_url, user])
 
 
 @asynccontextmanager

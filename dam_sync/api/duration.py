@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles, DryTarget
@@ -41,6 +41,11 @@ class Speed:
         limits = service.limits
         ready = limits.processing_time.total_seconds()
         return cls(tempo.pace, call_seconds, workers, ready, limits.small_file)
+
+    @property
+    def at_best(self) -> Speed:
+        """With as many calls at once as may be learned, if their number is not known yet."""
+        return replace(self, pace=replace(self.pace, at_once=self.pace.most))
 
     @property
     def each(self) -> float:
@@ -116,11 +121,12 @@ def estimate_of(
     planned: PlannedTime, sides: tuple[Speed, Speed], files: DryFiles, bandwidth: float | None, disk: DiskNeed
 ) -> Estimate:
     """The duration of a run with its parts. bandwidth: bytes a second of each side; without it, what bytes take is left
-    out."""
+    out. If the number of calls at once is still to be learned, the band is as wide as what it may come to."""
     seconds = estimate_duration(planned, *sides, bandwidth)
+    fastest = estimate_duration(planned, sides[0].at_best, sides[1].at_best, bandwidth)
     parts = tuple(part for phase in _parts(planned, *sides, bandwidth) for part in phase if part.seconds > 0)
     return Estimate(
-        p50=seconds * LEAST,
+        p50=fastest * LEAST,
         p90=seconds * MOST + SLACK + _last_versions(planned, sides[1]),
         bottleneck=max(parts, key=lambda part: part.seconds, default=None),
         parts=parts,
@@ -205,4 +211,4 @@ def _rate(side: str, speed: Speed, calls: int) -> TimePart:
 
 
 def _latency(speed: Speed) -> str:
-    return f"{speed.workers} calls at once, {speed.call_seconds:.2f} s for each"
+    return f"{min(speed.workers, speed.pace.at_once)} calls at once, {speed.call_seconds:.2f} s for each"

@@ -33,7 +33,7 @@ def add_estimate(report: Report, opened: ConnectedJob, files: DryFiles, span: Pl
     report.bytes = files.size
     planned = PlannedTime.of(target, files, report.counts, (span.started, span.ended))
     disk = disk_of(opened.job, max(0, span.bytes_after - span.bytes_before), files)
-    readers, writers = opened.source.limits.pace.at_once, target.capabilities.writers
+    readers, writers = opened.source.limits.pace.most, target.capabilities.writers
     speeds = Speed.of(opened.source, readers), Speed.of(target, writers)
     report.estimate = estimate_of(planned, speeds, files, opened.job.limits.bandwidth, disk)
     report.notes.extend(estimate_notes(files, target, report.estimate))

@@ -22,7 +22,7 @@ from dam_sync.model.values import Json
 from dam_sync.report import sentences
 from dam_sync.report.headline import complete
 from dam_sync.report.report import Report, count_operations
-from dam_sync.store.note_keys import SENT_CALLS, spent_key
+from dam_sync.store.note_keys import PACE, SENT_CALLS, spent_key
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
@@ -33,9 +33,10 @@ OF_NO_ASSET = frozenset({"term", "container", "rename_term", "rename_container",
 
 
 async def counting(store: SqlStore, options: RunOptions) -> RunOptions:
-    """The options with rates that count the calls of earlier processes, too."""
+    """The options with rates that count the calls of earlier processes, too, and begin with what those learned."""
     rates = options.rates or JobRates(SharedRates(options.clock))
     rates.restore(await store.get_meta(SENT_CALLS) or {})
+    rates.restore_learned(await store.get_meta(PACE) or {})
     return replace(options, rates=rates)
 
 
@@ -53,6 +54,7 @@ async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -
     )
     await context.store.set_meta(spent_key(context.run.id), note)
     await context.store.set_meta(SENT_CALLS, context.options.rates.sent())
+    await context.store.set_meta(PACE, context.options.rates.learned())
     return total_spent(note)
 
 

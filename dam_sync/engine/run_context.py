@@ -139,7 +139,7 @@ class RunContext:
     @property
     def readers(self) -> int:
         """Assets read at once."""
-        return max(1, self.source.limits.pace.at_once)
+        return self.source.limits.pace.most
 
     @property
     def writers(self) -> int:

@@ -71,10 +71,10 @@ class Client:
 
     @property
     def measured_pace(self) -> MeasuredPace:
-        """The current rate, and the mean time from the permit of an API call to the end of its response."""
+        """The pace to be expected, and the mean time from the permit of an API call to the end of its response."""
         dispatcher = self._dispatcher
         mean = dispatcher.response_seconds / dispatcher.responses if dispatcher.responses else None
-        return MeasuredPace(replace(self._config.pace, per_second=dispatcher.bucket.rate), mean)
+        return MeasuredPace(dispatcher.expected_pace, mean)
 
     @property
     def storage_calls(self) -> int:

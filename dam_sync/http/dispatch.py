@@ -16,7 +16,7 @@ from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
-from dam_sync.http.limiters import BandwidthLimiter, Permit
+from dam_sync.http.limiters import BandwidthLimiter, ConcurrencyLimiter, Permit
 from dam_sync.http.messages import Request
 from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
@@ -25,8 +25,8 @@ from dam_sync.http.retry import PATIENCE
 from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
-from dam_sync.model.errors import InvalidValue, StopRequested, Throttled
-from dam_sync.model.limits import MonthlyAllowance
+from dam_sync.model.errors import InvalidValue, StopRequested, Throttled, Transient
+from dam_sync.model.limits import MonthlyAllowance, Pace
 from dam_sync.model.write_record import count_call
 
 _READING = frozenset({"GET", "HEAD"})
@@ -91,11 +91,15 @@ class RequestDispatcher:
         self._read_only = config.read_only
         self._retry_after = config.retry_after
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in config.headers.items()}}
-        self._api = asyncio.Semaphore(max(1, config.pace.at_once))
+        pace = config.pace
+        self._api = ConcurrencyLimiter(max(1, pace.at_once))
+        self._pace = pace
         self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
-        rate = config.pace.per_second
         self._rate = config.rate or CredentialRate(config.clock)
-        self.bucket = self._rate.limiter(rate)
+        self.bucket = self._rate.limiter(pace.per_second)
+        self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
+        if self._learned is not None:
+            self._api.limit = self._learned.limit
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
         self.flow = BandwidthLimiter(config.bandwidth, config.clock)
@@ -120,13 +124,20 @@ class RequestDispatcher:
                 await self.flow.pass_on(len(prepared.body))
             if self._may_write is not None and prepared.method not in _READING:
                 self._may_write()
-            response = await self._opened(outgoing, permit)
-            if prepared.whole or not 200 <= response.status < 300:
-                await self.flow.pass_on(len(await response.read()))
-        if permit is not None:
-            self.responses += 1
-            self.response_seconds += self._clock.monotonic() - permit.released
-            self._learn(response, permit)
+            try:
+                response = await self._opened(outgoing, permit)
+                if prepared.whole or not 200 <= response.status < 300:
+                    await self.flow.pass_on(len(await response.read()))
+            except Transient:
+                self._lower_concurrency(permit)
+                raise
+            if permit is not None:
+                seconds = self._clock.monotonic() - permit.released
+                self.responses += 1
+                self.response_seconds += seconds
+                self._learn(response, permit)
+                if prepared.whole and not callable(prepared.body):
+                    self._compare(prepared.operation, response.status, permit, seconds)
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
@@ -153,6 +164,8 @@ class RequestDispatcher:
                 f"the limit of {self._max_calls} calls is reached",
                 hint="run the same command again; it resumes where it stopped",
             )
+        if self._learned is not None and not permit.waited and self._api.under_way >= self._api.limit:
+            permit.epoch = self._learned.epoch
         self._rate.count(self._calls_per_day, self.allowance)
         self.sent += 1
         self.calls[operation] += 1
@@ -160,11 +173,36 @@ class RequestDispatcher:
             count_call(operation)
         return permit
 
+    @property
+    def expected_pace(self) -> Pace:
+        """The pace to be expected of what follows."""
+        learned, pace = self._learned, replace(self._pace, per_second=self.bucket.expected)
+        if learned is None:
+            return pace
+        return replace(pace, at_once=learned.learned, most_at_once=None if learned.settled else self._pace.most)
+
     def _learn(self, response: RawResponse, permit: Permit) -> None:
         if response.status in _TOO_FAST:
             self.bucket.slow_down(permit, self._retry_after(response.headers, self._clock.now()))
         elif response.status < 500:
-            self.bucket.succeeded()
+            self.bucket.succeeded(permit)
+
+    def _compare(self, operation: str, status: int, permit: Permit, seconds: float) -> None:
+        """Learn how many calls at once serve best."""
+        learned = self._learned
+        if learned is None or permit.epoch != learned.epoch:
+            return
+        if status in _TOO_FAST:
+            learned.refused()
+        else:
+            learned.responded(operation, seconds)
+        self._api.limit = learned.limit
+
+    def _lower_concurrency(self, permit: Permit | None) -> None:
+        """A call got no response, or it broke off."""
+        if self._learned is not None and permit is not None and permit.epoch == self._learned.epoch:
+            self._learned.failed()
+            self._api.limit = self._learned.limit
 
     def outgoing(self, prepared: PreparedRequest, resolved: ResolvedUrl) -> OutgoingRequest:
         """The request as it is sent, except for the credential; its body may be sent again. Only API calls get the

@@ -7,6 +7,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+from dam_sync.http.learning import SLOWEST, LearnedRate
 from dam_sync.model.clock import Clock
 
 RESERVE = 0.02  # of the documented rate is left unused, see Bucket
@@ -14,11 +15,9 @@ LATE = 0.08  # seconds: how long after sending, without a response, a call may b
 WINDOW = 1.001  # seconds over which services count, plus a thousandth for clock differences
 _CATCH_UP = 0.02  # seconds of late wake-ups that are compensated
 _COOL_DOWN = 1.0  # seconds pause after a refusal without Retry-After
-_SLOWEST = 0.2  # calls per second, however often the service refuses
 _GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
 _CAREFUL = 0.1  # of the gain, near a rate that was once too fast
 _REMEMBERED = 4096  # permits from which the rate of an unlimited client is computed
-_FORGOTTEN = 4.0  # times the rate that was too fast: beyond that there is no limit any more
 
 
 def sustained(per_second: float, response_seconds: float = LATE) -> float:
@@ -29,10 +28,14 @@ def sustained(per_second: float, response_seconds: float = LATE) -> float:
 
 @dataclass(slots=True)
 class Permit:
-    """Permission for one request: when it was granted, and when its response began."""
+    """Permission for one request: when it was granted, and when its response began. waited: for the rate; epoch: that
+    of `LearnedConcurrency`, if as many calls as allowed were under way."""
 
     released: float
     responded: float | None = None
+    waited: bool = False
+    refused: bool = False
+    epoch: int | None = None
 
     @property
     def counted(self) -> float:
@@ -51,8 +54,8 @@ class AdaptiveRateLimiter:
     80 ms, with an even later response, may be counted too close to others: waiting for every response would cost a
     service with responses of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
 
-    The rate adapts: `slow_down` halves it (or half of the rate sent, if no limit is known) and cools down, every
-    success regains some of it: a doubling in about 23 s, slower near the rate that was too fast.
+    The rate adapts: `slow_down` cools down and halves it, every success regains some of it: a doubling in about 23 s,
+    slower near the rate that was too fast. Without `per_second` it is learned: see `LearnedRate`.
     """
 
     def __init__(self, per_second: float | None, clock: Clock) -> None:
@@ -62,6 +65,7 @@ class AdaptiveRateLimiter:
         self._clock = clock
         self._rate = per_second
         self._knee: float | None = None
+        self._learned = LearnedRate()
         self._next = -math.inf
         self._until = -math.inf
         self._slowed_at = -math.inf
@@ -71,27 +75,45 @@ class AdaptiveRateLimiter:
     @property
     def rate(self) -> float | None:
         """Current calls per second; None without a limit."""
-        return self._rate
+        return self._learned.rate if self._ceiling is None else self._rate
+
+    @property
+    def expected(self) -> float | None:
+        """Calls per second to be expected in the long run; None without a limit."""
+        return self._learned.mean if self._ceiling is None else self._rate
+
+    @property
+    def learned(self) -> float | None:
+        """The limit that was learned because none is known; None if nothing was refused."""
+        return self._learned.limit if self._ceiling is None else None
+
+    def restore(self, learned: float) -> None:
+        """Begin with what an earlier process learned, unless this one already has."""
+        if self._learned.limit is None:
+            self._learned = LearnedRate(max(SLOWEST, learned))
 
     def lower_to(self, per_second: float | None) -> None:
         """Keep to this rate, too; a higher one changes nothing."""
         if per_second is not None and (self._ceiling is None or per_second < self._ceiling):
+            current = self.rate
             self._ceiling = per_second
-            self._rate = per_second if self._rate is None else min(self._rate, per_second)
+            self._rate = per_second if current is None else min(current, per_second)
             self._turns = deque(self._turns, maxlen=math.ceil(per_second))
 
     async def take(self) -> Permit:
         """Wait for permission to send, first come, first served; set `responded` when the response begins."""
-        if self._rate is None and not self._head.locked():
-            return self._passed(self._clock.monotonic())
+        now, waited = self._clock.monotonic(), self._head.locked()
+        if self.rate is None and not waited and self._until <= now:
+            return self._passed(now)
         async with self._head:  # the first waits for the clock, the others for the first
             now = self._clock.monotonic()
             while (wait := self._ready() - now) > 0:
+                waited = True
                 await self._clock.sleep(wait)
                 now = self._clock.monotonic()
-            if self._rate is not None:
-                self._next = max(self._next, now - _CATCH_UP) + 1 / (self._rate * (1 - RESERVE))
-            return self._passed(now)
+            if (rate := self.rate) is not None:
+                self._next = max(self._next, now - _CATCH_UP) + 1 / (rate * (1 - RESERVE))
+            return self._passed(now, waited=waited)
 
     def pause_left(self) -> float:
         """Remaining seconds of the cool-down."""
@@ -101,26 +123,31 @@ class AdaptiveRateLimiter:
         """The service rate-limited this request. Refusals of requests sent before the last slowdown only lengthen the
         pause: a burst is one event."""
         now = self._clock.monotonic()
+        turn.refused = True
+        resumed = self._until
         self._until = max(self._until, now + (_COOL_DOWN if retry_after is None else retry_after))
         if turn.released <= self._slowed_at:
             return
         self._slowed_at = now
-        self._knee = self._rate or max(self._observed(now), 2 * _SLOWEST)
-        self._rate = max(_SLOWEST, self._knee / 2)
+        if self._ceiling is None:
+            self._learned.refused(self._accepted(now) if now - resumed >= 1.0 else None)
+        else:
+            self._knee = self._rate or self._ceiling
+            self._rate = max(SLOWEST, self._knee / 2)
 
-    def succeeded(self) -> None:
+    def succeeded(self, turn: Permit | None = None) -> None:
         """A request succeeded."""
+        if self._ceiling is None:
+            return self._learned.succeeded() if turn is None or turn.released > self._slowed_at else None
         if self._rate is None or self._knee is None:
-            return
+            return None
         near = 0.9 * self._knee <= self._rate <= 1.1 * self._knee
-        gain = _GAIN * _CAREFUL if near else _GAIN
-        rate = self._rate + gain
-        if self._ceiling is not None and rate >= self._ceiling:
+        rate = self._rate + (_GAIN * _CAREFUL if near else _GAIN)
+        if rate >= self._ceiling:
             self._rate, self._knee = self._ceiling, None
-        elif self._ceiling is None and rate >= _FORGOTTEN * self._knee:
-            self._rate, self._knee = None, None
         else:
             self._rate = rate
+        return None
 
     def _ready(self) -> float:
         """When the next request may be sent."""
@@ -129,13 +156,64 @@ class AdaptiveRateLimiter:
             ready = max(ready, self._turns[0].counted + WINDOW)
         return ready
 
-    def _passed(self, now: float) -> Permit:
-        turn = Permit(now)
+    def _passed(self, now: float, *, waited: bool = False) -> Permit:
+        turn = Permit(now, waited=waited)
         self._turns.append(turn)
         return turn
 
-    def _observed(self, now: float) -> float:
-        return float(sum(1 for turn in self._turns if now - turn.released < 1.0))
+    def _accepted(self, now: float) -> float:
+        """Calls accepted in the last second; half of those sent, if there are none or responses are slow."""
+        sent = sum(1 for turn in self._turns if now - turn.released < 1.0)
+        done = (turn for turn in self._turns if turn.responded is not None and now - turn.responded < 1.0)
+        return max(sum(1 for turn in done if not turn.refused), sent / 2)
+
+
+class ConcurrencyLimiter:
+    """At most `limit` calls at once, first come, first served; the limit may be changed at any time.
+
+    A semaphore of asyncio cannot be made smaller, and `anyio.CapacityLimiter` can exceed a total that was changed.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.under_way = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._limit = limit
+        self._admit()
+
+    async def __aenter__(self) -> None:
+        if self.under_way < self._limit and not self._waiting:
+            self.under_way += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn  # whoever ends it has counted this call
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                await self.__aexit__()
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self.under_way -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self.under_way < self._limit and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.under_way += 1
+                turn.set_result(None)
 
 
 class BandwidthLimiter:

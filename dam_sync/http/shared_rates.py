@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 
+from dam_sync.http.learning import LearnedConcurrency
 from dam_sync.http.limiters import AdaptiveRateLimiter
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
@@ -14,6 +15,7 @@ from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.values import Json
 
 SLICE = 900  # seconds in which calls are counted together
+ACCOUNTS = 8  # whose learned limits a state keeps
 KEPT = timedelta(days=2)  # stored: what the counter of a service may not contain yet
 
 
@@ -23,14 +25,41 @@ class CredentialRate:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._limiter: AdaptiveRateLimiter | None = None
+        self._concurrency: LearnedConcurrency | None = None
+        self._learned: Mapping[str, Json] = {}
         self._calls: Counter[int] = Counter()  # by slice of time
 
     def limiter(self, per_second: float | None) -> AdaptiveRateLimiter:
         """The limiter of the credential, which keeps to the lowest rate that was asked for."""
         if self._limiter is None:
             self._limiter = AdaptiveRateLimiter(per_second, self._clock)
+            if (limit := self._learned.get("per_second")) is not None:
+                self._limiter.restore(limit)
         self._limiter.lower_to(per_second)
         return self._limiter
+
+    def concurrency(self, start: int, most: int) -> LearnedConcurrency:
+        """How many calls at once serve best: begins with what was learned last, by this process or an earlier one."""
+        learned = self.learned
+        settled = bool(learned.get("settled"))
+        self._concurrency = LearnedConcurrency(start, most, learned.get("at_once"), settled=settled)
+        return self._concurrency
+
+    @property
+    def learned(self) -> dict[str, Json]:
+        """What is worth storing of the limits that were learned: `per_second`, None without a limit; `at_once`, and
+        whether it is `settled`."""
+        learned = dict(self._learned)
+        if self._limiter is not None:
+            learned["per_second"] = self._limiter.learned
+        if self._concurrency is not None:
+            learned |= {"at_once": self._concurrency.learned, "settled": self._concurrency.settled}
+        return learned
+
+    def restore_learned(self, learned: Mapping[str, Json]) -> None:
+        """Take over what another process learned, before the first call; safe to repeat."""
+        if self._limiter is None:
+            self._learned = learned
 
     def count(self, budget: int | None, allowance: MonthlyAllowance | None = None) -> None:
         """Count a call that is about to be sent. Raises StopRequested if the budget of the day (UTC) or the allowance
@@ -110,11 +139,14 @@ class JobRates:
         self._shared = shared
         self._stored: dict[str, Json] = {}
         self._used: dict[str, CredentialRate] = {}
+        self._learned: dict[str, Json] = {}
+        self._accounts: dict[str, CredentialRate] = {}
 
-    def credential(self, role: str, identity: str) -> CredentialRate:
-        """That of the source or of the target."""
-        rate = self._used[role] = self._shared.credential(identity)
+    def credential(self, role: str, identity: str, account: str = "") -> CredentialRate:
+        """That of the source or of the target. account: its name in the state, without secrets."""
+        rate = self._used[role] = self._accounts[account] = self._shared.credential(identity)
         rate.restore(self._stored.get(role, {}))
+        rate.restore_learned(self._learned.get(account, {}))
         return rate
 
     def today(self, role: str) -> int:
@@ -130,6 +162,16 @@ class JobRates:
         self._stored = dict(stored)
         for role, rate in self._used.items():
             rate.restore(self._stored.get(role, {}))
+
+    def restore_learned(self, stored: Mapping[str, Json]) -> None:
+        """Take over the limits that earlier processes learned; before the sides are connected."""
+        self._learned = dict(stored)
+
+    def learned(self) -> dict[str, Json]:
+        """The learned limits by account, those used last at the end, to be stored."""
+        used = {account: rate.learned for account, rate in self._accounts.items()}
+        kept = {account: limits for account, limits in self._learned.items() if account not in used}
+        return dict([*kept.items(), *used.items()][-ACCOUNTS:])
 
     def sent(self) -> dict[str, Json]:
         """The calls by role, to be stored."""

@@ -152,7 +152,7 @@ class Capabilities:
     @property
     def writers(self) -> int:
         """Assets written at once: as many as may call, or as many as share calls."""
-        return max(1, self.limits.pace.at_once, self.batch)
+        return max(self.limits.pace.most, self.batch)
 
     def __contains__(self, operation: Operation) -> bool:
         """Whether this optional method can be called."""

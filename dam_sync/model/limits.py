@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 MIB = 1024 * 1024
+MOST_LEARNED = 32  # calls at once that are tried where no number is documented; a run then has so many assets in hand
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a credential may call: calls per second over all its processes, calls at once, storage calls at once."""
+    """How fast a credential may call: calls per second over all its processes, calls at once, storage calls at once.
+
+    most_at_once: how many calls at once are tried at most if their number is learned, beginning with `at_once`; None:
+    it is fixed.
+    """
 
     per_second: float | None = None
     at_once: int = 8
     storage_at_once: int = 4
+    most_at_once: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Calls at once, at most."""
+        return max(1, self.at_once, self.most_at_once or 0)
+
+    def with_concurrency(self, concurrency: int | None) -> Pace:
+        """With the number of calls at once that the operator sets, which is then fixed."""
+        return replace(self, at_once=concurrency, most_at_once=None) if concurrency else self
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPace:
-    """How fast a connection actually calls, for estimates: the pace it keeps, even if no limit is documented, and
-    the mean seconds of an API call so far."""
+    """How fast a connection actually calls, for estimates: the pace to be expected, even if no limit is documented, and
+    the mean seconds of an API call so far. Its `most_at_once` is None if the number of calls at once is known."""
 
     pace: Pace
     call_seconds: float | None = None

@@ -438,8 +438,8 @@ class Context:
 
     def paced(self, pace: Pace) -> Pace:
         """The documented pace with the operator's overrides applied."""
-        per_second, at_once = self.calls_per_second or pace.per_second, self.concurrency or pace.at_once
-        return replace(pace, per_second=per_second, at_once=at_once)
+        kept = pace.with_concurrency(self.concurrency)
+        return replace(kept, per_second=self.calls_per_second or pace.per_second)
 
 
 @dataclass(frozen=True, slots=True)

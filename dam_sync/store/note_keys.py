@@ -21,6 +21,7 @@ EXPOSURE_POLICY = "exposure policy"  # policy and mapping by which assets were s
 EXPOSURE_DUE = "exposure due"  # the first release date for which assets were set aside
 MEMBER_READINGS = "member readings"  # the numbers of the readings of all memberships
 SENT_CALLS = "calls"  # API calls of the last days by role and time
+PACE = "pace"  # by account, the limits that were learned because none are documented
 WATCHED = "watch"  # what the last `watch` did
 SUBSCRIPTIONS = "webhooks"  # ids of the subscriptions, and a digest of the URL that they have
 

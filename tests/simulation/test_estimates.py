@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from dam_sync.api.duration import RATE_LIMIT, TARGET
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import StopRequested
 from dam_sync.report.report import Report, count_operations
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
-from dam_sync.store.note_keys import spent_key
+from dam_sync.store.note_keys import PACE, spent_key
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
@@ -36,6 +37,7 @@ PAIRS = (
 LOOKS = 1  # at what only a plan tells of
 NOTHING = dict.fromkeys(("listed", "open", "created", "updated", "unchanged", "skipped", "parked"), 0)
 ASSETS = 60
+HIDDEN = 10  # calls per second
 UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot be foreseen
 
 
@@ -60,6 +62,23 @@ def test_an_asset_with_two_versions_costs_those_created_with_it_neither_calls_no
     assert plan.estimate.p50 <= run.seconds <= plan.estimate.p90
 
 
+def test_a_rate_that_was_learned_is_estimated_with(tmp_path: Path) -> None:
+    """The first process of a run learns the rate, of which nobody tells; the plan of what is left knows it."""
+    kinds, library = ("a_hypermedia", "b_documents"), [*map(picture, range(1, 61))]
+    with Universe() as universe:
+        job = job_in(universe, tmp_path, kinds, ([*SCHEMA, *library], SCHEMA), ({}, {}), {"rate": HIDDEN})
+        with pytest.raises(StopRequested):
+            universe.live(job, limit=30)
+        first = note_of(job, PACE)
+        plan, run = universe.do(plan_job(job, universe.options())), universe.do(run_job(job, universe.options()))
+        assert run.counts["created"] == len(library)
+        assert sorted(one["per_second"] is not None for one in first.values()) == [False, True]
+        assert plan.estimate is not None
+        assert plan.estimate.bottleneck is not None
+        assert (plan.estimate.bottleneck.what, plan.estimate.bottleneck.side) == (RATE_LIMIT, TARGET)
+        assert plan.estimate.p50 <= note_of(job, spent_key(1))["own"]["seconds"] <= plan.estimate.p90
+
+
 def planned_and_run(
     folder: Path,
     kinds: tuple[str, str],
@@ -68,13 +87,27 @@ def planned_and_run(
 ) -> tuple[Report, Report]:
     """A plan of a migration of this library, and its run. patient: options of the target."""
     with Universe() as universe:
-        mapping, sides = folder / "mapping.yaml", []
-        for kind, records, more in zip(kinds, ([*SCHEMA, *library], SCHEMA), ({}, patient), strict=True):
-            tenant = universe.tenant(kind, records, **{**options_of(kind), **UNLIMITED.get(kind, {})})
-            sides.append(Emulated(kind, tenant.url, {**profile_of(kind).parted, **more}))
-        job = write_job(folder / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
-        universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS, universe.options()))
+        job = job_in(universe, folder, kinds, ([*SCHEMA, *library], SCHEMA), ({}, patient))
         return universe.do(plan_job(job, universe.options())), universe.do(run_job(job, universe.options()))
+
+
+def job_in(
+    universe: Universe,
+    folder: Path,
+    kinds: tuple[str, str],
+    libraries: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    options: tuple[Mapping[str, Any], Mapping[str, Any]],
+    hidden: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """A job between two new tenants. hidden: limits of the target that nobody tells."""
+    mapping, sides = folder / "mapping.yaml", []
+    for kind, records, more in zip(kinds, libraries, options, strict=True):
+        limits = {**UNLIMITED.get(kind, {}), **(hidden if kind == kinds[1] else {})}
+        tenant = universe.tenant(kind, records, **{**options_of(kind), **limits})
+        sides.append(Emulated(kind, tenant.url, {**profile_of(kind).parted, **more}))
+    job = write_job(folder / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
+    universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS, universe.options()))
+    return job
 
 
 def with_two_versions(row: dict[str, Any]) -> dict[str, Any]:
@@ -119,10 +152,15 @@ def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, tak
 
 def last_process(move: Move) -> dict[str, dict[str, int]]:
     """Calls of the last process of run 1, by side and endpoint."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        (text,) = connection.execute("SELECT value FROM note WHERE key = ?", (spent_key(1),)).fetchone()
-    calls: dict[str, dict[str, int]] = json.loads(text)["own"]["calls"]
+    calls: dict[str, dict[str, int]] = note_of(move.job, spent_key(1))["own"]["calls"]
     return calls
+
+
+def note_of(job: Path, key: str) -> Any:
+    """What the state keeps under a key."""
+    with closing(sqlite3.connect(job.parent / "state" / "job.db")) as connection:
+        (text,) = connection.execute("SELECT value FROM note WHERE key = ?", (key,)).fetchone()
+    return json.loads(text)
 
 
 def ledger(move: Move) -> Counter[str]:

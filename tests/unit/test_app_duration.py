@@ -56,6 +56,18 @@ def test_calls_at_once_where_there_is_no_rate() -> None:
     assert estimate_duration(replace(moved, assets=2), RATED, FREE) == pytest.approx(1_000 * 0.1 / 2)
 
 
+def test_the_band_is_wide_while_the_calls_at_once_are_to_be_learned(tmp_path: Path) -> None:
+    files = DryFiles(FolderService(Context(base_url=tmp_path.as_uri(), options=FolderOptions())))
+    moved = replace(NOTHING, assets=1_000, moving=1_000)
+    unknown, known = (
+        estimate_of(moved, (RATED, replace(FREE, workers=40, pace=pace)), files, None, DISK)
+        for pace in (Pace(None, 10, most_at_once=40), Pace(None, 10))
+    )
+    assert (known.p50, known.p90) == pytest.approx((0.96 * 10, 1.12 * 10 + 4))
+    assert unknown.p90 == known.p90
+    assert unknown.p50 == pytest.approx(known.p50 / 4)
+
+
 def test_files_are_fetched_before_they_are_sent() -> None:
     fetched = replace(NOTHING, assets=100, files=100, open_calls=200, source_calls=200)
     assert estimate_duration(fetched, FREE, FREE) == pytest.approx(3 * 100 * 0.1 / 10)

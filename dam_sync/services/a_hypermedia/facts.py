@@ -17,7 +17,7 @@ from dam_sync.model.errors import (
     SessionGone,
     TooLarge,
 )
-from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds
+from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "a_hypermedia"
@@ -42,7 +42,8 @@ EPOCH_YEAR = 1990  # before any instance began; wire A 2.4 bisects importDate fr
 
 LIMITS = Limits(
     page=PAGE,
-    pace=Pace(per_second=None, at_once=8, storage_at_once=4),  # wire A 8: rate not shown; 8 calls, 4 transfers
+    # wire A 8: rate not shown; begin with 8 calls, 4 transfers
+    pace=Pace(per_second=None, at_once=8, storage_at_once=4, most_at_once=MOST_LEARNED),
     reach=REACH,
     single_bytes=SINGLE_BYTES,
     parts=PartBounds(preferred=CHUNK_BYTES, least=16_000_000, most=CHUNK_BYTES, at_once=1),  # wire A 6.2: in sequence

@@ -8,7 +8,7 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
-from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
+from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "b_documents"
@@ -108,7 +108,7 @@ BOUNDS = PartBounds(preferred=CHUNK_BYTES, least=LEAST_CHUNK, at_once=CHUNKS_AT_
 LIMITS = Limits(
     page=SWEEP,
     split=SPLIT,
-    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=4),
+    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=4, most_at_once=MOST_LEARNED),
     single_bytes=SINGLE_BYTES,
     parts=BOUNDS,
     lifetimes=Lifetimes(upload=BATCH_LIFE),

@@ -51,7 +51,7 @@ class BrandLibraryApi:
     @property
     def made_at_once(self) -> int:
         """Assets created concurrently, which share calls."""
-        return max(self.limits.pace.at_once, facts.MADE_AT_ONCE)
+        return max(self.limits.pace.most, facts.MADE_AT_ONCE)
 
     async def listed(
         self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Unsupported
-from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
+from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "c_brandlibrary"
@@ -127,7 +127,8 @@ END_RANGES = "DELETE upload session"
 
 LIMITS = Limits(
     page=PAGE,
-    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE),  # wire C 8: no rate is shown
+    # wire C 8: no rate is shown
+    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE, most_at_once=MOST_LEARNED),
     reach=REACH,
     single_bytes=SINGLE_BYTES,
     parts=PartBounds(preferred=CHUNK_BYTES, least=CHUNK_GRID, at_once=1),  # wire C 6.2: in sequence

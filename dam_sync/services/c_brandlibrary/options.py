@@ -96,9 +96,9 @@ AUTH = {"token": TokenAuth}
 
 def limits_of(context: Context, options: BrandLibraryOptions) -> Limits:
     """The documented limits, and those of the job; calls per second are not documented, so the job's limit applies."""
-    at_once = max(1, context.concurrency or facts.AT_ONCE)
     limits = context.limited(facts.LIMITS)
-    pace = replace(limits.pace, per_second=context.calls_per_second, at_once=at_once, storage_at_once=max(1, at_once))
+    pace = replace(limits.pace.with_concurrency(context.concurrency), per_second=context.calls_per_second)
+    pace = replace(pace, storage_at_once=pace.at_once)
     return replace(
         limits,
         page=options.page,

@@ -58,10 +58,10 @@ class TemplatesApi:
     def open(cls, context: Context) -> TemplatesApi:
         """Raises ConfigError for a URL, option or credential that cannot be used."""
         options: TemplatesOptions = context.options
-        at_once = max(1, context.concurrency or facts.AT_ONCE)
         rate = context.calls_per_second
         limits = context.limited(facts.LIMITS)
-        pace = replace(limits.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))
+        pace = limits.pace.with_concurrency(context.concurrency)
+        pace = replace(pace, per_second=rate, storage_at_once=max(1, pace.at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
         wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)
         headers = {"X-API-Key": context.auth.api_key, "Accept": "application/json"}

@@ -8,7 +8,7 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
-from dam_sync.model.limits import Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
+from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "d_templates"
@@ -106,7 +106,8 @@ HYPHENED = {"placed_graphic": "placed-graphic"}  # wire D 3.4: both spellings ar
 BOUNDS = PartBounds(preferred=PART_BYTES, least=PART_BYTES, most=PART_BYTES, count=MOST_PARTS, at_once=1)
 LIMITS = Limits(
     page=PAGE,
-    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2),  # spec 002, Limits: rate not shown
+    # spec 002, Limits: rate not shown
+    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2, most_at_once=MOST_LEARNED),
     single_bytes=SINGLE_BYTES,
     parts=BOUNDS,
     lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),
