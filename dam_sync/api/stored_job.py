@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dam_sync.config.job import JobConfig, load_job
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.base import Storage
-from dam_sync.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from dam_sync.store.base import Storage
+    from dam_sync.store.store import SqlStore
 
 
 def stored_job_of(job: Path | JobConfig) -> JobConfig:
@@ -19,16 +22,23 @@ def stored_job_of(job: Path | JobConfig) -> JobConfig:
     return job if isinstance(job, JobConfig) else load_job(job, None)
 
 
+def existing_state(job: JobConfig) -> Path:
+    """The state file of a job that ran before. Raises ConfigError if there is none."""
+    if not job.state_path.exists():
+        raise ConfigError(
+            f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
+        )
+    return job.state_path
+
+
 @asynccontextmanager
 async def existing_store(
     job: JobConfig, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
 ) -> AsyncIterator[SqlStore]:
     """The state of a job that ran before. Raises ConfigError if there is none."""
-    if not job.state_path.exists():
-        raise ConfigError(
-            f"there is no state at {job.state_path}", hint="run the job first, or correct `state:` in the job file"
-        )
-    store = await SqlStore.open(job.state_path, clock, read_only=read_only, storage=storage)
+    from dam_sync.store.store import SqlStore  # takes longer to import than `status` has
+
+    store = await SqlStore.open(existing_state(job), clock, read_only=read_only, storage=storage)
     try:
         yield store
     finally:

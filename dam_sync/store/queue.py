@@ -32,13 +32,13 @@ from dam_sync.store.rows import (
     Work,
 )
 from dam_sync.store.runs import open_rows
+from dam_sync.store.standing import USUAL
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
 UNNAMED = "{}"  # of an asset that was not read; what is known of its name stays
-USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
 _NOW = PreparedStatement(
     select(
