@@ -174,7 +174,7 @@ class Job:
 
     async def status(self) -> dict[str, Any]:
         """Where the job stands, without calling a service. Raises ConfigError if it never ran."""
-        from dam_sync.api.state_commands import job_status
+        from dam_sync.api.job_status import job_status
 
         return await job_status(self._config)
 

@@ -18,8 +18,8 @@ from dam_sync.report.report import Report, ReportedSide
 from dam_sync.report.rollback import RollbackReport
 from dam_sync.store.base import Storage
 from dam_sync.store.reports import NewReport
+from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import KeptReport, RunRow
-from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
 
 KINDS = ("run", "verify", "adopt", "rollback")

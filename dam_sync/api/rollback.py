@@ -32,8 +32,8 @@ from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.rollback import RollbackReport
 from dam_sync.store.note_keys import WATERMARK, window_key
+from dam_sync.store.rollbacks import rollback_command, rollback_of
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.runs import rollback_command, rollback_of
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
 

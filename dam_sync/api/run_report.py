@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync import __version__
 from dam_sync.api.bootstrap import ConnectedJob
+from dam_sync.api.job_status import gone_rows
 from dam_sync.api.report_names import add_names
 from dam_sync.api.report_scope import scope_of
 from dam_sync.api.run_record import LedgerSummary
-from dam_sync.api.state_commands import causes_of, gone_from_source
+from dam_sync.api.state_commands import causes_of
 from dam_sync.api.work_summary import WorkSummary
 from dam_sync.config.diagnostics import dotted
 from dam_sync.engine.conflicts import report_conflicts
@@ -38,6 +39,7 @@ from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenO
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.services import discover
 from dam_sync.store.note_keys import window_key
+from dam_sync.store.standing import DELETIONS
 from dam_sync.store.waves import ELSEWHERE
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
@@ -113,7 +115,8 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     unrenamed = context.counterparts.notes
     report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
     report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
-    report.gone = await gone_from_source(store, context.policy.deletions)
+    if (policy := context.policy.deletions) is not None:
+        report.gone = gone_rows(await store.deletions(at_most=DELETIONS), policy)
     removes = context.policy.deletions is not None
     if loss := await disappeared(context):
         report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))

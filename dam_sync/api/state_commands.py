@@ -1,96 +1,24 @@
-"""The commands that need only the state: status, errors, state."""
+"""The commands that need only the state, besides status: errors, state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
-from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.values import instant_text
-from dam_sync.store.base import Storage
-from dam_sync.store.note_keys import WATERMARK
-from dam_sync.store.rows import IN_TRASH, UNLISTED, ParkedRow
-from dam_sync.store.runs import rollback_of
-from dam_sync.store.store import SqlStore
+from dam_sync.store.rows import ParkedRow
+
+if TYPE_CHECKING:
+    from dam_sync.store.base import Storage
+    from dam_sync.store.store import SqlStore
 
 PAGE = 500
-GONE_SHOWN = 1000
-REASONS = {IN_TRASH: "in the trash", UNLISTED: "not listed"}
 NAMED = ("filename", "title", "url")  # how people know a parked asset
-
-
-async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
-    """`status`: where the job stands, without calling a service."""
-    job = stored_job_of(path)
-    async with existing_store(job, clock, read_only=True) as store:
-        runs = await store.runs()
-        tally = await store.tally(runs[0].id) if runs else {}
-        rows = [
-            {
-                "run": row.number,
-                "command": row.command,
-                "started": instant_text(row.started_at),
-                "ended": instant_text(row.ended_at) if row.ended_at else "",
-                "result": row.state,
-            }
-            for row in runs
-        ]
-        now = {"linked": await store.link_count(), **tally, "watermark": await store.get_meta(WATERMARK) or "none"}
-        now |= await _rolled_back(store)
-        if (given := (await store.correction_count())[0]) > 0:
-            now["values corrected by hand"] = given
-        gone = await gone_from_source(store, policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace))
-        return {
-            "job": job.name,
-            "now": now,
-            "runs": rows,
-            **(await _waves(job, store, clock) if job.waves else {}),
-            **({"gone": gone} if gone else {}),
-        }
-
-
-async def _waves(job: JobConfig, store: SqlStore, clock: Clock) -> dict[str, Any]:
-    from dam_sync.api.waves import WaveBook, rows_of  # loads the mapping language
-
-    book = await WaveBook.of(job, store, clock.now())
-    return {"waves": rows_of(book), "in no wave": book.in_no_wave}
-
-
-async def _rolled_back(store: SqlStore) -> dict[str, Any]:
-    """Runs that were rolled back, and the last one that was not; nothing if there are none."""
-    done = [rollback_of(row) for row in await store.rollbacks() if row.state == "done"]
-    if not done:
-        return {}
-    stands = [row.number for row in await store.runs() if rollback_of(row) is None and row.number not in done]
-    numbers = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
-    return {"rolled back": f"run {numbers}", "stands at": f"run {stands[0]}" if stands else "no run"}
-
-
-async def gone_from_source(store: SqlStore, policy: DeletionPolicy | None) -> list[dict[str, Any]]:
-    """Assets that are gone from the source and are to be removed at the target, the first ones; none if the policy
-    removes nothing."""
-    rows = await store.deletions(at_most=GONE_SHOWN) if policy is not None else []
-    return [
-        {
-            "asset": row.source,
-            "target": row.target,
-            "reason": REASONS[row.reason],
-            "since": _to_the_second(row.since),
-            "until": _to_the_second(policy.until(row.since)) if policy is not None else "",
-        }
-        for row in rows
-    ]
-
-
-def _to_the_second(moment: datetime) -> str:
-    return instant_text(moment.replace(microsecond=0))
 
 
 async def job_errors(

@@ -6,12 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dam_sync.config.job import JobConfig, load_job
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.base import Storage
-from dam_sync.store.store import SqlStore, server_extra
+
+if TYPE_CHECKING:
+    from dam_sync.model.state_server import StateServer
+    from dam_sync.store.base import Storage
+    from dam_sync.store.store import SqlStore
 
 
 def stored_job_of(job: Path | JobConfig) -> JobConfig:
@@ -25,9 +29,20 @@ async def state_exists(job: JobConfig) -> bool:
     place = job.state_place
     if isinstance(place, Path):
         return place.exists()
+    from dam_sync.store.store import server_extra
+
     with server_extra(place):
         from dam_sync.store.server_store import exists
     return await asyncio.to_thread(exists, place)
+
+
+async def existing_state(job: JobConfig) -> Path | StateServer:
+    """The state of a job that ran before. Raises ConfigError if there is none."""
+    if not await state_exists(job):
+        raise ConfigError(
+            f"there is no state at {job.state_name}", hint="run the job first, or correct `state:` in the job file"
+        )
+    return job.state_place
 
 
 @asynccontextmanager
@@ -35,11 +50,10 @@ async def existing_store(
     job: JobConfig, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
 ) -> AsyncIterator[SqlStore]:
     """The state of a job that ran before. Raises ConfigError if there is none."""
-    if not await state_exists(job):
-        raise ConfigError(
-            f"there is no state at {job.state_name}", hint="run the job first, or correct `state:` in the job file"
-        )
-    store = await SqlStore.open(job.state_place, clock, read_only=read_only, storage=storage)
+    place = await existing_state(job)
+    from dam_sync.store.store import SqlStore  # takes longer to import than `status` has
+
+    store = await SqlStore.open(place, clock, read_only=read_only, storage=storage)
     try:
         yield store
     finally:

@@ -26,8 +26,8 @@ from dam_sync.store.note_keys import (
     wave_key,
     window_key,
 )
+from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import RunRow
-from dam_sync.store.runs import rollback_of
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import WaveCounts
 

@@ -26,7 +26,7 @@ SIDES = ("written", "source", "target")
 @command()
 def status(output: Output, job: JobFile) -> None:
     """Show where the job stands."""
-    from dam_sync.api.state_commands import job_status
+    from dam_sync.api.job_status import job_status
 
     async def act(options: RunOptions) -> int:
         data = await job_status(job, options.clock)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
-from typing import TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.pool import StaticPool
-
+from dam_sync.model.errors import ConfigError
 from dam_sync.store.sqlite import raw_of, transaction
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 APPLICATION_ID = 0x44414D53  # "DAMS": distinguishes our files from other SQLite files
 
@@ -190,33 +193,50 @@ VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error
 
 
-def version_of(connection: Connection) -> int:
+def version_of(connection: Connection | sqlite3.Connection) -> int:
     """The version of a file; 0 for an empty one."""
-    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+    return int(raw_of(connection).execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: Connection, upto: int = VERSION) -> list[int]:
+def migrate(connection: Connection | sqlite3.Connection, upto: int = VERSION) -> list[int]:
     """Bring a file from its version to `upto`, one transaction per step; returns the steps taken.
 
     Safe to repeat, even by two processes at once: each step checks the version again once it holds the file.
     """
-    taken = []
-    for number in range(version_of(connection) + 1, upto + 1):
-        with transaction(connection):
-            if version_of(connection) >= number:
+    raw, taken = raw_of(connection), []
+    for number in range(version_of(raw) + 1, upto + 1):
+        with transaction(raw):
+            if version_of(raw) >= number:
                 continue
             for statement in MIGRATIONS[number]:
-                connection.exec_driver_sql(statement)
-            connection.exec_driver_sql(f"PRAGMA user_version = {number}")
+                raw.execute(statement)
+            raw.execute(f"PRAGMA user_version = {number}")
         taken.append(number)
     return taken
 
 
-def strange_objects(connection: Connection) -> list[str]:
+def checked_version(connection: Connection | sqlite3.Connection, path: Path) -> int:
+    """The version of a state, read in one transaction. Raises ConfigError for a newer one and for another file."""
+    raw = raw_of(connection)
+    version = version_of(raw)
+    ours = raw.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+    empty = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if not ours and not empty:
+        hint = "correct `state:` in the job file; this file belongs to another program"
+        raise ConfigError(f"{path} is not a state of dam-sync", hint=hint)
+    if version > VERSION:
+        hint = f"install the newer dam-sync; this one writes version {VERSION}"
+        raise ConfigError(f"the state {path} was made by a newer dam-sync (version {version})", hint=hint)
+    if strange := _strange_objects(raw) if ours and version > 0 else ():
+        hint = "restore it with `state JOB import FILE` from an export; this file was changed by another program"
+        raise ConfigError(f"the state {path} has unexpected contents: {', '.join(strange)}", hint=hint)
+    return version
+
+
+def _strange_objects(raw: sqlite3.Connection) -> list[str]:
     """Objects in a state that no migration created, or not like this: such a table may be an endless view, such a
     trigger may write anything."""
-    version = version_of(connection)
-    found, made = _objects(raw_of(connection)), _made_by(version)
+    found, made = _objects(raw), _made_by(version_of(raw))
     return sorted({name for _, name, *_ in found ^ made})[:_TOLD]
 
 
@@ -226,13 +246,9 @@ _Object: TypeAlias = tuple[str, str, str, str]
 @lru_cache
 def _made_by(version: int) -> frozenset[_Object]:
     """The objects of a new file at this version."""
-    engine = create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
-    try:
-        with engine.connect() as connection:
-            migrate(connection, version)
-            return _objects(raw_of(connection))
-    finally:
-        engine.dispose()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as raw:
+        migrate(raw, version)
+        return _objects(raw)
 
 
 def _objects(raw: sqlite3.Connection) -> frozenset[_Object]:

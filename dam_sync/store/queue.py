@@ -32,6 +32,7 @@ from dam_sync.store.rows import (
     Work,
 )
 from dam_sync.store.runs import ONE_LESS, of_wave, open_rows
+from dam_sync.store.standing import USUAL
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
@@ -39,7 +40,6 @@ from dam_sync.store.waves import put_wave
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
 UNNAMED = "{}"  # of an asset that was not read; what is known of its name stays
-USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
 _NOW = PreparedStatement(
     select(

@@ -27,16 +27,15 @@ from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.note_keys import keys_of_run
+from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.rows import Run, RunRow
+from dam_sync.store.standing import HISTORY
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE, WORK, instant
 
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
 HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
-HISTORY = 1_000
-
-_ROLLBACK = "rollback "
 
 ONE_LESS = case((WORK.c.attempt > 0, WORK.c.attempt - 1), else_=0)  # an attempt that was not made
 _OWNER = PreparedStatement(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
@@ -174,7 +173,7 @@ class Runs(Repository):
 
     async def rollbacks(self) -> list[RunRow]:
         """The runs that rolled back another, newest first."""
-        chosen = select(RUN).where(RUN.c.command.startswith(_ROLLBACK, autoescape=True)).order_by(RUN.c.id.desc())
+        chosen = select(RUN).where(RUN.c.command.startswith(ROLLBACK, autoescape=True)).order_by(RUN.c.id.desc())
         return await self._read(lambda c: [_run_row(row) for row in c.execute(chosen)])
 
     def _lease(self) -> dict[str, Any]:
@@ -205,16 +204,6 @@ class Runs(Repository):
         owner = _OWNER.value(c, run=run) if run else None
         if owner is not None and owner != self._database.holder:
             raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
-
-
-def rollback_command(run: int) -> str:
-    """The command of a run that rolls back another."""
-    return f"{_ROLLBACK}{run}"
-
-
-def rollback_of(row: RunRow) -> int | None:
-    """The run that this one rolls back; None if it is no rollback."""
-    return int(row.command.removeprefix(_ROLLBACK)) if row.command.startswith(_ROLLBACK) else None
 
 
 def release_claims(c: Connection, *, untried: bool = False) -> None:

@@ -24,13 +24,13 @@ import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
-
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import StaticPool
+from typing import TYPE_CHECKING
 
 from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull, StoreBusy
 from dam_sync.store.lock_holder import holder_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
 
 BUSY_SECONDS = 10.0  # how long a statement waits for another process to release the file
 ALMOST_FULL_BYTES = 1024 * 1024
@@ -110,17 +110,27 @@ def engine_of(
 
     A file on a read-only medium, which allows not even helper files of SQLite, is opened as immutable.
     """
+    from sqlalchemy import create_engine  # takes longer to import than `status` has
+    from sqlalchemy.pool import StaticPool
 
     def connect() -> sqlite3.Connection:
-        connection = (
+        return _prepared(
             _connect_reader(path, busy_seconds) if read_only else _connect_writer(path, busy_seconds, wal_pages)
         )
-        connection.isolation_level = None
-        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        connection.execute("PRAGMA trusted_schema = OFF")
-        return connection
 
     return create_engine("sqlite://", creator=connect, poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+
+
+def read_connection(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, as those of engines, for what needs none. Must be closed."""
+    return _prepared(_connect_reader(path, BUSY_SECONDS))
+
+
+def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
 
 
 def vacuum(path: Path) -> None:
@@ -139,7 +149,7 @@ class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
 
     __slots__ = ("_begin", "_raw")
 
-    def __init__(self, connection: Connection, kind: str = "IMMEDIATE") -> None:
+    def __init__(self, connection: Connection | sqlite3.Connection, kind: str = "IMMEDIATE") -> None:
         self._raw, self._begin = raw_of(connection), f"BEGIN {kind}"
 
     def __enter__(self) -> None:
@@ -154,8 +164,10 @@ class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
                 self._raw.execute("ROLLBACK")
 
 
-def raw_of(connection: Connection) -> sqlite3.Connection:
+def raw_of(connection: Connection | sqlite3.Connection) -> sqlite3.Connection:
     """The connection of the driver, for what is too slow through SQLAlchemy."""
+    if isinstance(connection, sqlite3.Connection):
+        return connection
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
@@ -173,8 +185,8 @@ class translate_errors:  # noqa: N801 -- reads as a word, like those of contextl
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, DBAPIError):
-            raise explain_error(error.orig or error, self._path, self._what) from error
+        if isinstance(original := getattr(error, "orig", None), sqlite3.Error):  # of SQLAlchemy
+            raise explain_error(original, self._path, self._what) from error
         if isinstance(error, UnicodeDecodeError):
             raise _damaged(self._path, self._what, error) from error
         if isinstance(error, sqlite3.Error | OSError):

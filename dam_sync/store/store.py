@@ -28,7 +28,7 @@ from dam_sync.store.ledger import Ledger
 from dam_sync.store.links import FilenameRepository, LinkRepository
 from dam_sync.store.listing import Shards
 from dam_sync.store.meta import Meta
-from dam_sync.store.migrations import APPLICATION_ID, VERSION, migrate, strange_objects, version_of
+from dam_sync.store.migrations import VERSION, checked_version, migrate, version_of
 from dam_sync.store.planned import PlannedRepository
 from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue
@@ -174,23 +174,14 @@ def _version(path: Path, storage: Storage, *, read_only: bool) -> int:
     """The version of a state. Raises ConfigError for a newer one and for another file."""
     with translate_errors(path):
         engine = storage.engine(path, read_only=read_only)
-        with engine.connect() as connection, transaction(connection, "DEFERRED"):  # another may migrate it right now
-            version = version_of(connection)
-            raw = raw_of(connection)
-            ours = raw.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-            empty = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-            strange = strange_objects(connection) if ours and 0 < version <= VERSION else ()
-        engine.dispose()
-    if not ours and not empty:
-        hint = "correct `state:` in the job file; this file belongs to another program"
-        raise ConfigError(f"{path} is not a state of dam-sync", hint=hint)
-    if version > VERSION:
-        hint = f"install the newer dam-sync; this one writes version {VERSION}"
-        raise ConfigError(f"the state {path} was made by a newer dam-sync (version {version})", hint=hint)
-    if strange:
-        hint = "restore it with `state JOB import FILE` from an export; this file was changed by another program"
-        raise ConfigError(f"the state {path} has unexpected contents: {', '.join(strange)}", hint=hint)
-    return version
+        try:
+            with (
+                engine.connect() as connection,
+                transaction(connection, "DEFERRED"),
+            ):  # another may migrate it right now
+                return checked_version(connection, path)
+        finally:
+            engine.dispose()
 
 
 def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage) -> None:

@@ -179,7 +179,7 @@ class RangedContent(_Described):
             self._apart.add(apart)
             end = self._size if stop is None else stop
             while apart.position < end and (block := await apart.next(min(_BLOCK, end - apart.position))):
-                yield bytes(block)
+                yield _bytes_of(block)
             if end == self._size:
                 await apart.next(1)  # nothing, or the download reports that the file is longer than it should be
             self._apart.discard(apart)
@@ -198,7 +198,7 @@ class RangedContent(_Described):
         elif not self._opened:
             await self.read(self._size - 1, self._size)  # the response at least states the length
         if not self._tally.idle:
-            self._tally.check()
+            await self._tally.check()
         self._checked = True
 
     async def aclose(self) -> None:
@@ -249,7 +249,7 @@ class _Pass:
         if not self._left:
             before = self._download.position
             fresh = await anext(self._download, b"")
-            self._tally.offer(before, fresh)
+            await self._tally.offer(before, fresh)
             self._left = memoryview(fresh)
         block, self._left = self._left[:most], self._left[most:]
         return block
@@ -271,14 +271,20 @@ class _Pass:
         await self._download.aclose()
 
 
+def _bytes_of(block: memoryview) -> bytes:
+    """The bytes of a view, not copied if it is one of whole bytes."""
+    whole = block.obj
+    return whole if isinstance(whole, bytes) and len(whole) == len(block) else bytes(block)
+
+
 async def _in_memory(opener: Opener, file: FileRef, wanted: frozenset[str]) -> MemoryContent:
     tally = DigestTracker(file.name, file.size, file.digests, wanted)
     taken = io.BytesIO()
     async with aclosing(Download(opener, file.name, file.size)) as download:
         async for block in download:
-            tally.offer(tally.position, block)
+            await tally.offer(tally.position, block)
             taken.write(block)
-    tally.check()
+    await tally.check()
     return MemoryContent(file, taken.getvalue(), tally.digests)
 
 
@@ -286,8 +292,8 @@ async def _spooled(opener: Opener, file: FileRef, spooled: SpoolFile, wanted: fr
     tally = DigestTracker(file.name, file.size, file.digests, wanted)
     async with aclosing(Download(opener, file.name, file.size)) as download:
         async for block in regrouped(download, _BLOCK):
-            tally.offer(tally.position, block)
+            await tally.offer(tally.position, block)
             await spooled.append(block)
     await spooled.flush()
-    tally.check()
+    await tally.check()
     return SpooledContent(file, tally.position, spooled, tally.digests)

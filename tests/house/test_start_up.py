@@ -27,6 +27,7 @@ HEAVY = {
     "structlog",
     "asyncio",
 }
+MOST_FOR_STATUS = 620  # modules; with SQLAlchemy and the tables there were 720
 OURS = {f"dam_sync.{name}" for name in ("services", "emulators", "engine", "http", "store", "mapping", "api")}
 
 
@@ -72,17 +73,24 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("command", ["status", "errors", "conflicts", "state"])
+@pytest.mark.parametrize("command", ["errors", "conflicts", "state"])
 def test_commands_on_the_state_load_no_service_no_engine_and_no_http_library(tmp_path: Path, command: str) -> None:
-    side = "{kind: a_hypermedia, base_url: 'https://a.example', auth: {flow: basic}}"
-    job = tmp_path / "job.yaml"
-    job.write_text(f"{{version: 1, name: x, source: {side}, target: {side}, mapping: m.yaml, state: job.db}}\n")
-    asyncio.run(_made(tmp_path / "job.db"))
-    modules = imported(command, str(job))
+    modules = imported(command, str(_job(tmp_path)))
     assert "dam_sync.store.store" in modules
     ours = tuple(f"dam_sync.{name}" for name in ("services", "emulators", "engine", "mapping"))
     wrong = (*ours, "httpx", "aiohttp", "starlette", "uvicorn", "PIL", "psycopg", "sqlalchemy.dialects.postgresql")
     assert [name for name in modules if name.startswith(wrong)] == []
+
+
+def test_status_loads_no_database_layer_either(tmp_path: Path) -> None:
+    """Modules are counted rather than seconds: half of what `status` took was the import of SQLAlchemy and of all
+    tables."""
+    modules = imported("status", str(_job(tmp_path)))
+    assert "dam_sync.store.standing" in modules
+    ours = tuple(f"dam_sync.{name}" for name in ("services", "emulators", "engine", "mapping", "store.tables"))
+    wrong = (*ours, *(HEAVY - {"asyncio", "structlog"}), "celpy", "msgspec", "anyio")
+    assert [name for name in modules if name.startswith(wrong)] == []
+    assert len(modules) <= MOST_FOR_STATUS
 
 
 def test_a_job_file_with_errors_is_reported_without_http_library_and_database(tmp_path: Path) -> None:
@@ -100,6 +108,15 @@ def test_a_job_file_with_errors_is_reported_without_http_library_and_database(tm
         }
         wrong |= {f"dam_sync.services.{kind}.service" for kind in pair}
         assert {name for name in modules if {name, name.split(".")[0]} & wrong} == set(), pair
+
+
+def _job(folder: Path) -> Path:
+    """A job whose state is there."""
+    side = "{kind: a_hypermedia, base_url: 'https://a.example', auth: {flow: basic}}"
+    job = folder / "job.yaml"
+    job.write_text(f"{{version: 1, name: x, source: {side}, target: {side}, mapping: m.yaml, state: job.db}}\n")
+    asyncio.run(_made(folder / "job.db"))
+    return job
 
 
 async def _made(state: Path) -> None:

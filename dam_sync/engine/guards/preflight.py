@@ -16,7 +16,7 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.store.note_keys import MAPPING, ORIGIN, SCHEMA, tenant_key, user_key
-from dam_sync.store.runs import rollback_of
+from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.store import SqlStore
 
 Guard: TypeAlias = Callable[[RunContext], AsyncIterator[GuardFinding]]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.multipart import in_blocks
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Journal
@@ -128,7 +130,7 @@ class Ranges:
                 operation=f"PUT {_FILE}",
                 method="PUT",
                 path=ticket["path"],
-                body=lambda: _in_blocks(body),
+                body=partial(in_blocks, body),
                 size=len(body),
                 headers={
                     "Content-Type": "application/octet-stream",
@@ -145,12 +147,6 @@ class Ranges:
     async def finish(self, ticket: Json) -> Json:
         """Nothing to send: the last range completes the file."""
         return {"path": ticket["path"]}
-
-
-async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
-    """In pieces that do not block other connections."""
-    for start in range(0, len(body), MIB):
-        yield body[start : start + MIB]
 
 
 @interprets_response

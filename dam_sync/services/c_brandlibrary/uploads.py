@@ -8,12 +8,14 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.http.multipart import in_blocks
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
-from dam_sync.model.limits import MIB, Part
+from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -270,7 +272,7 @@ class SessionWire:
             facts.SEND_RANGES,
             "PUT",
             await self.uploads.session_url(ticket),
-            body=(lambda: _in_blocks(body)) if body else b"",
+            body=partial(in_blocks, body) if body else b"",
             size=len(body),
             headers={"Content-Range": reported},
             repeatable=repeatable,
@@ -282,12 +284,6 @@ class SessionWire:
             await self.uploads.done(ticket)
             raise SessionGone("the upload session has ended", operation=facts.SEND_RANGES)
         return reply
-
-
-async def _in_blocks(body: bytes) -> AsyncIterator[bytes]:
-    """In pieces a connection takes without holding up the others."""
-    for start in range(0, len(body), MIB):
-        yield body[start : start + MIB]
 
 
 @interprets_response

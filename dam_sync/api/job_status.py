@@ -1,0 +1,115 @@
+"""`status`: where a job stands, read without a database layer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dam_sync.api.stored_job import existing_state, existing_store, stored_job_of
+from dam_sync.config.job import JobConfig
+from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
+from dam_sync.model.values import instant_text
+from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.rollbacks import rollback_of
+from dam_sync.store.standing import DELETIONS, GoneAsset, Standing, standing_of
+
+if TYPE_CHECKING:
+    from dam_sync.store.rows import Deletion
+    from dam_sync.store.store import SqlStore
+
+REASONS = {"trash": "in the trash", "unlisted": "not listed"}  # see `rows.IN_TRASH`, `rows.UNLISTED`
+
+
+async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
+    """`status`: where the job stands, without calling a service."""
+    job = stored_job_of(path)
+    standing = await _standing(job, clock)
+    rows = [
+        {
+            "run": row.number,
+            "command": row.command,
+            "started": instant_text(row.started_at),
+            "ended": instant_text(row.ended_at) if row.ended_at else "",
+            "result": row.state,
+        }
+        for row in standing.runs
+    ]
+    now = {"linked": standing.linked, **standing.tally, "watermark": standing.watermark or "none"}
+    now |= _rolled_back(standing)
+    if standing.corrections > 0:
+        now["values corrected by hand"] = standing.corrections
+    policy = policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace)
+    gone = gone_rows(standing.gone, policy) if policy is not None else []
+    return {
+        "job": job.name,
+        "now": now,
+        "runs": rows,
+        **(await _waves(job, clock) if job.waves else {}),
+        **({"gone": gone} if gone else {}),
+    }
+
+
+async def _standing(job: JobConfig, clock: Clock) -> Standing:
+    place = await existing_state(job)
+    while isinstance(place, Path):
+        standing = await asyncio.to_thread(standing_of, place)
+        if standing is not None:
+            return standing
+        async with existing_store(job, clock, read_only=True):
+            pass  # opening it migrates it
+    async with existing_store(job, clock, read_only=True) as store:
+        return await _standing_in(store)
+
+
+async def _standing_in(store: SqlStore) -> Standing:
+    """The same of a state on a server, whose driver alone would take a form of its own."""
+    runs = await store.runs()
+    return Standing(
+        runs=runs,
+        rollbacks=await store.rollbacks(),
+        tally=await store.tally(runs[0].number) if runs else {},
+        linked=await store.link_count(),
+        watermark=await store.get_meta(WATERMARK),
+        corrections=(await store.correction_count())[0],
+        gone=await store.deletions(at_most=DELETIONS),
+    )
+
+
+async def _waves(job: JobConfig, clock: Clock) -> dict[str, Any]:
+    from dam_sync.api.waves import WaveBook, rows_of  # loads the mapping language
+
+    async with existing_store(job, clock, read_only=True) as store:
+        book = await WaveBook.of(job, store, clock.now())
+    return {"waves": rows_of(book), "in no wave": book.in_no_wave}
+
+
+def _rolled_back(standing: Standing) -> dict[str, Any]:
+    """Runs that were rolled back, and the last one that was not; nothing if there are none."""
+    done = [rollback_of(row) for row in standing.rollbacks if row.state == "done"]
+    if not done:
+        return {}
+    stands = [row.number for row in standing.runs if rollback_of(row) is None and row.number not in done]
+    numbers = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
+    return {"rolled back": f"run {numbers}", "stands at": f"run {stands[0]}" if stands else "no run"}
+
+
+def gone_rows(found: Iterable[GoneAsset | Deletion], policy: DeletionPolicy) -> list[dict[str, Any]]:
+    """Assets that are gone from the source and are to be removed at the target, as they are shown."""
+    return [
+        {
+            "asset": row.source,
+            "target": row.target,
+            "reason": REASONS[row.reason],
+            "since": _to_the_second(row.since),
+            "until": _to_the_second(policy.until(row.since)),
+        }
+        for row in found
+    ]
+
+
+def _to_the_second(moment: datetime) -> str:
+    return instant_text(moment.replace(microsecond=0))

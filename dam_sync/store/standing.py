@@ -1,0 +1,118 @@
+"""Where a job stands, for `status`: read through the driver alone, because importing SQLAlchemy and all tables takes
+longer than everything else that the command does. A test compares it with what the repositories return."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.values import Json
+from dam_sync.store.migrations import VERSION, checked_version
+from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.rollbacks import ROLLBACK
+from dam_sync.store.sqlite import path_of, read_connection, refuse_link, transaction, translate_errors
+
+if TYPE_CHECKING:
+    from dam_sync.store.rows import Deletion, RunRow
+
+HISTORY = 1_000  # runs
+DELETIONS = 1_000
+USUAL = ("created", "updated", "unchanged", "skipped", "parked")
+
+_RUNS = "SELECT id, command, started_at, ended_at, state FROM run ORDER BY id DESC LIMIT ?"
+_ROLLBACKS = (
+    f"SELECT id, command, started_at, ended_at, state FROM run WHERE command LIKE '{ROLLBACK}%' ORDER BY id DESC"
+)
+_GONE = (
+    "SELECT deletion.source, link.target, deletion.reason, deletion.since FROM deletion"
+    " JOIN link ON link.source = deletion.source ORDER BY deletion.source LIMIT ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRun:
+    """A run in the history; see `rows.RunRow`."""
+
+    number: int
+    command: str
+    started_at: datetime
+    ended_at: datetime | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoneAsset:
+    """An asset that is gone from the source; see `rows.Deletion`."""
+
+    source: str
+    target: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a job stands. runs, rollbacks: newest first; tally: of the last run; corrections: how many values people
+    gave."""
+
+    runs: Sequence[StandingRun | RunRow]
+    rollbacks: Sequence[StandingRun | RunRow]
+    tally: Mapping[str, int]
+    linked: int
+    watermark: Json
+    corrections: int
+    gone: Sequence[GoneAsset | Deletion]
+
+
+def standing_of(where: Path | str) -> Standing | None:
+    """Where the job of this state stands; None if the state has to be migrated before it can be read. Raises what
+    `SqlStore.open` does."""
+    path = path_of(where)
+    refuse_link(path)
+    if not path.exists():
+        raise ConfigError(f"there is no state at {path}", hint="run the job first, or correct `state:`")
+    with translate_errors(path), closing(read_connection(path)) as raw, transaction(raw, "DEFERRED"):
+        return _standing(raw) if checked_version(raw, path) == VERSION else None
+
+
+def _standing(raw: sqlite3.Connection) -> Standing:
+    runs = [_run(row) for row in raw.execute(_RUNS, (HISTORY,))]
+    watermark = raw.execute("SELECT value FROM note WHERE key = ?", (WATERMARK,)).fetchone()
+    return Standing(
+        runs=runs,
+        rollbacks=[_run(row) for row in raw.execute(_ROLLBACKS)],
+        tally=_tally(raw, runs[0].number) if runs else {},
+        linked=_number(raw, "SELECT count(*) FROM link"),
+        watermark=json.loads(watermark[0]) if watermark is not None else None,
+        corrections=_number(raw, "SELECT count(*) FROM correction WHERE corrected <> 'null'"),
+        gone=[_gone(*row) for row in raw.execute(_GONE, (DELETIONS,))],
+    )
+
+
+def _run(row: tuple[int, str, str, str | None, str]) -> StandingRun:
+    number, command, started, ended, state = row
+    ended_at = datetime.fromisoformat(ended) if ended else None
+    return StandingRun(number, command, datetime.fromisoformat(started), ended_at, state)
+
+
+def _gone(source: str, target: str, reason: str, since: str) -> GoneAsset:
+    return GoneAsset(source, target, reason, datetime.fromisoformat(since))
+
+
+def _tally(raw: sqlite3.Connection, run: int) -> dict[str, int]:
+    listed, unchanged = raw.execute("SELECT listed, unchanged FROM run WHERE id = ?", (run,)).fetchone()
+    counts = {"listed": listed, "open": 0, **dict.fromkeys(USUAL, 0), "unchanged": unchanged}
+    for label, number in raw.execute("SELECT label, n FROM tally WHERE run = ? AND n > 0", (run,)):
+        counts[label] = counts.get(label, 0) + number
+    return counts
+
+
+def _number(raw: sqlite3.Connection, statement: str) -> int:
+    return int(raw.execute(statement).fetchone()[0])

@@ -1,0 +1,126 @@
+"""`status` reads a state through the driver alone: it must find what the repositories return."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.correction import FailedValue
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.migrations import VERSION, migrate
+from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.rollbacks import rollback_command
+from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome
+from dam_sync.store.standing import GoneAsset, StandingRun, standing_of
+from dam_sync.store.store import SqlStore
+from tests.support.store import SetClock, entries
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+OUTCOMES = (
+    Outcome("created", link=LinkRow("1", "t1")),
+    Outcome("created", link=LinkRow("2", "t2")),
+    Outcome("parked", cause="InvalidValue", failed=(FailedValue("note", "too long", "c"),)),  # given by nobody yet
+    Outcome("removed"),  # an action that is counted only if there is one
+)
+
+
+async def _filled(path: Path) -> SqlStore:
+    """A state with everything that `status` shows."""
+    store = await SqlStore.open(path, SetClock())
+    run = await store.begin("museum", "run")
+    await store.record(run.id, Shard("all"), Batch(entries("1", "2", "3", "4", "5"), None), ())
+    for work, outcome in zip(await store.claim(run.id, len(OUTCOMES), timedelta(minutes=5)), OUTCOMES, strict=True):
+        await store.complete(work, outcome)
+    await store.stop(run.id, "interrupted")
+    second = await store.begin("museum", rollback_command(run.id))
+    await store.finish(second.id, None, listed=False)
+    await store.set_meta(WATERMARK, "2026-03-01T12:00:00Z")
+    rows = [Deletion("1", "t1", UNLISTED, START, 2, 1, "all"), Deletion("2", "t2", IN_TRASH, START, 1, 1, "all")]
+    await store.keep_deletions(rows, ())
+    await store.put_corrections([CorrectionRow("3", "title", "a", "too long", ("b",))])
+    return store
+
+
+async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None:
+    store = await _filled(tmp_path / "job.db")
+    runs, rollbacks = await store.runs(), await store.rollbacks()
+    found = standing_of(tmp_path / "job.db")
+    assert found is not None
+    assert found.runs == [StandingRun(r.number, r.command, r.started_at, r.ended_at, r.state) for r in runs]
+    assert found.rollbacks == [StandingRun(r.number, r.command, r.started_at, r.ended_at, r.state) for r in rollbacks]
+    assert len(found.runs) == 2
+    assert len(found.rollbacks) == 1
+    assert found.tally == await store.tally(runs[0].id)
+    assert found.linked == await store.link_count() == 2
+    assert found.watermark == await store.get_meta(WATERMARK)
+    assert found.corrections == (await store.correction_count())[0] == 1
+    assert found.gone == [GoneAsset(d.source, d.target, d.reason, d.since) for d in await store.deletions()]
+    assert len(found.gone) == 2
+    await store.close()
+
+
+async def test_the_counts_of_a_run_are_those_of_its_rows(tmp_path: Path) -> None:
+    store = await _filled(tmp_path / "job.db")
+    third = await store.begin("museum", "run")
+    await store.stop(third.id, "interrupted")
+    await store.close()
+    with sqlite3.connect(tmp_path / "job.db") as raw:
+        raw.execute("DELETE FROM run WHERE id <> ?", (third.id,))
+    raw.close()
+    found = standing_of(tmp_path / "job.db")
+    again = await SqlStore.open(tmp_path / "job.db", SetClock())
+    assert found is not None
+    assert found.tally == await again.tally(third.id)
+    assert found.tally["open"] == 1
+    assert found.tally["removed"] == 1
+    await again.close()
+
+
+async def test_a_state_without_a_run_has_nothing_to_show(tmp_path: Path) -> None:
+    await (await SqlStore.open(tmp_path / "job.db", SetClock())).close()
+    found = standing_of(tmp_path / "job.db")
+    assert found is not None
+    assert (found.runs, found.tally, found.linked, found.watermark, found.gone) == ([], {}, 0, None, [])
+
+
+def test_an_older_state_is_left_to_whoever_migrates_it(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "job.db", isolation_level=None) as raw:
+        migrate(raw, VERSION - 1)
+    raw.close()
+    assert standing_of(tmp_path / "job.db") is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("PRAGMA user_version = 999", "newer dam-sync"),
+        ("PRAGMA application_id = 7", "not a state"),
+        ("CREATE VIEW endless AS SELECT 1", "unexpected contents: endless"),
+        ("DROP TABLE note", "unexpected contents: note"),
+    ],
+)
+async def test_a_state_that_is_refused_is_refused_here_too(tmp_path: Path, statement: str, message: str) -> None:
+    path = tmp_path / "job.db"
+    await (await SqlStore.open(path, SetClock())).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute(statement)
+    raw.close()
+    with pytest.raises(ConfigError, match=message):
+        standing_of(path)
+    with pytest.raises(ConfigError, match=message):
+        await SqlStore.open(path, SetClock(), read_only=True)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "job.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(ConfigError, match="damaged"):
+        standing_of(tmp_path / "job.db")
+    (tmp_path / "link.db").symlink_to(tmp_path / "job.db")
+    with pytest.raises(ConfigError, match="symbolic link"):
+        standing_of(tmp_path / "link.db")
+    with pytest.raises(ConfigError, match="no state"):
+        standing_of(tmp_path / "absent.db")
