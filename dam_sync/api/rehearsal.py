@@ -87,8 +87,9 @@ async def _emulated_target(job: JobConfig, folder: Path, catalogue: Path) -> Asy
     kind = job.target.kind
     async with emulated([*emulate_arguments(kind), "--load", str(catalogue)]) as url:
         target = SideConfig.model_validate(Emulated(kind, url).as_job() | {"options": dict(job.target.options)})
-        alone = {"schedule": None, "webhooks": None, "notify": None, "state": str(folder / "state" / "rehearsal.db")}
-        yield job.model_copy(update={"target": target, **alone})
+        alone = {"schedule": None, "webhooks": None, "notify": None, "waves": ()}  # all waves at once
+        state = str(folder / "state" / "rehearsal.db")
+        yield job.model_copy(update={"target": target, "state": state, **alone})
 
 
 async def _layout(job: JobConfig, options: RunOptions) -> TenantLayout:
