@@ -27,7 +27,7 @@ _TYPES: Sequence[tuple[str, str]] = (
     (r"\bREAL\b", "DOUBLE PRECISION"),
     (r"\bBOOLEAN NOT NULL DEFAULT 0\b", "BOOLEAN NOT NULL DEFAULT FALSE"),
     (r"\bBOOLEAN NOT NULL DEFAULT 1\b", "BOOLEAN NOT NULL DEFAULT TRUE"),
-    (r"\bWHERE (deleted|due) = 1$", r"WHERE \1"),
+    (r"\bWHERE (\w+) = 1$", r"WHERE \1"),  # a flag
 )
 _NUMBERED = re.compile(r"CREATE TABLE (\w+) \((\w+) INTEGER PRIMARY KEY,")
 _LABEL = "CASE {row}.state WHEN 'settled' THEN {row}.action ELSE 'open' END"

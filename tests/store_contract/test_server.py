@@ -18,6 +18,7 @@ from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import ConfigError, IntegrityError, SafetyStop, StoreUnreachable
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
+from dam_sync.store import upsert as upsert
 from dam_sync.store.base import Storage
 from dam_sync.store.migrations import VERSION
 from dam_sync.store.rows import LinkRow, Outcome
@@ -65,6 +66,37 @@ async def test_the_migrations_make_the_tables_that_the_models_describe(server: S
         SQLModel.metadata.create_all(other)
         assert here == schema_of(other)
     described.dispose()
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            "CREATE TABLE x (a TEXT NOT NULL PRIMARY KEY, n INTEGER, b BOOLEAN NOT NULL DEFAULT 0) WITHOUT ROWID",
+            ['CREATE TABLE x (a TEXT COLLATE "C" NOT NULL PRIMARY KEY, n BIGINT, b BOOLEAN NOT NULL DEFAULT FALSE)'],
+        ),
+        ("CREATE INDEX x_due ON x (a) WHERE due = 1", ["CREATE INDEX x_due ON x (a) WHERE due"]),
+        ("PRAGMA application_id = 1", []),
+    ],
+)
+def test_a_migration_of_a_file_is_translated(statement: str, expected: list[str]) -> None:
+    from dam_sync.store.server_schema import translated_statement
+
+    assert list(translated_statement(statement)) == expected
+
+
+def test_a_trigger_without_its_form_for_the_server_is_noticed() -> None:
+    from dam_sync.store.server_schema import translated_statement
+
+    with pytest.raises(LookupError, match="the trigger x_added needs its form"):
+        list(translated_statement("CREATE TRIGGER x_added AFTER INSERT ON x BEGIN SELECT 1; END"))
+
+
+def test_only_one_module_of_the_store_knows_the_inserts_of_sqlite() -> None:
+    """Others would fail on a server, where their tests may not look."""
+    folder = Path(upsert.__file__).parent
+    found = [path.name for path in folder.glob("*.py") if "sqlalchemy.dialects.sqlite" in path.read_text("utf-8")]
+    assert found == ["upsert.py"]
 
 
 async def test_a_new_schema_may_be_opened_several_times_at_once(server: StateServer, clock: SetClock) -> None:
