@@ -89,13 +89,11 @@ async def test_assets_written_one_after_the_other_share_it_too_and_nobody_waits(
     assert tenant.world.now() - before < timedelta(seconds=1)
 
 
-async def test_a_full_batch_is_dropped_when_its_last_file_is_used(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(facts, "BATCH_FILES", 2)
+async def test_a_full_batch_is_dropped_when_its_last_file_is_used(tenant: Tenant) -> None:
+    files = facts.BATCH_FILES + 1
     with tenant.costs() as spent:
-        await together(tenant, tenant.connect(), [*NAMES, "four", "five"])
-    assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [3, 5, 3]
+        await together(tenant, tenant.connect(), [f"file {number}" for number in range(files)])
+    assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [2, files, 2]
     assert not lying(tenant)
 
 
