@@ -369,8 +369,14 @@ class Service(ABC):
         """The assets that hints name by these ids; some of those that are gone may be absent."""
         return frozenset(AssetId(name) for name in names)
 
-    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
-        """The asset that an interrupted `create` with this marker and this journal left behind, or None."""
+    async def find_partial(
+        self, marker: Marker, journal: Journal, recorded: IsReferenced | None = None
+    ) -> AssetId | None:
+        """The asset that an interrupted `create` with this marker and this journal left behind, or None.
+
+        recorded: whether any unfinished work item knows an id. With it, an asset that has nothing of ours but its
+        content is found, too.
+        """
         return await self.find(marker)
 
     async def sweep(self, recorded: IsReferenced) -> int:

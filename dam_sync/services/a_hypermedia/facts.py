@@ -175,7 +175,7 @@ CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, renames=frozenset(
 
 LEAVES = (
     OrphanRetention("a temporary file that did not become a media, a selection", timedelta(hours=1), "A 6.2, 6.5"),
-    OrphanRetention("in the staging folder, a media without our marker whose source asset is gone", None, "A 6.12"),
+    OrphanRetention("a draft without our marker, created by the killed run, if its state is lost", None, "A 6.12"),
 )
 
 ASSUMPTIONS = (
