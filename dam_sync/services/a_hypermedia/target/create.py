@@ -151,7 +151,7 @@ class MediaCreator(MediaUpdater, MediaFinder):
             made = await journal.run(CREATE, call, reconcile=found)
         except (Rejected, SessionGone):
             if refused:  # certainly nothing was created, so there is nothing to look for next time
-                await journal.discard(CREATE, SENT, "file*")
+                await journal.discard(CREATE, f"{SENT}*", "file*")
             raise
         return str(made["id"]), not fresh
 

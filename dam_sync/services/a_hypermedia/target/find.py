@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import member_text
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.journal import note_fact
@@ -21,7 +22,9 @@ from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, M
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 CREATE = "create"  # the journal entry of the call that must not happen twice
-SENT = "sent"  # the journal entry of what that call sends, recorded before
+SENT = journal_names.silent(
+    "sent "
+)  # journal entries of what that call sends, recorded before; one for each time, by number
 _POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to check again, as fractions of the lag
 
 
@@ -63,10 +66,10 @@ class MediaFinder(HypermediaBase):
         made = await journal.get(CREATE)
         if made is not None:
             return AssetId(str(made["id"]))
-        found, sent = await self.find(marker), await journal.get(SENT)
-        if found is not None or sent is None or recorded is None:
+        found, sent = await self.find(marker), await _sent_before(journal)
+        if found is not None or not sent or recorded is None:
             return found
-        for asset in await self._unmarked(SentMedia(**sent), marker):
+        for asset in await self._unmarked(sent[-1], marker):
             if not await recorded(f'"{asset}"'):
                 return AssetId(asset)
         return None
@@ -85,15 +88,13 @@ class MediaFinder(HypermediaBase):
         sent = SentMedia(folder, timestamp_text(now))
         if content is not None:
             sent = replace(sent, name=content.name, size=content.size, md5=content.digests.get("md5", ""))
-        if await journal.get(SENT) is not None:
-            await journal.discard(SENT)
-        await note_fact(journal, SENT, asdict(sent))
+        await note_fact(journal, f"{SENT}{len(await _sent_before(journal)) + 1}", asdict(sent))
 
     async def _created(self, content: Content | None, marker: Marker | None, journal: Journal) -> str:
         """A media with this content, unmarked and unclaimed, and therefore the one whose response was lost; empty if
         the lag has passed without one. It is claimed at once."""
-        owner, noted = marker.value if marker else "", await journal.get(SENT)
-        sent = SentMedia(**noted) if noted is not None else SentMedia()
+        owner = marker.value if marker else ""
+        sent = (await _sent_before(journal) or [SentMedia()])[-1]
         if content is not None:
             sent = replace(sent, name=content.name, size=content.size, md5=await md5_of(content))
         for attempt in range(len(_POLLS)):
@@ -127,7 +128,7 @@ class MediaFinder(HypermediaBase):
             if taken:
                 self._release(asset)
         if taken:
-            await journal.discard(CREATE, SENT, "file*")
+            await journal.discard(CREATE, f"{SENT}*", "file*")
             raise SessionGone(
                 "the media created for this asset was claimed for an identical asset; it is created again", asset=asset
             )
@@ -212,6 +213,14 @@ class MediaFinder(HypermediaBase):
         except DamSyncError:  # it may have been created: the next attempt checks again
             self._tenant.top.forget()
             raise
+
+
+async def _sent_before(journal: Journal) -> list[SentMedia]:
+    """What earlier attempts sent, the last one last."""
+    found: list[SentMedia] = []
+    while (noted := await journal.get(f"{SENT}{len(found) + 1}")) is not None:
+        found.append(SentMedia(**noted))
+    return found
 
 
 def quoted(text: str) -> str:
