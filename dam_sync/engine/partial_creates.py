@@ -81,7 +81,7 @@ async def _find_partial(context: RunContext, marker: Marker | None, journal: Jou
     made = await journal.get(journal_names.CREATE)
     if made is None and marker is not None:
         inner = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
-        made = await context.target.find_partial(marker, inner, context.store.is_recorded)
+        made = await context.target.find_partial(marker, inner, unmarked=True)
     return str(made or "")
 
 

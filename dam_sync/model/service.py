@@ -369,13 +369,10 @@ class Service(ABC):
         """The assets that hints name by these ids; some of those that are gone may be absent."""
         return frozenset(AssetId(name) for name in names)
 
-    async def find_partial(
-        self, marker: Marker, journal: Journal, recorded: IsReferenced | None = None
-    ) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The asset that an interrupted `create` with this marker and this journal left behind, or None.
 
-        recorded: whether any unfinished work item knows an id. With it, an asset that has nothing of ours but its
-        content is found, too.
+        unmarked: also one that has nothing of ours yet but its content, and that no journal knows.
         """
         return await self.find(marker)
 

@@ -10,7 +10,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB
-from dam_sync.model.ports import Call, Content, IsReferenced, Journal
+from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
@@ -69,9 +69,7 @@ class ProfilesTarget(ProfilesPart):
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
         return await self._found(marker, [])
 
-    async def find_partial(
-        self, marker: Marker, journal: Journal, recorded: IsReferenced | None = None
-    ) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other."""
         made = await journal.get(UPLOAD)
         if made is not None:

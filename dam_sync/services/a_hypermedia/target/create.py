@@ -17,7 +17,7 @@ from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, writes_of
-from dam_sync.services.a_hypermedia.target.find import CREATE, SENT, MediaFinder
+from dam_sync.services.a_hypermedia.target.find import CREATE, SENT, MediaFinder, created_media
 from dam_sync.services.a_hypermedia.target.update import (
     CLOSED,
     FOLDER_MEDIAS,
@@ -141,11 +141,11 @@ class MediaCreator(MediaUpdater, MediaFinder):
                 refused.append(error)
                 raise
             self._claims.setdefault(fresh[0], marker.value if marker else "")
-            return {"id": fresh[0]}
+            return created_media(fresh[0])
 
         async def found() -> Json:
             asset = await self._created(making.content, marker, journal)
-            return {"id": asset} if asset else None
+            return created_media(asset) if asset else None
 
         try:
             made = await journal.run(CREATE, call, reconcile=found)

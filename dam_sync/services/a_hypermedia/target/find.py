@@ -11,7 +11,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.journal import note_fact
-from dam_sync.model.ports import Content, IsReferenced, Journal
+from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -58,21 +58,16 @@ class MediaFinder(HypermediaBase):
                     return AssetId(asset)
         return None
 
-    async def find_partial(
-        self, marker: Marker, journal: Journal, recorded: IsReferenced | None = None
-    ) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The media that an interrupted `create` left. Before it has a marker, only the journal knows its id; if the
         response was lost, too, it is recognized by its content."""
         made = await journal.get(CREATE)
         if made is not None:
             return AssetId(str(made["id"]))
         found, sent = await self.find(marker), await _sent_before(journal)
-        if found is not None or not sent or recorded is None:
+        if found is not None or not sent or not unmarked:
             return found
-        for asset in await self._unmarked(sent[-1], marker):
-            if not await recorded(f'"{asset}"'):
-                return AssetId(asset)
-        return None
+        return next((AssetId(asset) for asset in await self._unmarked(sent[-1], marker, journal)), None)
 
     async def _marked(self, asset: str, field: str) -> str:
         """The current content of the marker field; reading by id is not delayed like the index."""
@@ -99,14 +94,14 @@ class MediaFinder(HypermediaBase):
             sent = replace(sent, name=content.name, size=content.size, md5=await md5_of(content))
         for attempt in range(len(_POLLS)):
             await self._wait(attempt)
-            for asset in await self._unmarked(sent, marker):
+            for asset in await self._unmarked(sent, marker, journal):
                 if self._claims.setdefault(asset, owner) == owner:
                     return asset
         return ""
 
-    async def _unmarked(self, sent: SentMedia, marker: Marker | None) -> list[str]:
-        """Media with this content that have no marker, or this one, and that no other asset claims. Outside of the
-        staging folder they may be of other users (see `_is_ours`)."""
+    async def _unmarked(self, sent: SentMedia, marker: Marker | None, journal: Journal) -> list[str]:
+        """Media with this content that have no marker, or this one, and that no other asset claims or has recorded.
+        Outside of the staging folder they may be of other users (see `_is_ours`)."""
         owner, staged = marker.value if marker else "", await self._staged()
         found = []
         for asset in sorted({*staged, *await self._new_in(sent)}, key=lambda asset: asset.zfill(20)):
@@ -115,7 +110,7 @@ class MediaFinder(HypermediaBase):
             if not await self._fits(asset, sent, ours=asset in staged):
                 continue
             mark = await self._marked(asset, marker.field) if marker else ""
-            if mark in ("", owner):
+            if mark in ("", owner) and not await journal.is_recorded(f'"{_resource(asset)}"'):
                 found.append(asset)
         return found
 
@@ -213,6 +208,15 @@ class MediaFinder(HypermediaBase):
         except DamSyncError:  # it may have been created: the next attempt checks again
             self._tenant.top.forget()
             raise
+
+
+def created_media(asset: str) -> Json:
+    """The journal's result of a create. A folder may have the same id, hence `resource`."""
+    return {"id": asset, "resource": _resource(asset)}
+
+
+def _resource(asset: str) -> str:
+    return f"media {asset}"
 
 
 async def _sent_before(journal: Journal) -> list[SentMedia]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import InvalidValue
-from dam_sync.model.ports import IsReferenced, Journal
+from dam_sync.model.ports import Journal
 from dam_sync.model.schema import FieldKind
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Attribute
@@ -24,9 +24,7 @@ class TemplatesFind(TemplatesPart):
         found = await self.marked_record(marker)
         return None if found is None else AssetId(found.family)
 
-    async def find_partial(
-        self, marker: Marker, journal: Journal, recorded: IsReferenced | None = None
-    ) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled record, otherwise the asset with the marker."""
         made = await journal.get(RECORD)
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
