@@ -230,7 +230,8 @@ ASSUMED_WRITES = (
     AssumedWrite(
         16,
         "`POST .../folders/{id}/medias` makes a draft that no ordinary user sees",
-        "reading back the first of a run that must be hidden; if it is published, it is hidden and no more are created",
+        "reading back the first of each folder that must be hidden; if it is published, it is hidden and no more are "
+        "created",
     ),
     AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
