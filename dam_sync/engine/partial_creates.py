@@ -80,9 +80,8 @@ async def _find_partial(context: RunContext, marker: Marker | None, journal: Jou
     """The id of the partial asset at the target; empty if nothing was created."""
     made = await journal.get(journal_names.CREATE)
     if made is None and marker is not None:
-        made = await context.target.find_partial(
-            marker, NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
-        )
+        inner = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
+        made = await context.target.find_partial(marker, inner, unmarked=True)
     return str(made or "")
 
 

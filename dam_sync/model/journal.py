@@ -37,6 +37,10 @@ class NamespacedJournal(Journal):
         """See `Journal.get`."""
         return await self.journal.get(self.prefix + name)
 
+    async def is_recorded(self, text: str) -> bool:
+        """See `Journal.is_recorded`."""
+        return await self.journal.is_recorded(text)
+
 
 async def completed(call: Awaitable[None]) -> Json:
     """The result of a call that returns nothing, for the journal: that it was made."""

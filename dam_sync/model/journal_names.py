@@ -22,8 +22,8 @@ def silent(name: str) -> str:
 
 
 def is_silent(name: str) -> bool:
-    """Whether the ledger leaves this entry out."""
-    return name.startswith(_SILENT)
+    """Whether the ledger leaves this entry out; also one made within another write."""
+    return name.startswith(_SILENT) or (is_inner(name) and name.partition(": ")[2].startswith(_SILENT))
 
 
 def inside(name: str) -> str:

@@ -114,6 +114,10 @@ class Journal(Protocol):
         """The recorded result or None."""
         ...
 
+    async def is_recorded(self, text: str) -> bool:
+        """Whether the journal of any unfinished work item contains this text: a result, or a part of one."""
+        ...
+
 
 class Budget(Protocol):
     """Memory for file bytes, shared by all transfers of the process."""

@@ -369,8 +369,11 @@ class Service(ABC):
         """The assets that hints name by these ids; some of those that are gone may be absent."""
         return frozenset(AssetId(name) for name in names)
 
-    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
-        """The asset that an interrupted `create` with this marker and this journal left behind, or None."""
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
+        """The asset that an interrupted `create` with this marker and this journal left behind, or None.
+
+        unmarked: also one that has nothing of ours yet but its content, and that no journal knows.
+        """
         return await self.find(marker)
 
     async def end_shared(self) -> None:

@@ -90,6 +90,10 @@ class StoredJournal(Repository):
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
 
+    async def is_recorded(self, text: str) -> bool:
+        """See `Journal.is_recorded`; of other work of this process, what is in the file already."""
+        return await self._read(lambda c: _contains(c, text))
+
     async def is_begun(self, name: str) -> bool:
         """Whether this write was made, or started."""
         return await self._kept(name, None) is not None
@@ -219,12 +223,16 @@ class JournalRepository(Repository):
 
     async def is_recorded(self, text: str) -> bool:
         """Whether the journal of an unfinished asset contains this text; see `model.ports.IsReferenced`."""
-        said = select(JOURNAL.c.name).where(JOURNAL.c.result.contains(text, autoescape=True)).limit(1)
-        return await self._read(lambda c: c.execute(said).first() is not None)
+        return await self._read(lambda c: _contains(c, text))
 
     def run_journal(self, scope: str) -> StoredJournal:
         """The journal of a run; it ends when the run is finished."""
         return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0)
+
+
+def _contains(c: Connection, text: str) -> bool:
+    said = select(JOURNAL.c.name).where(JOURNAL.c.result.contains(text, autoescape=True)).limit(1)
+    return c.execute(said).first() is not None
 
 
 def _matches(kept: str, name: str) -> bool:

@@ -114,18 +114,15 @@ def least_to_read_e(bulk: Bulk, changed: int) -> Calls:
 
 
 def least_to_write_a(bulk: Bulk, fields: int) -> Calls:
-    """Service A 6.13, way B, in one language: upload, create in staging, the mark, then all other fields and the status
-    by a selection of one media and one bulk; the folder, and out of staging. A missing folder is looked for and made
-    (5.4), staging, too."""
+    """Service A 6.13, way B, in one language: upload, create in the folder, then all fields with the mark, and the
+    status, by a selection of one media and one bulk. A missing folder is looked for and made (5.4)."""
     assert fields > 4, "way A is cheaper"
-    a_media = ("POST /api/dam/files", "PUT /api/dam/medias/{id}/metadatas/{field}")
+    a_media = ("POST /api/dam/files", "POST /api/dam/folders/{id}/medias")
     selection = "POST /api/dam/users/{user}/selections"
     in_bulk = (selection, f"{selection}/{{selection}}/medias", f"{selection}/{{selection}}/bulks")
     calls = Counter(dict.fromkeys((*a_media, *in_bulk), bulk.assets))
-    calls["POST /api/dam/folders/{id}/medias"] = 2 * bulk.assets
-    calls["DELETE /api/dam/folders/{id}/medias/{media}"] = bulk.assets
-    calls["GET /api/dam/folder-tree"] = 1 + bulk.folders + 1
-    calls["POST /api/dam/folder-tree"] = bulk.folders + 1
+    calls["GET /api/dam/folder-tree"] = 1 + bulk.folders
+    calls["POST /api/dam/folder-tree"] = bulk.folders
     return calls
 
 

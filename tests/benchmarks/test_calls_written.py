@@ -46,7 +46,7 @@ class Target:
 
 
 TARGETS = (
-    Target("a_hypermedia", ("folder", "folder"), 9_248, 9_248, profile="Images", tags=False),
+    Target("a_hypermedia", ("folder", "folder"), 9_248, 6_260, profile="Images", tags=False),
     Target("b_documents", ("folder", "collection"), 4_640, 2_923, {"relations": ""}, {"direct": False}, "Images"),
     Target(
         "c_brandlibrary",

@@ -184,6 +184,19 @@ def test_an_interrupted_run_is_undone_and_not_resumed(tmp_path: Path) -> None:
         assert len(job.living()) == ASSETS
 
 
+def test_an_asset_whose_create_was_answered_to_nobody_is_undone_with_its_run(tmp_path: Path) -> None:
+    """It has no marker yet, and the state does not know its id."""
+    with removing(tmp_path, ("b_documents", "a_hypermedia")) as job:
+        roll_back(job, 1)
+        for number in range(1, ASSETS + 1, 1 if EVERYTHING else 3):
+            job.live(Fuse(until=lambda number=number: len(job.living()) >= number))  # type: ignore[misc]
+            assert job.living()
+            job.wait(60.0)
+            report = roll_back(job, job.status()["runs"][0]["run"])
+            assert (job.living(), job.links()) == (set(), {}), (number, report.counts, report.cannot)
+        assert job.run().counts["created"] == len(job.living()) == ASSETS
+
+
 @pytest.mark.parametrize("kind", ["a_hypermedia", "b_documents"])
 def test_the_file_before_is_current_again_with_all_other_values_as_they_were(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, [REPLACED, *EDITS[kind][:1]], exposure=ACCEPTED) as job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -23,6 +24,7 @@ class MemoryJournal:
     moments: int = 0
     open: set[str] = field(default_factory=set)
     done: dict[str, tuple[Json, datetime]] = field(default_factory=dict)
+    others: list[MemoryJournal] = field(default_factory=list)  # of other assets
 
     async def run(
         self,
@@ -55,6 +57,9 @@ class MemoryJournal:
 
     async def get(self, name: str) -> Json:
         return self.done[name][0] if name in self.done else None
+
+    async def is_recorded(self, text: str) -> bool:
+        return any(text in json.dumps(result) for each in (self, *self.others) for result, _ in each.done.values())
 
     async def _ask(self, name: str, reconcile: Call | None, idempotent: bool) -> Json:
         if reconcile is not None:

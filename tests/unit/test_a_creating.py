@@ -16,6 +16,8 @@ from tests.support.connected import Bytes, alike
 from tests.support.journal import MemoryJournal
 from tests.support.served_a import Open, asset, draft_for, serving
 
+EDITOR = {"login": "editor", "password": "secret-e"}
+
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Open]:
@@ -189,6 +191,98 @@ async def test_twins_are_never_taken_for_each_other(opened: Open) -> None:
         "m-2": "m-2",
     }
     assert set(made.values()) == set(tenant.truth())
+
+
+async def test_the_recorded_media_of_a_twin_is_not_taken_for_one_whose_answer_was_lost(opened: Open) -> None:
+    """The run broke off when the older one was recorded, but had no marker."""
+    tenant = opened(lag=0.1)
+    service = tenant.connect()
+    content = Bytes("same.jpg", b"x" * 500)
+    more: dict[str, Value] = {"rating": 1, "cleared": True, "keywords": ("a",)}
+    lost, known = await draft_for(service, "m-1", **more), await draft_for(service, "m-2", **more)
+    one, two = MemoryJournal(), MemoryJournal()
+    one.others, two.others = [two], [one]
+    tenant.faults.add(
+        [
+            {"match": "POST /api/dam/folders/*/medias", "nth": 2, "do": "reset_after"},
+            {"match": "POST /api/dam/users/*/selections", "times": 6, "do": "status:503"},
+        ]
+    )
+    for draft, journal in ((known, two), (lost, one)):
+        with pytest.raises(Transient):
+            await service.create(draft, content, journal)
+    tenant.faults.clear()
+    fresh = tenant.connect()  # a new process
+    await fresh.schema()
+    made = {draft.marker: await fresh.create(draft, content, journal) for draft, journal in ((lost, one), (known, two))}
+    assert {marker.value: (await fresh.fetch(each)).fields["legacy_id"] for marker, each in made.items() if marker} == {
+        "m-1": "m-1",
+        "m-2": "m-2",
+    }
+    assert set(made.values()) == set(tenant.truth())
+
+
+async def test_a_media_of_another_user_is_not_taken_for_one_whose_answer_was_lost(opened: Open) -> None:
+    tenant = opened(lag=0.1, users=[{**EDITOR, "permission": "ADMIN"}])
+    service, other = tenant.connect(), tenant.connect({"flow": "basic", **EDITOR})
+    draft, content, journal = await draft_for(service), Bytes("same.jpg", b"x" * 500), MemoryJournal()
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_before"}])
+    with pytest.raises(Transient):
+        await service.create(draft, content, journal)
+    (folder,) = (place for place in draft.placements if place.kind == "folder")
+    theirs = await other.create(
+        Draft(None, "same.jpg", "Photo", placements=frozenset({folder})), content, MemoryJournal()
+    )
+    made = await service.create(draft, content, journal)
+    assert made != theirs
+    assert set(tenant.truth()) == {made, theirs}
+
+
+async def test_values_that_are_refused_leave_a_marked_draft_that_the_next_attempt_completes(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    more: dict[str, Value] = {"rating": 1, "cleared": True, "keywords": ("a",), "legend": Localized({"en": "A"})}
+    await service.create(await draft_for(service, "m-0", **more), Bytes("a.jpg", b"a"), MemoryJournal())
+    draft, journal = await draft_for(service, "m-1", **more), MemoryJournal()
+    tenant.faults.add([{"match": "POST /api/dam/users/*/selections/*/bulks", "nth": 1, "do": "status:400"}])
+    with pytest.raises(InvalidValue, match="stays at the target"):
+        await service.create(draft, Bytes("b.jpg", b"b"), journal)
+    partial = await service.find(Marker("legacy_id", "m-1"))
+    assert partial is not None
+    assert tenant.truth()[partial]["status"] == "draft"
+    assert await service.create(draft, Bytes("b.jpg", b"b"), journal) == partial
+    assert (await service.fetch(partial)).status == "published"
+
+
+async def test_a_lost_answer_of_the_values_is_repeated_and_the_marker_is_among_them(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    draft = await draft_for(service, rating=1, cleared=True, keywords=("a",))
+    tenant.faults.add([{"match": "POST /api/dam/users/*/selections/*/bulks", "nth": 1, "do": "reset_after"}])
+    with tenant.costs() as spent:
+        made = await service.create(draft, Bytes("a.jpg", b"a"), MemoryJournal())
+    assert not [call for call in spent if call.startswith(("PUT", "DELETE"))]
+    assert (await service.fetch(made)).fields["legacy_id"] == "m-1"
+
+
+async def test_the_first_hidden_media_of_each_folder_is_read_back(opened: Open) -> None:
+    """The status of new media may depend on the folder."""
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    await service.schema()
+    folders = {place.text: place async for place in service.containers()}
+    base = await draft_for(service)
+    read = []
+    for number, path in enumerate(("/Press", "/Press", "/Press/2024")):
+        mark = f"m-{number}"
+        fields: dict[str, Value] = {"legacy_id": mark, "title": Localized({"en": mark})}
+        draft = Draft(Marker("legacy_id", mark), "a.jpg", base.profile, "", fields, frozenset({folders[path]}))
+        told = service.estimate(draft, 1)
+        with tenant.costs() as spent:
+            await service.create(draft, Bytes("a.jpg", b"a"), MemoryJournal())
+        assert alike(spent) == alike(told)
+        read.append(sum(number for call, number in spent.items() if call == "GET /api/dam/medias/{id}"))
+    assert read == [1, 0, 1]
 
 
 async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -> None:

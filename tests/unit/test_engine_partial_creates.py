@@ -32,7 +32,7 @@ class Target:
     story: list[str] = field(default_factory=list)
     open: int = 0
 
-    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         self.story.append("look")
         return AssetId(self.half) if self.half else None
 

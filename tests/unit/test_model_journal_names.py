@@ -28,6 +28,7 @@ def test_names_keep_their_spelling(name: str, stored: str) -> None:
 
 def test_what_a_name_says_of_its_entry() -> None:
     assert names.is_silent(names.PARTIAL_CREATE)
+    assert names.is_silent(names.inside(names.CREATE) + names.silent("sent 1"))
     assert names.is_inner(names.inside(names.CREATE) + "file")
     assert names.is_repair(names.repair(7))
     assert not any(is_one(names.CREATE) for is_one in (names.is_silent, names.is_inner, names.is_repair))

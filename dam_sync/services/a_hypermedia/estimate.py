@@ -16,7 +16,7 @@ from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.codec.forms import MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Writes, writes_of
-from dam_sync.services.a_hypermedia.target.create import HIDDEN, is_hidden, planned
+from dam_sync.services.a_hypermedia.target.create import hidden_form, home_of, is_hidden, placed_later, planned
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from dam_sync.services.a_hypermedia.target.proofs import SINGLE, first_of_each
 from dam_sync.services.a_hypermedia.target.relate import (
@@ -109,22 +109,19 @@ class HypermediaEstimate(MediaFinder):
     def _create_calls(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
         calls = self._upload_calls(size) if size else Counter[str]()
-        entry = self._api.entry.now
+        entry, home = self._api.entry.now, home_of(draft)
         by_folder = entry is None or entry.has(facts.FOLDER_CREATE)
-        if by_folder:
-            calls += one("POST", "folders", FOLDER_MEDIAS)
-        else:
-            calls += one("POST", "medias")
-        calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0)
+        calls += one("POST", "folders", FOLDER_MEDIAS) if by_folder else one("POST", "medias")
         if is_hidden(plan.writes, self._statuses):
-            calls += one("GET", "medias", MEDIA, len(self._proofs.new([HIDDEN])))
-        calls += self._field_calls(plan.writes) + self._placed_calls(draft.placements)
-        if not by_folder:
+            calls += one("GET", "medias", MEDIA, len(self._proofs.new([hidden_form(home)])))
+        if home and self._selectable_now(plan.marked_writes).bulked:
+            calls += self._field_calls(plan.marked_writes)
+        else:
+            calls += one("PUT", "medias", METADATA, 1 if plan.marker else 0) + self._field_calls(plan.writes)
+        calls += self._placed_calls(placed_later(draft.placements, home if by_folder else ""))
+        if home or not by_folder:
             return calls
-        calls += self._staging_calls()
-        staging = self._staging.now
-        kept = staging is not None and staging in {place.id for place in draft.placements if place.kind == "folder"}
-        return calls if kept else calls + self._displaced_calls([Placement("folder", (), "staging")])
+        return calls + self._staging_calls() + self._displaced_calls([Placement("folder", (), "staging")])
 
     def _staging_calls(self) -> Counter[str]:
         """Making the staging folder if the top of the tree, read with the schema, has none."""
@@ -190,14 +187,17 @@ class HypermediaEstimate(MediaFinder):
 
     def _field_calls(self, writes: Writes) -> Counter[str]:
         """The fields, and the status written with them."""
-        entry = self._api.entry.now
-        writes = replace(writes, selectable=self._proofs.bulk and (entry is None or bool(entry.user)))
+        writes = self._selectable_now(writes)
         rides = writes.bulked and bool(status_to_write(writes, self._statuses).id) and not writes.own
         calls = self._value_calls(writes, rides)
         if (writes.sets_status or writes.own) and not rides:
             calls += one("GET", "medias", MEDIA) + one("PUT", "medias", MEDIA)
             calls += one("GET", "medias", MEDIA, len(self._proofs.new([STATUS] if writes.sets_status else [])))
         return calls
+
+    def _selectable_now(self, writes: Writes) -> Writes:
+        entry = self._api.entry.now
+        return replace(writes, selectable=self._proofs.bulk and (entry is None or bool(entry.user)))
 
     def _value_calls(self, writes: Writes, rides: bool) -> Counter[str]:
         """Includes reading back the first use of each form."""

@@ -176,7 +176,7 @@ CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, renames=frozenset(
 
 LEAVES = (
     OrphanRetention("a temporary file that did not become a media, a selection", timedelta(hours=1), "A 6.2, 6.5"),
-    OrphanRetention("in the staging folder, a media without our marker whose source asset is gone", None, "A 6.12"),
+    OrphanRetention("a draft without our marker, created by the killed run, if its state is lost", None, "A 6.12"),
 )
 
 ASSUMPTIONS = (
@@ -231,7 +231,8 @@ ASSUMED_WRITES = (
     AssumedWrite(
         16,
         "`POST .../folders/{id}/medias` makes a draft that no ordinary user sees",
-        "reading back the first of a run that must be hidden; if it is published, it is hidden and no more are created",
+        "reading back the first of each folder that must be hidden; if it is published, it is hidden and no more are "
+        "created",
     ),
     AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),

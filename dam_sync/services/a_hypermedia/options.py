@@ -39,8 +39,7 @@ class HypermediaOptions(Options):
     )
     staging_folder: str = Field(
         "dam-sync staging",
-        description="top folder in which new media are created before they get their folders (default dam-sync "
-        "staging)",
+        description="top folder in which new media that get no folder are created (default dam-sync staging)",
     )
     client_id_header: str = Field("", description="UUID of a user interface whose access rights are checked as well")
     keyset: AutoSwitch = Field(

@@ -69,7 +69,7 @@ class ProfilesTarget(ProfilesPart):
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
         return await self._found(marker, [])
 
-    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other."""
         made = await journal.get(UPLOAD)
         if made is not None:

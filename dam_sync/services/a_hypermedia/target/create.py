@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from dam_sync.model.asset import AssetId, Draft
+from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
@@ -17,7 +17,7 @@ from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, writes_of
-from dam_sync.services.a_hypermedia.target.find import MediaFinder
+from dam_sync.services.a_hypermedia.target.find import CREATE, SENT, MediaFinder, created_media
 from dam_sync.services.a_hypermedia.target.update import (
     CLOSED,
     FOLDER_MEDIAS,
@@ -28,7 +28,7 @@ from dam_sync.services.a_hypermedia.target.update import (
     status_to_write,
 )
 
-HIDDEN = "hidden at first"  # the check of the first new media that must be hidden
+HIDDEN = "hidden at first"  # the check of the first new media of a folder that must be hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,16 @@ class PlannedMedia:
     writes: Writes
     form: MediaForm | None
 
+    @property
+    def marked_writes(self) -> Writes:
+        """All writes, the marker first."""
+        return replace(self.writes, puts=(self.marker, *self.writes.puts)) if self.marker else self.writes
+
 
 class MediaCreator(MediaUpdater, MediaFinder):
-    """Creates media in the staging folder, sets the marker first, then containers; fields and status last, so nothing
-    is published incomplete. Once the marker is set the media is found by it and leaves the staging folder."""
+    """Creates media in the first of their folders, or in the staging folder if they get none; then adds the other
+    containers; writes the marker with the fields and the status, so nothing is published incomplete. Until then a media
+    is found by its recorded id, or by its folder and content. It leaves the staging folder once it has its marker."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -54,30 +60,54 @@ class MediaCreator(MediaUpdater, MediaFinder):
         hidden = is_hidden(plan.writes, await self._tenant.statuses.get())
         if hidden and self._published_at_once:
             raise published_at_once()
-        staging = await self._staging_if_any()
+        home = await self._home(draft)
         path = await self._uploads.send(content, journal) if content else ""
-        asset, resumed = await self._made(plan, path, content, journal)
+        asset, resumed = await self._made(plan, _MediaRequest(draft, home, path, content), journal)
         with _what_stays(asset):
             if hidden:
-                await self._refuse_published(asset)
+                await self._refuse_published(asset, home_of(draft))
             await self._claim(asset, draft.marker, journal, resumed)
-            if plan.marker:
+            rides = not resumed and bool(home_of(draft)) and (await self._selectable(plan.marked_writes)).bulked
+            if plan.marker and not rides:
                 await self._put_field(asset, plan.marker)
-            self._release(asset)
-            await self._add_placements(asset, draft.placements)
-            if staging and staging not in {place.id for place in draft.placements if place.kind == "folder"}:
-                await self._out_of_folder(asset, staging)
-            await self._apply(asset, plan.writes)
+            await self._into_place(asset, draft, "" if resumed else home)
+            await self._write_values(asset, plan, rides)
+        self._release(asset)
         return AssetId(asset)
+
+    async def _home(self, draft: Draft) -> str:
+        """The folder in which a new media is created; empty for a release that creates media outside of folders."""
+        if not await self._creates_in_folders():
+            return ""
+        return home_of(draft) or await self._staging.get()
+
+    async def _into_place(self, asset: str, draft: Draft, home: str) -> None:
+        """Into its containers, and out of the staging folder. home: where it certainly is."""
+        folders = {place.id for place in draft.placements if place.kind == "folder"}
+        await self._add_placements(asset, placed_later(draft.placements, home))
+        staging = await self._known_staging() if home not in folders else ""
+        if staging and staging not in folders:
+            await self._out_of_folder(asset, staging)
+
+    async def _write_values(self, asset: str, plan: PlannedMedia, rides: bool) -> None:
+        """Write the values. If the marker rides with them and they are refused, it is written alone, so that the
+        incomplete media is found by it."""
+        try:
+            await self._apply(asset, plan.marked_writes if rides else plan.writes)
+        except Rejected:
+            if plan.marker and rides:
+                with suppress(Rejected):
+                    await self._put_field(asset, plan.marker)
+            raise
 
     def audience(self, draft: Draft) -> Audience:
         """Depends on the status only: permissions of folders are not returned (wire A 5.1)."""
         return audience_of(draft, self._tenant.statuses.now or {})
 
-    async def _refuse_published(self, asset: str) -> None:
-        """Check the first new media that must be hidden. Raises Rejected if the instance has published it,
+    async def _refuse_published(self, asset: str, folder: str) -> None:
+        """Check the first new media of a folder that must be hidden. Raises Rejected if the instance has published it,
         after it was hidden."""
-        if await self._proofs.holds(HIDDEN, lambda: self._is_hidden(asset), patient=False):
+        if await self._proofs.holds(hidden_form(folder), lambda: self._is_hidden(asset), patient=False):
             return
         self._published_at_once = True
         await self._hide(asset)
@@ -97,28 +127,31 @@ class MediaCreator(MediaUpdater, MediaFinder):
             form = _form_with(draft.fields, forms)
         return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
 
-    async def _made(self, plan: PlannedMedia, path: str, content: Content | None, journal: Journal) -> tuple[str, bool]:
+    async def _made(self, plan: PlannedMedia, making: _MediaRequest, journal: Journal) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt created it."""
         fresh: list[str] = []
         refused: list[DamSyncError] = []
+        marker = making.draft.marker
 
         async def call() -> Json:
+            await self._note_sent(making.home, making.content, journal)
             try:
-                fresh.append(await self._post(await self._body(plan, path), await self._staging_if_any()))
+                fresh.append(await self._post(await self._body(plan, making.path), making.home))
             except (Rejected, SessionGone) as error:
                 refused.append(error)
                 raise
-            return {"id": fresh[0]}
+            self._claims.setdefault(fresh[0], marker.value if marker else "")
+            return created_media(fresh[0])
 
         async def found() -> Json:
-            asset = await self._created(content, plan.marker)
-            return {"id": asset} if asset else None
+            asset = await self._created(making.content, marker, journal)
+            return created_media(asset) if asset else None
 
         try:
-            made = await journal.run("create", call, reconcile=found)
+            made = await journal.run(CREATE, call, reconcile=found)
         except (Rejected, SessionGone):
             if refused:  # certainly nothing was created, so there is nothing to look for next time
-                await journal.discard("create", "file*")
+                await journal.discard(CREATE, f"{SENT}*", "file*")
             raise
         return str(made["id"]), not fresh
 
@@ -130,13 +163,23 @@ class MediaCreator(MediaUpdater, MediaFinder):
             links[self._api.rels.rel("form")] = {"href": await self._api.href("forms", "/{id}", plan.form.id)}
         return {"_links": links}
 
-    async def _post(self, body: Json, staging: str) -> str:
-        """The call that must not happen twice. An older release creates media outside of folders (wire A 10)."""
+    async def _post(self, body: Json, folder: str) -> str:
+        """The call that must not happen twice."""
         force = [("forceNew", "true")]  # wire A 6.3: otherwise a known XMP id merges the file into an older media
-        if staging:
-            request = HalRequest("POST", "folders", FOLDER_MEDIAS, (staging,), force, json=body)
+        if folder:
+            request = HalRequest("POST", "folders", FOLDER_MEDIAS, (folder,), force, json=body)
             return made_id(await self._api.call(request))
         return made_id(await self._api.call(HalRequest("POST", "medias", params=force, json=body)))
+
+
+@dataclass(frozen=True, slots=True)
+class _MediaRequest:
+    """The call that creates a media. home: the folder; path: of the uploaded file."""
+
+    draft: Draft
+    home: str
+    path: str
+    content: Content | None
 
 
 def _form_with(fields: Iterable[str], forms: MediaForms) -> MediaForm:
@@ -156,6 +199,21 @@ def planned(draft: Draft, writes: Writes, form: MediaForm | None) -> PlannedMedi
     if draft.marker and marker is None:
         marker = Put(draft.marker.field, draft.marker.value)
     return PlannedMedia(marker, replace(writes, puts=rest), form)
+
+
+def home_of(draft: Draft) -> str:
+    """The folder in which the media is created; empty if it gets none. Raises InvalidValue."""
+    return next((place.id for place in in_order(draft.placements) if place.kind == "folder"), "")
+
+
+def placed_later(placements: Iterable[Placement], home: str) -> list[Placement]:
+    """Those that need a call of their own."""
+    return [place for place in placements if place.kind != "folder" or place.id != home]
+
+
+def hidden_form(folder: str) -> str:
+    """The form in which a media is created hidden: statuses may depend on the folder."""
+    return f"{HIDDEN} {folder}".rstrip()
 
 
 @contextmanager

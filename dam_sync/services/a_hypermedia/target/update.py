@@ -89,7 +89,7 @@ class MediaUpdater(HypermediaBase):
         """Write the fields, one by one or in bulks; then the status, after everything that a publication requires, and
         with it what only a PUT of the media can write. The status is part of the last bulk (wire A 6.13)."""
         status = await self._status_of(writes)
-        writes = replace(writes, selectable=self._proofs.bulk and bool((await self._api.entry.get()).user))
+        writes = await self._selectable(writes)
         rides = writes.bulked and bool(status.id) and not writes.own
         forms = bulk_forms(writes, rides) if writes.bulked else set()
         doubtful = not self._proofs.proven(forms)
@@ -100,6 +100,10 @@ class MediaUpdater(HypermediaBase):
             await self._put_media(asset, writes, status)
         if writes.bulked and not bulked and doubtful:
             self._proofs.no_bulks()
+
+    async def _selectable(self, writes: Writes) -> Writes:
+        """The writes, saying whether bulks may be used at present."""
+        return replace(writes, selectable=self._proofs.bulk and bool((await self._api.entry.get()).user))
 
     async def _in_puts(self, asset: str, writes: Writes) -> None:
         """One call for each field; the first use of an undocumented form is read back. Raises Rejected."""
@@ -470,9 +474,15 @@ def in_order(placements: Iterable[Placement]) -> list[Placement]:
 @interprets_response
 def holds(media: Json, content: Content, md5: str) -> bool:
     """Whether the media's current file is this content: name, size, md5 if it is published (wire A 6.12)."""
+    return resembles(media, content.name, content.size, md5)
+
+
+@interprets_response
+def resembles(media: Json, name: str, size: int, md5: str) -> bool:
+    """The same for content of which this is known; md5 may be empty."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
-    same = same_name(media.get("originalFileName"), content.name) and whole(media.get("fileSize")) == content.size
-    return same and (not theirs or theirs == md5)
+    same = same_name(media.get("originalFileName"), name) and whole(media.get("fileSize")) == size
+    return same and (not theirs or not md5 or theirs == md5)
 
 
 async def md5_of(content: Content) -> str:

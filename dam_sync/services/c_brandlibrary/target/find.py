@@ -49,7 +49,7 @@ class BrandLibraryFinder(BrandLibraryBase):
         found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
         return None if found is None else AssetId(found)
 
-    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The asset that an interrupted `create` left; without a token only the journal tells what it is like."""
         made, call = await journal.get("create"), SharedCall.of(await journal.get(CALL))
         if isinstance(made, str):

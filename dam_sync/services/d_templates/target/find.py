@@ -24,7 +24,7 @@ class TemplatesFind(TemplatesPart):
         found = await self.marked_record(marker)
         return None if found is None else AssetId(found.family)
 
-    async def find_partial(self, marker: Marker, journal: Journal) -> AssetId | None:
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled record, otherwise the asset with the marker."""
         made = await journal.get(RECORD)
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
