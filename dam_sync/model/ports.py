@@ -138,6 +138,11 @@ class CredentialStore(Protocol):
         """Durable when this returns."""
         ...
 
+    async def change(self, name: str, changed: Callable[[str], str]) -> None:
+        """Replace a secret, or an empty one, by what `changed` makes of it; nobody else changes it meanwhile. Durable
+        when this returns."""
+        ...
+
     async def names(self, prefix: str) -> Sequence[str]:
         """Names of stored secrets with this prefix; a secret saved as empty is deleted. Read-only."""
         ...

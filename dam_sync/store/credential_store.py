@@ -15,7 +15,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -49,7 +49,11 @@ class FileCredentialStore:
 
     async def save(self, name: str, secret: str) -> None:
         """Durable when this returns; other processes' secrets in the same file are kept. Safe to repeat."""
-        await asyncio.shield(asyncio.to_thread(self._save, name, secret))
+        await self.change(name, lambda _: secret)
+
+    async def change(self, name: str, changed: Callable[[str], str]) -> None:
+        """See `CredentialStore.change`. Space is not reserved before, as `load` does."""
+        await asyncio.shield(asyncio.to_thread(self._change, name, changed))
 
     async def names(self, prefix: str) -> Sequence[str]:
         """Names of stored secrets with this prefix. Raises ConfigError as `load` does."""
@@ -64,10 +68,10 @@ class FileCredentialStore:
                     self._make_room()
         return secrets
 
-    def _save(self, name: str, secret: str) -> None:
+    def _change(self, name: str, changed: Callable[[str], str]) -> None:
         with translate_errors(self.path, CREDENTIALS), self._alone():
             secrets = self._read()
-            secrets[name] = secret
+            secrets[name] = changed(secrets.get(name, ""))
             self._replace(json.dumps(secrets).encode())
 
     def _read(self) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class MemoryVault:
     """A `Vault`; `story` is told of what is saved, so that the order of things can be seen, and `broken` refuses it."""
@@ -21,6 +23,10 @@ class MemoryVault:
             raise OSError("no room")
         self.kept[name] = secret
         self.story.append("saved")
+
+    async def change(self, name: str, changed: Callable[[str], str]) -> None:
+        """See `Vault.change`."""
+        await self.save(name, changed(self.kept.get(name, "")))
 
     async def names(self, prefix: str) -> list[str]:
         """See `Vault.names`."""

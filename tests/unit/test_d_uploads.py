@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -11,6 +13,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import IntegrityError, Rejected, Transient, Uncertain
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.uploads.urls import CreatedRecord
 from tests.support import scripted_d as d
 from tests.support.connected import Bytes
 from tests.support.journal import Crash, MemoryJournal
@@ -312,3 +315,38 @@ async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
     assert {row["fileState"] for row in opened.script.records.values()} == {"recycle bin"}
     assert (await service.fetch(family)).status == "trash"
     await service.remove(AssetId("file-9999"))
+
+
+class SlowVault(MemoryVault):
+    """One that takes a while, and is told how often."""
+
+    saves = 0
+
+    async def save(self, name: str, secret: str) -> None:
+        self.saves += 1
+        for _ in range(3):
+            await asyncio.sleep(0)
+        await super().save(name, secret)
+
+
+async def test_links_that_wait_for_a_write_share_the_next_one(opened: Opened) -> None:
+    vault = SlowVault()
+    urls = opened.connect(vault=vault).uploader.urls
+    made = [CreatedRecord(f"object-{n}", f"file-{n}", f"file-{n}", "a.jpg", "t") for n in range(8)]
+    await asyncio.gather(*(urls.keep(one, (f"https://store.example/{one.file}",)) for one in made))
+    assert vault.saves == 2
+    assert sorted(json.loads(next(iter(vault.kept.values())))) == sorted(one.file for one in made)
+
+
+async def test_links_of_a_write_that_failed_are_written_by_those_who_wait(opened: Opened) -> None:
+    vault = SlowVault()
+    urls = opened.connect(vault=vault).uploader.urls
+    made = [CreatedRecord(f"object-{n}", f"file-{n}", f"file-{n}", "a.jpg", "t") for n in range(3)]
+    vault.broken = True
+    first = asyncio.ensure_future(urls.keep(made[0], ("https://store.example/0",)))
+    rest = [asyncio.ensure_future(urls.keep(one, ("https://store.example/1",))) for one in made[1:]]
+    with pytest.raises(OSError, match="no room"):
+        await first
+    vault.broken = False
+    await asyncio.gather(*rest)
+    assert sorted(json.loads(next(iter(vault.kept.values())))) == sorted(one.file for one in made)

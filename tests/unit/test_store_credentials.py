@@ -47,6 +47,12 @@ async def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
     assert [await vaults[0].load(f"k{number}") for number in range(8)] == [str(number) for number in range(8)]
 
 
+async def test_changes_by_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    vaults = [FileCredentialStore(tmp_path / "job.vault") for _ in range(2)]
+    await asyncio.gather(*(vaults[n % 2].change("links", lambda was, n=n: f"{was}{n}") for n in range(8)))
+    assert sorted(await vaults[0].load("links") or "") == sorted("01234567")
+
+
 async def test_a_crash_while_saving_leaves_the_old_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vault = FileCredentialStore(tmp_path / "job.vault")
     await vault.save("e", "old")

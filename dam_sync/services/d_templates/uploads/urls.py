@@ -44,6 +44,7 @@ class UploadUrls:
     api: TemplatesApi
     _links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
+    _waiting: dict[str, Json] = field(default_factory=dict)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __repr__(self) -> str:
@@ -94,20 +95,35 @@ class UploadUrls:
         return f"{facts.NAME}-{self.api.host}-uploads"
 
     async def _load(self) -> dict[str, Any]:
-        stored = await self.api.vault.load(self._name) if self.api.vault is not None else None
-        with suppress(ValueError):
-            known = json.loads(stored or "{}")
-            return known if isinstance(known, dict) else {}
-        return {}
+        return _known(await self.api.vault.load(self._name) if self.api.vault is not None else None)
 
     async def _stored(self, changes: Mapping[str, Json]) -> None:
+        """Those who wait for a write share the next one: each takes several flushes of the disk."""
         if self.api.vault is None:
             return
+        self._waiting |= changes
         async with self._writing:
+            if changes and not changes.keys() & self._waiting.keys():
+                return  # whoever wrote before has written these too
+            some, self._waiting = self._waiting, {}
             gone, self._gone = self._gone, set()
-            known = {**await self._load(), **changes}
-            left = {key: one for key, one in known.items() if key not in gone}
-            await self.api.vault.save(self._name, json.dumps(left) if left else "")
+
+            def changed(stored: str) -> str:
+                left = {key: one for key, one in {**_known(stored), **some}.items() if key not in gone}
+                return json.dumps(left) if left else ""
+
+            try:
+                await self.api.vault.change(self._name, changed)
+            except BaseException:
+                self._waiting, self._gone = {**some, **self._waiting}, gone | self._gone
+                raise
+
+
+def _known(stored: str | None) -> dict[str, Any]:
+    with suppress(ValueError):
+        known = json.loads(stored or "{}")
+        return known if isinstance(known, dict) else {}
+    return {}
 
 
 @interprets_response
