@@ -17,7 +17,8 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.errors import Rejected, Transient
 from dam_sync.model.service import Calls, Service
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.target.shared import CallPlan, assigned
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.target.shared import CallPlan, Creation, assigned
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.support.connected import Bytes
 from tests.support.journal import Crash, MemoryJournal
@@ -250,6 +251,13 @@ def test_assets_are_told_apart_by_name_whatever_their_order() -> None:
     assert assigned(["a", "b", "c"], rows_named("a", "c")) == ["id-a", None, "id-c"]
     assert assigned(["a", "bb", "c"], rows_named("a", "b", "c")) == ["id-a", "id-b", "id-c"], "cut, in their order"
     assert assigned(["a", "bb", "c"], rows_named("c", "b", "a")) == ["id-a", None, "id-c"]
+
+
+def test_an_asset_without_a_name_is_recognized_by_the_one_that_it_is_given() -> None:
+    new = wire.NewAsset(Draft(Marker(MARKER, "nameless"), ""), None)
+    creation = Creation(new, facts.ADD_TO_LIBRARY, "library", "section", None, MemoryJournal())
+    (sent,) = wire.create_body([new], "section")["data"]["attributes"]
+    assert creation.name == sent["name"] == "nameless"
 
 
 def test_no_two_assets_of_one_name_share_a_call() -> None:

@@ -100,7 +100,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         if alone or draft.marker is None or self._api.options.tokens != "call":
             return 1, 0, True
         place = one_of(draft.placements, "collection"), one_of(draft.placements, "section")
-        name, together = wire.name_of(draft), self._together
+        name, together = wire.name_of(draft) or draft.marker.value, self._together
         _, before = together.plan.number(place, name)
         alike = (place[1], known_as(name), draft.filename)
         token = before == 0 or alike in together.alike

@@ -70,8 +70,8 @@ class Creation:
 
     @property
     def name(self) -> str:
-        """Its name."""
-        return wire.name_of(self.new.draft)
+        """The name that is sent."""
+        return wire.name_of(self.new.draft) or self.owner
 
     @property
     def file(self) -> str:
