@@ -106,10 +106,10 @@ def test_paths_are_meant_from_the_job_file(tmp_path: Path, state: str, path: str
     assert load(tmp_path, f"{JOB}state: {state}\n").state_path == tmp_path / path
 
 
-def test_a_state_on_a_server_is_refused(tmp_path: Path) -> None:
+def test_a_literal_password_of_a_state_is_refused(tmp_path: Path) -> None:
     (fault,) = told(tmp_path, f"{JOB}state: postgresql+psycopg://user:pw@host/db\n")
     assert fault.startswith("museum.yaml:16:1: state: ")
-    assert "not supported" in fault
+    assert "a literal password is not allowed" in fault
     assert "pw" not in fault
 
 

@@ -235,6 +235,8 @@ ASSUMPTIONS = (
     Assumption(18, "whether approval is honoured depends on the account: it is read back", "6.3"),
     Assumption(19, "a collection whose name gives a slug in use is made again with a slug of its own", "5.2"),
     Assumption(20, "an asset whose file is there already may be deleted up to 15 minutes later, and not after", "6.9"),
+    Assumption(21, "the response to a create of several assets names each, in the order sent or by its name", "6.3"),
+    Assumption(22, "the assets of one create are created within 2 minutes, by the clock of the service", "6.3"),
 )
 
 ASSUMED_WRITES = (
@@ -249,6 +251,12 @@ ASSUMED_WRITES = (
         "`approved` and availability dates in the call that creates an asset",
         "reading each back; the first of a run that must be hidden at once: it waits for its approval until its dates "
         "were seen, and is hidden, or deleted, where they are not kept",
+    ),
+    AssumedWrite(
+        21,
+        "one `POST .../assets` creates up to 20 assets",
+        "reading back the first such call of a run: each asset must have its own name and file; `options: {tokens: "
+        "asset}` creates each by a call of its own",
     ),
     AssumedWrite(13, "`PUT /attachments/{id}` with a link makes a new version", "waiting for each until it is counted"),
     AssumedWrite(
