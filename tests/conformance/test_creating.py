@@ -285,6 +285,19 @@ async def test_find_waits_out_the_lag(fresh: Fresh) -> None:
     assert await tenant.connect().find(marker) == identity
 
 
+@pytest.mark.needs(Operation.REMOVE)
+async def test_a_new_asset_is_found_though_one_in_the_trash_has_its_marker(fresh: Fresh) -> None:
+    """As after a rollback and another run that was killed; otherwise it would be created twice."""
+    tenant = fresh(SCHEMA, lag=20)
+    service = tenant.connect()
+    before, marker = await marked(tenant, service, "again")
+    tenant.advance(60)
+    await service.remove(before)
+    tenant.advance(60)
+    identity, _ = await marked(tenant, tenant.connect(), "again")
+    assert await tenant.connect().find(marker) == identity
+
+
 async def test_the_lag_is_no_longer_because_the_service_sets_its_clock_back(fresh: Fresh) -> None:
     """What a killed process made is looked for as long as the index may take for it, and then made again."""
     tenant = fresh(SCHEMA, lag=20)

@@ -30,16 +30,24 @@ class TemplatesFind(TemplatesPart):
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
     async def marked_record(self, marker: Marker) -> Record | None:
-        """The record with exactly this marker, confirmed on the record itself; None only after the index lag."""
+        """The record with exactly this marker, confirmed on the record itself; None, and one in the recycle bin, only
+        after the index lag: a new record with the marker of a discarded one may not be in the index yet."""
         attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
         if attribute is None or attribute.kind is not FieldKind.TEXT:
             raise InvalidValue(f"there is no text attribute {marker.field!r} for the marker")
-        return await self.api.until(
-            lambda: self._marked(attribute, marker.value), self.api.options.index_lag, facts.FIND_WAITS
-        )
+        deleted: list[Record] = []
 
-    async def _marked(self, attribute: Attribute, value: str) -> Record | None:
-        """The index returns similar values; only an equal one counts."""
+        async def living() -> Record | None:
+            found = await self._marked(attribute, marker.value)
+            deleted[:] = [record for record in found if record.deleted]
+            return next((record for record in found if not record.deleted), None)
+
+        record = await self.api.until(living, self.api.options.index_lag, facts.FIND_WAITS)
+        return record or next(iter(deleted), None)
+
+    async def _marked(self, attribute: Attribute, value: str) -> list[Record]:
+        """The first living record with this value, after those in the recycle bin that the index takes for living; if
+        there is none, all of them. The index returns similar values; only an equal one counts."""
         found: list[Record] = []
         for page in range(_PAGES):
             body = {
@@ -58,11 +66,14 @@ class TemplatesFind(TemplatesPart):
             if len(rows) < facts.SEARCH_PAGE:
                 break
         found.sort(key=lambda record: (record.deleted, record.place))
+        confirmed: list[Record] = []
         for candidate in found:
             record = await self.version_groups.record(candidate.object, asset=candidate.family)
             if has_value(record, attribute.id, value):
-                return record
-        return None
+                confirmed.append(record)
+                if not record.deleted:
+                    break
+        return confirmed
 
 
 def has_value(record: Record, attribute: str, value: str) -> bool:
