@@ -54,15 +54,14 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
 
 
 async def _standing(job: JobConfig, clock: Clock) -> Standing:
-    place = await existing_state(job)
-    while isinstance(place, Path):
-        standing = await asyncio.to_thread(standing_of, place)
-        if standing is not None:
-            return standing
+    if job.state_on_server:
+        async with existing_store(job, clock, read_only=True) as store:
+            return await _standing_in(store)
+    await existing_state(job)
+    while (standing := await asyncio.to_thread(standing_of, job.state_path)) is None:
         async with existing_store(job, clock, read_only=True):
             pass  # opening it migrates it
-    async with existing_store(job, clock, read_only=True) as store:
-        return await _standing_in(store)
+    return standing
 
 
 async def _standing_in(store: SqlStore) -> Standing:

@@ -24,7 +24,7 @@ from dam_sync.report import sentences
 from dam_sync.report.report import Report
 from dam_sync.store.note_keys import plan_key
 from dam_sync.store.store import SqlStore
-from dam_sync.store.waves import ELSEWHERE
+from dam_sync.store.waves import NOT_DONE
 
 BATCH = 500
 OPTIONS = ("full", "repair", "only", "limit")
@@ -135,7 +135,7 @@ async def limit_left(context: RunContext) -> int | None:
     if planned is None or limit is None:
         return limit
     counts = await context.store.tally(context.run.id)
-    return max(0, limit - sum(number for name, number in counts.items() if name not in ("listed", "open", ELSEWHERE)))
+    return max(0, limit - sum(number for name, number in counts.items() if name not in NOT_DONE))
 
 
 async def _continued(context: RunContext, known: Json) -> PlannedWork | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.sampling import CONFIDENCE, most_different
 from dam_sync.report.parts import ReportScope, SampledTotal
-from dam_sync.store.waves import ELSEWHERE
+from dam_sync.store.waves import NOT_DONE
 
 EACH_SIDE = 1 - (1 - CONFIDENCE) / 2  # of an interval
 ACTIONS = ("created", "updated", "unchanged", "skipped", "parked")
@@ -16,7 +16,7 @@ ACTIONS = ("created", "updated", "unchanged", "skipped", "parked")
 def scope_of(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
     """What was asked for, how much was covered, and the statement of a part."""
     options = context.options
-    covered = sum(number for name, number in counts.items() if name not in ("listed", "open", ELSEWHERE))
+    covered = sum(number for name, number in counts.items() if name not in NOT_DONE)
     listed = max(context.listed, counts["listed"]) if options.sample else counts["listed"]
     if options.sample:
         statement, totals = _of_sample(listed, covered), _totals(listed, covered, counts)

@@ -31,7 +31,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.rollback import RollbackReport
-from dam_sync.store.note_keys import WATERMARK, window_key
+from dam_sync.store.note_keys import WATERMARK, key_of_wave, window_key
 from dam_sync.store.rollbacks import rollback_command, rollback_of
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.store import SqlStore
@@ -144,7 +144,7 @@ class _Undoing:
         if undoing.whole:
             await store.set_meta(WATERMARK, None)
             for wave in self.opened.job.waves:
-                await store.set_meta(f"{WATERMARK}:{wave.name}", None)
+                await store.set_meta(key_of_wave(WATERMARK, wave.name), None)
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)

@@ -40,7 +40,7 @@ from dam_sync.report.report import Report, ReportedSide
 from dam_sync.services import discover
 from dam_sync.store.note_keys import window_key
 from dam_sync.store.standing import DELETIONS
-from dam_sync.store.waves import ELSEWHERE
+from dam_sync.store.waves import NOT_DONE
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
 
@@ -58,7 +58,7 @@ class Done:
     async def of(cls, context: RunContext) -> Done:
         """Everything done so far by an interrupted run: a plan covers the rest."""
         ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
-        settled = {action: number for action, number in counts.items() if action not in ("listed", "open", ELSEWHERE)}
+        settled = {action: number for action, number in counts.items() if action not in NOT_DONE}
         return cls(ledger, settled, await WorkSummary.of(context.store, context.run.id))
 
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:

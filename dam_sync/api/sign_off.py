@@ -16,7 +16,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import counted
-from dam_sync.store.note_keys import signed_key
+from dam_sync.store.note_keys import SIGNED_WAVE, key_of_wave
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import WaveCounts
 
@@ -46,7 +46,7 @@ async def sign_off(path: Path | JobConfig, request: SignOffRequest, options: Run
             signed: Json = None
         else:
             signed = await _signed(state, request, store, options)
-        await store.set_meta(signed_key(request.wave), signed)
+        await store.set_meta(key_of_wave(SIGNED_WAVE, request.wave), signed)
     return {"job": job.name, "wave": request.wave, "signed": signed}
 
 

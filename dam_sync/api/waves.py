@@ -18,11 +18,12 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.report import Report
 from dam_sync.store.note_keys import (
+    RUNS_OF_WAVE,
+    SIGNED_WAVE,
+    VERIFIED_WAVE,
     WATERMARK,
     WAVES,
-    runs_of_wave_key,
-    signed_key,
-    verified_key,
+    key_of_wave,
     wave_key,
     window_key,
 )
@@ -156,12 +157,12 @@ class WaveBook:
 
 
 async def _state_of(config: WaveConfig, store: SqlStore, runs: Sequence[RunRow]) -> WaveState:
-    own = set(await store.get_meta(runs_of_wave_key(config.name)) or ())
+    own = set(await store.get_meta(key_of_wave(RUNS_OF_WAVE, config.name)) or ())
     undone = max((row.number for row in runs if rollback_of(row) in own), default=0)  # what stands is from later runs
     done = tuple(
         sorted(row.number for row in runs if row.number in own and row.state == "done" and row.number > undone)
     )
-    notes = [await store.get_meta(key) for key in (verified_key(config.name), signed_key(config.name))]
+    notes = [await store.get_meta(key_of_wave(key, config.name)) for key in (VERIFIED_WAVE, SIGNED_WAVE)]
     verified, signed = (note if note is not None and note["run"] in done else None for note in notes)
     return WaveState(config, runs=done, verified=verified, signed=signed)
 
@@ -219,7 +220,7 @@ async def _sort_again(context: RunContext, wave: WaveRun) -> None:
         return
     await store.unsort_unmoved(selections.names)
     for name in {*known["names"], *selections.names}:
-        await store.set_meta(f"{WATERMARK}:{name}", None)
+        await store.set_meta(key_of_wave(WATERMARK, name), None)
     window = await store.get_meta(window_key(context.run.id))
     if window is not None:
         await store.restart_listing(context.run.id)
@@ -249,7 +250,8 @@ async def note_verified(job: JobConfig, context: RunContext, report: Report, sam
     at = instant_text(context.clock.now().replace(microsecond=0))
     clean = report.clean and not report.early
     level = report.verdict["level"]
-    await store.set_meta(verified_key(name), {"run": last, "at": at, "level": level, "sample": sample, "clean": clean})
+    note = {"run": last, "at": at, "level": level, "sample": sample, "clean": clean}
+    await store.set_meta(key_of_wave(VERIFIED_WAVE, name), note)
 
 
 def rows_of(book: WaveBook) -> list[dict[str, Any]]:

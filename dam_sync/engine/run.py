@@ -217,8 +217,9 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
     async for listed in context.source.crawl(shard, cursor):
         context.listed += len(listed.entries)
         batch = _sampled(context, listed)
-        others = await _of_other_waves(context, batch)
-        skip = await _unchanged(context, batch) - others
+        full = (await window_of(context))["full"]
+        others = await _of_other_waves(context, batch, full=full)
+        skip = frozenset() if full else await _unchanged(context, batch) - others
         await context.store.record(context.run.id, shard, batch, skip, elsewhere=others)
         context.progress.listed += len(batch.entries)
         context.progress.unchanged += len(skip)
@@ -234,10 +235,9 @@ def _sampled(context: RunContext, batch: Batch) -> Batch:
     return replace(batch, entries=tuple(entry for entry in batch.entries if is_sampled(entry.id, share)))
 
 
-async def _of_other_waves(context: RunContext, batch: Batch) -> frozenset[AssetId]:
+async def _of_other_waves(context: RunContext, batch: Batch, *, full: bool) -> frozenset[AssetId]:
     if context.wave is None:
         return frozenset()
-    full = (await window_of(context))["full"]
     return await context.wave.elsewhere(context.store, batch.entries, full=full)
 
 
@@ -266,10 +266,8 @@ async def refuse_unknown(context: RunContext) -> None:
 
 
 async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
-    """Rows to skip: linked, at the revision that was written. A full run skips none, a rotation those that it does not
-    compare."""
-    if (await window_of(context))["full"]:
-        return frozenset()
+    """Rows that a run which is not full skips: linked, at the revision that was written. A rotation skips those that it
+    does not compare."""
     written = await context.store.revisions([entry.id for entry in batch.entries])
     same = frozenset(
         entry.id

@@ -219,10 +219,9 @@ class Verifier:
         verified."""
         if self.context.wave is None:
             return assets, 0
-        known = await self.context.store.sorted_assets(assets)
+        known, name = await self.context.store.sorted_assets(assets), self.context.wave.name
         self.unsorted += len(assets) - len(known)
-        others = sum(1 for row in known.values() if row.linked and row.wave != self.context.wave.name)
-        name = self.context.wave.name
+        others = sum(1 for row in known.values() if row.linked and row.wave != name)
         return [asset for asset in assets if asset in known and known[asset].wave == name], others
 
     async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:

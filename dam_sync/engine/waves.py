@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dam_sync.mapping.wave_selection import WaveSelections
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.note_keys import runs_of_wave_key
+from dam_sync.store.note_keys import RUNS_OF_WAVE, key_of_wave
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.store.rows import Outcome, Work
@@ -32,7 +32,7 @@ class WaveRun:
 
     def note_key(self, key: str) -> str:
         """Where this wave keeps what other jobs keep under this key."""
-        return f"{key}:{self.name}"
+        return key_of_wave(key, self.name)
 
     async def elsewhere(self, store: SqlStore, entries: Sequence[Entry], *, full: bool) -> frozenset[AssetId]:
         """Those of these entries that belong to other waves, or to none, and stay as they are. One that was not moved
@@ -92,7 +92,7 @@ class WaveRun:
 
     async def note_run(self, store: SqlStore, run: int) -> None:
         """Remember that this run was one of the wave. Safe to repeat."""
-        key = runs_of_wave_key(self.name)
+        key = self.note_key(RUNS_OF_WAVE)
         known = await store.get_meta(key) or []
         if run not in known:
             await store.set_meta(key, [*known, run])

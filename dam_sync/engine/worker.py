@@ -102,18 +102,17 @@ class Worker:
         aside = None if context.wave is None else context.wave.set_aside(asset, known.waves.get(asset.id))
         if aside is not None:
             return Concluded(work, aside, asset)
-        return (await self._removed(work, asset) if link is None else None) or ReadAsset(
-            work, damage_named(asset), link
-        )
+        removed = await self._removed(work, asset) if link is None else None
+        return removed or ReadAsset(work, damage_named(asset), link)
 
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
         """What becomes of an asset that was at the target before; None for one that never was."""
         context = self.context
         kept = kept_versions(asset, context.target.capabilities, context.policy)
         outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
-        return (
-            Concluded(work, outcome, asset) if outcome is not None else await self._returned(work, damage_named(asset))
-        )
+        if outcome is not None:
+            return Concluded(work, outcome, asset)
+        return await self._returned(work, damage_named(asset))
 
     async def read_ahead(self, works: Sequence[Work]) -> None:
         """Read what the state knows of claimed assets, at once for all of them: nobody else writes it meanwhile."""

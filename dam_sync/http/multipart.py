@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from dam_sync.model.errors import InvalidValue
 
@@ -12,11 +11,10 @@ BLOCK = 256 * 1024  # bytes passed to the socket at a time; what it cannot send 
 
 
 async def in_blocks(data: bytes) -> AsyncGenerator[bytes, None]:
-    """Yields views of bytes in memory block by block, so that sending them needs no copy and holds up no other
+    """Yields bytes in memory block by block, so that sending them needs no second copy of all and holds up no other
     connection."""
-    view = cast("bytes", memoryview(data))  # whoever sends blocks takes a view as well
     for start in range(0, len(data), BLOCK):
-        yield view[start : start + BLOCK]
+        yield data[start : start + BLOCK]
 
 
 @dataclass(frozen=True, slots=True)

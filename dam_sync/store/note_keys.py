@@ -24,8 +24,10 @@ SENT_CALLS = "calls"  # API calls of the last days by role and time
 PACE = "pace"  # by account, the limits that were learned because none are documented
 WATCHED = "watch"  # what the last `watch` did
 SUBSCRIPTIONS = "webhooks"  # ids of the subscriptions, and a digest of the URL that they have
-
 WAVES = "waves"  # what the waves select, as a digest, and their names
+RUNS_OF_WAVE = "runs of wave"  # of each wave, the numbers of its runs
+VERIFIED_WAVE = "verified wave"  # of each wave, its last verification
+SIGNED_WAVE = "signed wave"  # of each wave, who signed it off, when, and what
 
 _WINDOW, _LISTED, _PLAN, _SPENT, _WAVE = _OF_RUNS = ("window", "listed", "plan", "spent", "wave")
 
@@ -65,19 +67,9 @@ def wave_key(run: int) -> str:
     return f"{_WAVE}:{run}"
 
 
-def runs_of_wave_key(wave: str) -> str:
-    """The numbers of the runs of a wave."""
-    return f"runs of wave:{wave}"
-
-
-def verified_key(wave: str) -> str:
-    """The last verification of a wave."""
-    return f"verified wave:{wave}"
-
-
-def signed_key(wave: str) -> str:
-    """Who signed a wave off, when, and what."""
-    return f"signed wave:{wave}"
+def key_of_wave(key: str, wave: str) -> str:
+    """A note of which each wave has its own."""
+    return f"{key}:{wave}"
 
 
 def keys_of_run(run: int) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from dam_sync.store.upsert import upsert
 
 ELSEWHERE = "of other waves"
 """In the tally of a run: assets that it listed and left alone."""
+NOT_DONE = frozenset({"listed", "open", ELSEWHERE})
+"""In the tally of a run: what is not the number of assets by what was done with them."""
 _ADDED = upsert(WAVE).values(
     asset=bindparam("of"), wave=bindparam("new_wave"), revision=bindparam("new_revision"), due=bindparam("new_due")
 )

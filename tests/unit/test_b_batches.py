@@ -125,11 +125,11 @@ async def test_a_refused_file_fails_alone_and_the_batch_is_dropped(tenant: Tenan
     assert not lying(tenant)
 
 
-async def test_a_batch_that_is_refused_is_refused_for_all_who_need_it(tenant: Tenant) -> None:
-    """Nothing of them was sent; each is tried again with a batch of its own turn."""
+async def test_a_refused_batch_fails_only_the_asset_whose_call_it_was(tenant: Tenant) -> None:
+    """The others ask for another one."""
     tenant.fail({"match": "POST /api/v1/upload/new/default", "nth": 1, "do": "status:400"})
     found = await together(tenant, tenant.connect())
-    assert sum(isinstance(each, DamSyncError) for each in found) == 1, "only the one whose call it was"
+    assert sum(isinstance(each, DamSyncError) for each in found) == 1
     assert not lying(tenant)
 
 

@@ -156,3 +156,8 @@ class BrandLibraryApi:
             ) from error
         self._proven = self.clock.monotonic()
         return reply
+
+
+def newest_first(number: int, size: int) -> Pairs:
+    """The parameters of a page of assets in the order of their creation, the newest first."""
+    return (("page", str(number)), ("per", str(size)), ("sort_by", "created_at"), ("order", "DESC"))

@@ -45,8 +45,8 @@ FORGOTTEN = frozenset({"id", "catalogue_id", "changed_at", "imported_at", "curre
 MADE_UP = frozenset({"name", "path"})  # of an asset itself: ids by another name
 OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests made of ids of the target
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
-BY_TURNS = frozenset({"in create: call", "in create: clean"})  # of the assets of one call the first has the one, the
-# others the other, and which is the first may differ
+BY_TURNS = {"in create: call": "in create: clean", "in create: clean": "in create: call"}
+"""Of the assets of one call the first has the one step and the others the other; after a crash another may be first."""
 TITLE = "title"
 BEHIND = 0.9  # of the lag that is waited out
 CHANGED = 3  # assets that get another title, and that lose parts
@@ -301,14 +301,19 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         if mine != other:
             yield f"{name}: {told(mine, other)}"
     yield from got.lying.differences(want.lying)
-    changed = got.journal - want.journal, want.journal - got.journal
-    again, lost = (Counter({step: n for step, n in each.items() if step[1] not in BY_TURNS}) for each in changed)
+    again = Counter({step: n - (step[1] in BY_TURNS) for step, n in (got.journal - want.journal).items()})
+    lost = want.journal - got.journal
+    again, lost = +again, Counter({step: n for step, n in lost.items() if not _has_its_turn(*step, got.journal)})
     if uses_up:
         again = Counter({step: n for step, n in again.items() if not _is_sent_anew(*step, uses_up, got.journal)})
     if again:
         yield f"steps recorded again: {dict(again)}"
     if lost.total() > in_doubt or any(not FINDABLE.search(step) for _, step in lost):
         yield f"steps not recorded: {dict(lost)}"
+
+
+def _has_its_turn(asset: str, step: str, journal: Mapping[tuple[str, str], int]) -> bool:
+    return (asset, BY_TURNS.get(step, "")) in journal
 
 
 def _is_sent_anew(asset: str, step: str, uses_up: str, journal: Mapping[tuple[str, str], int]) -> bool:

@@ -74,7 +74,7 @@ class Network:
             if not waiting:
                 return {"type": "http.disconnect"}
             block = waiting.pop(0)
-            return {"type": "http.request", "body": bytes(block), "more_body": bool(waiting)}
+            return {"type": "http.request", "body": block, "more_body": bool(waiting)}
 
         async def send(message: Message) -> None:
             if message["type"] == "http.response.start":

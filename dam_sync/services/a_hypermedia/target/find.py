@@ -22,9 +22,7 @@ from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, M
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 CREATE = "create"  # the journal entry of the call that must not happen twice
-SENT = journal_names.silent(
-    "sent "
-)  # journal entries of what that call sends, recorded before; one for each time, by number
+SENT = journal_names.silent("sent ")  # what that call sends, recorded before; one entry for each time, by number
 _POLLS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)  # when to check again, as fractions of the lag
 
 

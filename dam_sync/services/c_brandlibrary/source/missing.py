@@ -12,6 +12,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Window
 from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import newest_first
 from dam_sync.services.c_brandlibrary.source.crawl import BrandLibraryReader
 from dam_sync.services.c_brandlibrary.source.listing import ids_of
 
@@ -33,10 +34,7 @@ class ExistenceCheck(BrandLibraryReader):
         """Remove those among the newest assets; whether these are within reach."""
         library = await self._tenant.id()
         for number in range(1, self.limits.hits // self.long_page + 1):
-            asked = (
-                *(("page", str(number)), ("per", str(self.long_page))),
-                *(("sort_by", "created_at"), ("order", "DESC"), ("fields", "created_at")),
-            )
+            asked = (*newest_first(number, self.long_page), ("fields", "created_at"))
             document = await self._api.listed(facts.LIBRARY_ASSETS, (library,), asked)
             unseen.difference_update(map(AssetId, ids_of(document.rows)))
             made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None

@@ -17,10 +17,12 @@ from dam_sync.model.ports import Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first
 from dam_sync.services.c_brandlibrary.codec import marks, wire
 from dam_sync.services.c_brandlibrary.target.shared import CALL, SharedCall
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
+
+COMPARED = (("include", "attachments,custom_fields"), ("fields", "created_at"))  # by which an asset is recognized
 
 
 class BrandLibraryFinder(BrandLibraryBase):
@@ -106,9 +108,8 @@ class BrandLibraryFinder(BrandLibraryBase):
 
     async def _still_fits(self, identity: str, marker: Marker, call: SharedCall, lead: Json) -> bool:
         """Lists may be behind, or without values."""
-        asked = (("include", "attachments,custom_fields"), ("fields", "created_at"))
         try:
-            row = await self._api.one(facts.ASSET, (identity,), asked, asset=identity)
+            row = await self._api.one(facts.ASSET, (identity,), COMPARED, asset=identity)
         except NotFound:
             return False
         return call.fits(row, marker.field, lead)
@@ -119,11 +120,8 @@ class BrandLibraryFinder(BrandLibraryBase):
         if section:
             operation, ids = facts.SECTION_ASSETS, (section,)
         for number in range(1, facts.RECENT_PAGES + 1):
-            asked = (
-                *(("page", str(number)), ("per", str(facts.RECENT_PAGE))),
-                *(("sort_by", "created_at"), ("order", "DESC")),
-                *(("include", "custom_fields"), ("fields", "created_at")),
-            )
+            wanted = (("include", "custom_fields"), ("fields", "created_at"))
+            asked = (*newest_first(number, facts.RECENT_PAGE), *wanted)
             document = await self._api.listed(operation, ids, asked)
             ours = [row["id"] for row in document.rows if is_ours(row, marker)]
             if ours:
@@ -190,12 +188,7 @@ class NewestAssets:
         found: dict[str, Json] = {}
         size = self.api.limits.page
         for number in range(1, facts.REACH // size + 1):
-            asked = (
-                *(("page", str(number)), ("per", str(size))),
-                *(("sort_by", "created_at"), ("order", "DESC")),
-                *(("include", "attachments,custom_fields"), ("fields", "created_at")),
-            )
-            document = await self.api.listed(facts.SECTION_ASSETS, (section,), asked)
+            document = await self.api.listed(facts.SECTION_ASSETS, (section,), (*newest_first(number, size), *COMPARED))
             before = len(found)
             found |= {row["id"]: row for row in document.rows}
             if document.ends(before, len(found)) or is_older(document.rows[-1], moment):

@@ -18,7 +18,7 @@ from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first
 from dam_sync.services.c_brandlibrary.codec import marks, wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of
 from dam_sync.services.c_brandlibrary.codec.values import composed
@@ -284,8 +284,8 @@ class SharedCreates:
     async def _verified(self, call: Sequence[Creation], results: Sequence[Result]) -> Sequence[Result]:
         """Each asset must have its own name, file and section; one that has not is not used, and no further calls are
         shared."""
-        asked = (("page", "1"), ("per", str(facts.RECENT_PAGE)), ("sort_by", "created_at"), ("order", "DESC"))
-        document = await self._api.listed(facts.SECTION_ASSETS, (call[0].section,), (*asked, *READ_BACK))
+        asked = (*newest_first(1, facts.RECENT_PAGE), *READ_BACK)
+        document = await self._api.listed(facts.SECTION_ASSETS, (call[0].section,), asked)
         rows = {row["id"]: row for row in document.rows}
         seen = [rows.get(result) if isinstance(result, str) else None for result in results]
         wrong = [row is not None and not is_as_sent(row, one) for row, one in zip(seen, call, strict=True)]

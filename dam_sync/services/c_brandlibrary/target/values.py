@@ -19,7 +19,7 @@ from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
-from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys
@@ -310,8 +310,8 @@ class BrandLibraryWriter(BrandLibraryFinder):
         """Rows of a list of the newest assets of the library, None for those that it does not reach."""
         size, rows = self._api.limits.page, dict[str, Json]()
         for number in range(1, len(several) // size + 2):
-            asked = (("page", str(number)), ("per", str(size)), ("sort_by", "created_at"), ("order", "DESC"))
-            document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), (*asked, *more))
+            asked = (*newest_first(number, size), *more)
+            document = await self._api.listed(facts.LIBRARY_ASSETS, (await self._tenant.id(),), asked)
             before = len(rows)
             rows |= {row["id"]: row for row in document.rows}
             if rows.keys() >= set(several) or document.ends(before, len(rows)):
