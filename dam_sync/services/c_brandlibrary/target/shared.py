@@ -171,7 +171,8 @@ class SharedCreates:
         self._turns = KeyedLock()
         self._refused = 0  # shared calls before one was accepted
         self._unmarked: dict[tuple[str, str, str], str] = {}  # owners by likeness
-        patience, linger = max(PATIENCE, api.options.first_look), facts.CREATE_LINGER
+        look = api.options.first_look
+        patience, linger = max(PATIENCE, look), max(facts.CREATE_LINGER, facts.LINGER_PART * look)
         self._calls = RequestCoalescer[Creation, Result](api.clock, self._send, api.made_at_once, linger, patience)
 
     @contextmanager
