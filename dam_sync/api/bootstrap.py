@@ -119,6 +119,7 @@ def connect(
         may_write=may_write,
         rate=options.rates and options.rates.credential(role, _identity(side, auth), _account(side, auth)),
         calls_per_day=limits.calls_per_day,
+        processes=options.processes,
     )
     return connector.connect(context)
 
