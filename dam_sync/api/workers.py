@@ -52,13 +52,13 @@ async def workers_of(options: RunOptions) -> AsyncIterator[tuple[DaskWorkers | N
     if options.workers is None and not options.cluster:
         yield None, options
         return
-    from dam_sync.cluster.opening import local_client, remote_client
+    from dam_sync.cluster.opening import local_client, remote_client, workers_at
     from dam_sync.cluster.workers import DaskWorkers
 
     async with AsyncExitStack() as stack:
         opening = remote_client(options.cluster) if options.cluster else local_client(options.workers or 1)
         client = await stack.enter_async_context(opening)
-        number = len((await client.scheduler.identity())["workers"])
+        number = len(await workers_at(client))
         if not number:
             hint = "start workers with `dask worker URL`, then run again"
             raise WorkersGone(f"the Dask scheduler {options.cluster} has no workers", hint=hint)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
+from typing import Any
 
 from dam_sync.cluster import preload
 from dam_sync.model.errors import ConfigError, WorkersGone
 
 THREADS = 64  # most assets that one process writes at once; they are coroutines, so that no thread is started for them
 CONNECT_SECONDS = 15
+ANSWER_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
 NO_EXTRA = "pip install 'dam-sync[cluster]'"
 
@@ -39,8 +42,8 @@ async def local_client(number: int) -> AsyncIterator[Client]:
         "distributed.admin.log-length": 0,
     }
     with dask.config.set(settings), _explained("worker processes cannot be started"):
-        security = Security.temporary()
-        cluster = await LocalCluster(
+        security = Security.temporary()  # type: ignore[no-untyped-call]
+        cluster = await LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=number,
             threads_per_worker=THREADS,
             processes=True,
@@ -55,13 +58,14 @@ async def local_client(number: int) -> AsyncIterator[Client]:
         )
     try:
         with _explained("worker processes cannot be reached"):
-            client = await Client(cluster, asynchronous=True, security=security, set_as_default=False)
+            client = await _connected(cluster, security=security)
         try:
             yield client
         finally:
-            await client.close(timeout=2)
+            await _closed(client)
     finally:
-        await cluster.close(timeout=10)
+        closing: Any = cluster.close(timeout=10)
+        await closing
 
 
 @asynccontextmanager
@@ -73,11 +77,29 @@ async def remote_client(url: str) -> AsyncIterator[Client]:
         raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)
     _quiet()
     with _explained(f"the Dask scheduler {url} cannot be reached"):
-        client = await Client(url, asynchronous=True, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = await _connected(url, timeout=CONNECT_SECONDS)
     try:
         yield client
     finally:
-        await client.close(timeout=2)
+        await _closed(client)
+
+
+async def _connected(where: Any, **given: Any) -> Client:
+    client: Client = await Client(where, asynchronous=True, set_as_default=False, **given)  # type: ignore[no-untyped-call]
+    return client
+
+
+async def _closed(client: Client) -> None:
+    closing: Any = client.close(timeout=2)  # type: ignore[no-untyped-call]
+    await closing
+
+
+async def workers_at(client: Client) -> frozenset[str]:
+    """The addresses of the workers of a scheduler. Raises WorkersGone if it does not answer."""
+    with _explained("the Dask scheduler cannot be reached"):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            scheduler: Any = client.scheduler
+            return frozenset((await scheduler.identity())["workers"])
 
 
 def _quiet() -> None:
@@ -90,5 +112,5 @@ def _quiet() -> None:
 def _explained(what: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, TimeoutError, RuntimeError, ValueError) as error:
-        raise WorkersGone(f"{what}: {error}") from error
+    except (OSError, TimeoutError, RuntimeError, ValueError, AttributeError) as error:
+        raise WorkersGone(f"{what}: {error or type(error).__name__}") from error

@@ -15,6 +15,7 @@ from distributed import Client, KilledWorker
 
 from dam_sync.cluster import tasks
 from dam_sync.cluster.messages import Calls, Joining, Order, Reply, Spent, without_links
+from dam_sync.cluster.opening import workers_at
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import ContractBroken, InternalError, WorkerLost, WorkersGone
@@ -79,7 +80,7 @@ class DaskWorkers:
         """See `RemoteWriters`. Raises WorkersGone if there is no worker."""
         assert self._make is not None
         self._joining = self._make()
-        addresses = sorted(await self._addresses())[: self._number]
+        addresses = sorted(await workers_at(self._client))[: self._number]
         results = await asyncio.gather(*map(self._join, addresses), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -94,7 +95,7 @@ class DaskWorkers:
             if not self._members and not self._former:  # not begun yet
                 continue
             try:
-                addresses = await self._addresses()
+                addresses = await workers_at(self._client)
             except WorkersGone:
                 addresses = frozenset()
             for member in [each for each in self._members.values() if each.address not in addresses]:
@@ -117,14 +118,6 @@ class DaskWorkers:
             alive = [member.process for member in self._members.values()]
             with suppress(Exception):
                 await self._run.store.note_workers([] if len(self._former) == self.lost == 0 else alive)
-
-    async def _addresses(self) -> frozenset[str]:
-        """The workers of the scheduler. Raises WorkersGone if it does not answer."""
-        try:
-            async with asyncio.timeout(LEAVE_SECONDS):
-                return frozenset((await self._client.scheduler.identity())["workers"])
-        except (OSError, TimeoutError, RuntimeError) as error:
-            raise WorkersGone(f"the Dask scheduler cannot be reached: {error}") from error
 
     async def _join(self, address: str) -> None:
         joining = self._joining
@@ -192,7 +185,8 @@ class DaskWorkers:
 
     async def sweep(self) -> int:
         """See `RemoteWriters`."""
-        return sum(int(reply.result or 0) for reply in await self._everywhere(tasks.sweep) if reply.error is None)
+        results = [reply.result for reply in await self._everywhere(tasks.sweep)]
+        return sum(result for result in results if isinstance(result, int))
 
     # -- one asset ----------------------------------------------------------------------------------------------------
 
@@ -267,7 +261,7 @@ class DaskWorkers:
         finally:
             for each in (result, gone):
                 each.cancel()
-            future.release()
+            future.release()  # type: ignore[no-untyped-call]
 
     async def _until_ended(self, member: Member) -> None:
         """Shared by all assets that the worker had."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
+from tests.support.pairs import EVERYTHING
 from tests.support.postgres import OwnServer, execute
 from tests.support.tenants import Pair, alone, duplicates
+
+SEEDS = range(20 if EVERYTHING else 1)
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +40,28 @@ def shared(tenants: Pair, server: OwnServer) -> Iterator[Pair]:
     execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')
 
 
+def assert_complete(pair: Pair) -> None:
+    """The target has each asset once."""
+    target = pair.target.assets
+    assert len(target) == ASSETS
+    assert duplicates(target) == []
+    assert digests(target) == digests(pair.source.assets)
+
+
+def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The worker processes of a coordinator."""
+    with suppress(psutil.NoSuchProcess):
+        children = psutil.Process(process.pid).children(recursive=True)
+        return [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+    return []
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
 def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
     job = str(shared.job)
     planned = shared.json("plan", job)
@@ -40,10 +70,31 @@ def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
     report = shared.json("run", job, "--workers", "2")
     assert report["counts"]["created"] == planned["counts"]["created"] == ASSETS
     assert report["digest"] == planned["digest"]
-    target = shared.target.assets
-    assert len(target) == ASSETS
-    assert duplicates(target) == []
-    assert digests(target) == digests(shared.source.assets)
+    assert_complete(shared)
     for side, tenant in (("source", shared.source), ("target", shared.target)):
-        assert report[side]["calls"] == {call: number for call, number in tenant.calls.items() if number}
+        assert sum(report[side]["calls"].values()) == sum(tenant.calls.values())
     assert shared.json("run", job, "--workers", "2")["counts"]["created"] == 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("killed", ["one worker", "all workers", "coordinator"])
+def test_a_kill_leaves_no_trace(shared: Pair, killed: str, seed: int) -> None:
+    rng, job = random.Random(f"{killed} {seed}"), str(shared.job)
+    moved = rng.randrange(1, ASSETS - 2)
+    process = shared.start_until(
+        lambda: len(shared.target.assets) >= moved, "run", job, "--workers", "2", "--no-progress"
+    )
+    time.sleep(rng.uniform(0.0, 0.3))
+    if killed == "coordinator":
+        workers = workers_of(process)
+        process.kill()
+        process.wait()
+        gone, left = psutil.wait_procs(workers, timeout=60)
+        assert left == []
+        shared.cli("run", job, "--no-progress", *rng.choice([(), ("--workers", "2")]))
+    else:
+        kill(workers_of(process)[: 1 if killed == "one worker" else None])
+        assert process.wait() == 0
+    assert_complete(shared)
+    assert shared.json("verify", job, "--level", "fields")["verdict"]["clean"]
+    assert shared.json("run", job)["counts"]["created"] == 0
