@@ -129,6 +129,12 @@ def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
     return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
 
 
+def source_secret(job: JobConfig, options: RunOptions) -> str:
+    """What tells the credential of the source from others; contains it. Raises ConfigError if it does not resolve."""
+    connector = (options.connectors or discover())[job.source.kind]
+    return _identity(job.source, auth_of(connector, job.source.auth))
+
+
 def _account(side: SideConfig, auth: AuthMethod | None) -> str:
     """The name of a credential in the state, without secrets: users of one service may have different limits."""
     user = [str(getattr(auth, name, "")) for name in ("login", "username", "client_id")]

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 import structlog
 
-from dam_sync.api.bootstrap import connected, run_context_of
+from dam_sync.api.bootstrap import connected, run_context_of, source_secret
 from dam_sync.api.job_file import job_of
 from dam_sync.api.logs import set_up_logs
 from dam_sync.api.run_record import counting
+from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Order, Spent
 from dam_sync.engine.asset_writers import OwnWriter
 from dam_sync.engine.counterparts import Counterparts
@@ -86,14 +87,18 @@ async def open_worker(settings: RunSettings) -> WorkerOfRun:
         context.repair, context.rotation = settings.repair, settings.rotation
         context.planned = settings.planned and replace(settings.planned, store=store)
         context.counterparts = await Counterparts.load(store, dry=True)
-        return WorkerOfRun(context, WorkerProcess(socket.gethostname(), os.getpid(), place), stack.pop_all(), seen)
+        seal = LinkSeal(source_secret(job, options), settings.run.owner)
+        process = WorkerProcess(socket.gethostname(), os.getpid(), place)
+        return WorkerOfRun(context, seal, process, stack.pop_all(), seen)
 
 
 class WorkerOfRun:
     """Implements `cluster.messages.Participant`."""
 
-    def __init__(self, context: RunContext, process: WorkerProcess, stack: AsyncExitStack, seen: str) -> None:
-        self._context, self.process, self._stack = context, process, stack
+    def __init__(
+        self, context: RunContext, seal: LinkSeal, process: WorkerProcess, stack: AsyncExitStack, seen: str
+    ) -> None:
+        self._context, self._seal, self.process, self._stack = context, seal, process, stack
         self.has_left = False
         self._known = -1
         self._active: set[asyncio.Task[Any]] = set()
@@ -114,7 +119,7 @@ class WorkerOfRun:
         store, work = self._context.store, order.item.work
         await store.take_over(work, order.ticket)
         try:
-            return await OwnWriter(self._context).outcome(order.item)
+            return await OwnWriter(self._context).outcome(self._seal.opened(order.item))
         finally:
             store.let_go(work)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dam_sync import __version__
+from dam_sync.api.bootstrap import source_secret
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.run import execute
 from dam_sync.engine.run_context import RunContext
@@ -88,6 +89,7 @@ async def execute_with(
 def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -> None:
     """The workers will write for this run, which is about to be executed."""
     from dam_sync.api.worker_process import RunSettings, open_worker
+    from dam_sync.cluster.links import LinkSeal
     from dam_sync.cluster.messages import Joining
 
     options = context.options
@@ -108,5 +110,5 @@ def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -> None
         )
         return Joining(f"{context.run.id} {context.run.owner}", open_worker, settings, __version__)
 
-    workers.prepare(context, joining)
+    workers.prepare(context, joining, LinkSeal(source_secret(job, options), context.run.owner))
     context.workers = workers

@@ -1,14 +1,13 @@
 """What a coordinator and its workers tell each other. Dask carries each message as bytes, so that no value of an asset
-is shown by its logs or its dashboard; no message contains a secret or a signed URL."""
+is shown by its logs or its dashboard; no message contains a secret, and links to files are sealed."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dam_sync.engine.stages import Concluded, DraftedAsset
-from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.errors import DamSyncError
 from dam_sync.store.rows import Counterpart, Outcome
 from dam_sync.store.workers import WorkerProcess
@@ -83,19 +82,3 @@ class Participant(Protocol):
 
     async def close(self) -> None:
         """Leave the run; safe to repeat."""
-
-
-def without_links(item: DraftedAsset | Concluded) -> DraftedAsset | Concluded:
-    """The item without links to files, which may be signed: the worker asks the source for new ones."""
-    if item.asset is None:
-        return item
-    return replace(item, asset=_without_links(item.asset))
-
-
-def _without_links(asset: Asset) -> Asset:
-    versions, attachments = (tuple(map(_without_link, files)) for files in (asset.versions, asset.attachments))
-    return replace(asset, versions=versions, attachments=attachments)
-
-
-def _without_link(file: FileRef) -> FileRef:
-    return replace(file, link="") if file.link else file

@@ -14,7 +14,8 @@ import structlog
 from distributed import Client, KilledWorker
 
 from dam_sync.cluster import tasks
-from dam_sync.cluster.messages import Calls, Joining, Order, Reply, Spent, without_links
+from dam_sync.cluster.links import LinkSeal
+from dam_sync.cluster.messages import Calls, Joining, Order, Reply, Spent
 from dam_sync.cluster.opening import workers_at
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
@@ -56,6 +57,8 @@ class DaskWorkers:
     tells an asset of ours that has no marker yet from its own by what this process created.
     """
 
+    _seal: LinkSeal
+
     def __init__(self, client: Client, number: int) -> None:
         self._client, self._number = client, number
         self._members: dict[str, Member] = {}
@@ -72,9 +75,9 @@ class DaskWorkers:
 
     # -- taking part --------------------------------------------------------------------------------------------------
 
-    def prepare(self, context: RunContext, joining: Callable[[], Joining]) -> None:
+    def prepare(self, context: RunContext, joining: Callable[[], Joining], seal: LinkSeal) -> None:
         """They will write for this run. joining: called when it begins."""
-        self._context, self._make = context, joining
+        self._context, self._make, self._seal = context, joining, seal
 
     async def begin(self) -> None:
         """See `RemoteWriters`. Raises WorkersGone if there is no worker."""
@@ -226,7 +229,7 @@ class DaskWorkers:
         assert self._joining is not None
         ticket = f"{member.process.place}-{self._clock.token()}"
         stored = self._run.counterparts.stored
-        order = Order(self._joining.run, without_links(item), ticket, member.known, tuple(stored[member.known :]))
+        order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, tuple(stored[member.known :]))
         knows, work = len(stored), item.work
         reply = await self._answer(member, f"asset-{work.seq}-{ticket}", pickle.dumps(order))
         if reply is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -73,7 +75,50 @@ def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
     assert_complete(shared)
     for side, tenant in (("source", shared.source), ("target", shared.target)):
         assert sum(report[side]["calls"].values()) == sum(tenant.calls.values())
+    files = "GET /api/dam/medias/{mediaId}"
+    assert report["source"]["calls"][files] == planned["source"]["calls"][files]
     assert shared.json("run", job, "--workers", "2")["counts"]["created"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--workers", "2"], 2, "cannot share the state"),
+        (["--workers", "2", "--cluster", "tls://127.0.0.1:1"], 2, "cannot share the state|exclude each other"),
+        (["--cluster", "tcp://127.0.0.1:1"], 2, "cannot share the state"),
+    ],
+)
+def test_a_state_in_a_file_is_refused(tenants: Pair, arguments: list[str], code: int, said: str) -> None:
+    done = alone("run", str(tenants.job), *arguments)
+    assert done.returncode == code
+    assert re.search(said, done.stderr)
+    assert tenants.target.writes == 0
+
+
+@pytest.mark.parametrize(("url", "code"), [("tcp://127.0.0.1:1", 5), ("localhost", 2)])
+def test_a_scheduler_that_is_not_there_is_named(shared: Pair, url: str, code: int) -> None:
+    done = shared.cli("run", str(shared.job), "--cluster", url, check=code)
+    assert url in done.stderr
+    assert "hint: " in done.stderr
+    assert shared.target.writes == 0
+
+
+def test_the_extra_is_named_where_it_is_missing(shared: Pair, tmp_path: Path) -> None:
+    code = "import sys; sys.modules['distributed'] = None; from dam_sync.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", str(shared.job), "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'dam-sync[cluster]'" in done.stderr
+
+
+def test_a_budget_holds_over_all_processes(shared: Pair) -> None:
+    for tenant in (shared.source, shared.target):
+        tenant.forget_calls()
+    shared.cli("run", str(shared.job), "--workers", "2", "--max-calls", "60", "--no-progress", check=8)
+    assert sum(shared.source.calls.values()) <= 60
+    assert sum(shared.target.calls.values()) <= 60
+    shared.cli("run", str(shared.job), "--no-progress")
+    assert_complete(shared)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -89,7 +134,7 @@ def test_a_kill_leaves_no_trace(shared: Pair, killed: str, seed: int) -> None:
         workers = workers_of(process)
         process.kill()
         process.wait()
-        gone, left = psutil.wait_procs(workers, timeout=60)
+        _, left = psutil.wait_procs(workers, timeout=60)
         assert left == []
         shared.cli("run", job, "--no-progress", *rng.choice([(), ("--workers", "2")]))
     else:
