@@ -75,8 +75,6 @@ def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
     assert_complete(shared)
     for side, tenant in (("source", shared.source), ("target", shared.target)):
         assert sum(report[side]["calls"].values()) == sum(tenant.calls.values())
-    files = "GET /api/dam/medias/{mediaId}"
-    assert report["source"]["calls"][files] == planned["source"]["calls"][files]
     assert shared.json("run", job, "--workers", "2")["counts"]["created"] == 0
 
 
