@@ -81,9 +81,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             prepared = run_context_of(opened, store, run, options)
             await begin_wave(wave, opened, prepared)
             prepared.planned = await follow(plan, opened, prepared, state)
-            prepared.options = replace(options, limit=await limit_left(prepared))
-            await refuse_before_run(prepared)
-            await refuse_unknown(prepared)
+            await _admitted(prepared, options)
             context = prepared
             clean_spool(job.state_path.parent / "spool")
             await execute_with(workers, job, context, keep_recording(context, began))
@@ -108,6 +106,13 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
+
+
+async def _admitted(context: RunContext, options: RunOptions) -> None:
+    """Raises what keeps a run from writing anything."""
+    context.options = replace(options, limit=await limit_left(context))
+    await refuse_before_run(context)
+    await refuse_unknown(context)
 
 
 async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:

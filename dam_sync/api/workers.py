@@ -53,7 +53,7 @@ async def workers_of(options: RunOptions) -> AsyncIterator[tuple[DaskWorkers | N
     if options.workers is None and not options.cluster:
         yield None, options
         return
-    from dam_sync.cluster.opening import local_client, remote_client, workers_at
+    from dam_sync.cluster.dask_client import local_client, remote_client, workers_at
     from dam_sync.cluster.workers import DaskWorkers
 
     async with AsyncExitStack() as stack:

@@ -47,7 +47,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerResult:
     """What became of a message: a result or an error. left: the worker takes part in the run no more, and everything
     that it had begun is cancelled."""
 

@@ -1,4 +1,4 @@
-"""What Dask runs in a worker process: every function takes a message as bytes and returns a `Reply` as bytes. None of
+"""What Dask runs in a worker process: every function takes a message as bytes and returns a `WorkerResult` as bytes. None of
 them raises, because Dask logs the arguments of a task that fails."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from dam_sync import __version__
-from dam_sync.cluster.messages import Joining, Order, Participant, Reply
+from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, WorkerLost
 
 _log = structlog.get_logger(__name__)
@@ -87,7 +87,7 @@ async def _replied(act: Callable[[], Awaitable[Any]], part: Participant | None) 
         error = InternalError.of(problem)
     left = part is None or part.has_left
     spent = {} if part is None else {"spent": part.spent()}
-    return pickle.dumps(Reply(result, _portable(error), left=left, **spent))
+    return pickle.dumps(WorkerResult(result, _portable(error), left=left, **spent))
 
 
 def _portable(error: DamSyncError | None) -> DamSyncError | None:

@@ -14,9 +14,9 @@ import structlog
 from distributed import Client, KilledWorker
 
 from dam_sync.cluster import tasks
+from dam_sync.cluster.dask_client import workers_at
 from dam_sync.cluster.links import LinkSeal
-from dam_sync.cluster.messages import Calls, Joining, Order, Reply, Spent
-from dam_sync.cluster.opening import workers_at
+from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import ContractBroken, InternalError, WorkerLost, WorkersGone
@@ -224,7 +224,7 @@ class DaskWorkers:
                     del self._alike[name]
             self._changed.notify_all()
 
-    async def _handed(self, member: Member, item: DraftedAsset | Concluded) -> Reply:
+    async def _handed(self, member: Member, item: DraftedAsset | Concluded) -> WorkerResult:
         """The reply to an order. Raises WorkerLost once the worker certainly does nothing more about it."""
         assert self._joining is not None
         ticket = f"{member.process.place}-{self._clock.token()}"
@@ -244,7 +244,7 @@ class DaskWorkers:
         why = reply.error.message if reply is not None and reply.error is not None else "its process ended"
         raise WorkerLost(f"the worker that wrote it was lost: {why}", asset=work.asset, retry_after=PAUSE_SECONDS)
 
-    async def _answer(self, member: Member, key: str, message: bytes) -> Reply | None:
+    async def _answer(self, member: Member, key: str, message: bytes) -> WorkerResult | None:
         """None if the worker is lost."""
         future = self._client.submit(
             tasks.write,
@@ -273,7 +273,7 @@ class DaskWorkers:
             member.ended = asyncio.ensure_future(self._run.store.until_gone([member.process]))
         await asyncio.shield(member.ended)
 
-    def _take_in(self, member: Member, reply: Reply) -> None:
+    def _take_in(self, member: Member, reply: WorkerResult) -> None:
         """Count what a worker spent since its last report."""
         before, member.spent = member.spent, reply.spent
         for side, calls in reply.spent.calls.items():
@@ -281,18 +281,20 @@ class DaskWorkers:
             self._run.options.rates.note(side, max(0, more))
         self._run.progress.bytes += max(0, reply.spent.bytes - before.bytes)
 
-    async def _everywhere(self, function: Callable[[str], Awaitable[bytes]]) -> Sequence[Reply]:
+    async def _everywhere(self, function: Callable[[str], Awaitable[bytes]]) -> Sequence[WorkerResult]:
         joining, members = self._joining, list(self._members.values())
         assert joining is not None
         found = await asyncio.gather(
             *(self._asked(each.address, function, joining.run) for each in members), return_exceptions=True
         )
-        replies = [(member, reply) for member, reply in zip(members, found, strict=True) if isinstance(reply, Reply)]
+        replies = [
+            (member, reply) for member, reply in zip(members, found, strict=True) if isinstance(reply, WorkerResult)
+        ]
         for member, reply in replies:
             self._take_in(member, reply)
         return [reply for _, reply in replies]
 
-    async def _asked(self, address: str, function: Callable[..., Awaitable[bytes]], *given: Any) -> Reply:
+    async def _asked(self, address: str, function: Callable[..., Awaitable[bytes]], *given: Any) -> WorkerResult:
         """The reply of one worker, outside of the tasks. Raises WorkerLost."""
         try:
             replies = await self._client.run(function, *given, workers=[address], on_error="return")
@@ -303,7 +305,7 @@ class DaskWorkers:
             raise WorkerLost(f"the worker {address} does not answer: {found}") from found
         if isinstance(found, BaseException):
             raise InternalError.of(found)
-        reply: Reply = pickle.loads(found)
+        reply: WorkerResult = pickle.loads(found)
         return reply
 
     @property
@@ -322,11 +324,11 @@ class DaskWorkers:
         return max(able.batch, -(-able.writers // self._number))
 
 
-async def _result_of(future: Any) -> Reply | None:
+async def _result_of(future: Any) -> WorkerResult | None:
     """The reply; None if Dask lost it with its worker or its scheduler. Raises InternalError for a message that could
     not be carried."""
     try:
-        reply: Reply = pickle.loads(await future)
+        reply: WorkerResult = pickle.loads(await future)
     except (KilledWorker, OSError, TimeoutError):
         return None
     except Exception as error:

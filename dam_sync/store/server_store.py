@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.model.errors import ConfigError, StoreBusy, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import migrations, server_schema
 from dam_sync.store.base import Database, Storage
@@ -21,6 +21,8 @@ from dam_sync.store.server_threads import ServerReader, ServerWriter
 from dam_sync.store.sqlite import transaction, translate_errors
 from dam_sync.store.tables import stamp
 from dam_sync.store.workers import refuse_stranger
+
+PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
 
 
 async def open_server(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> Database:
@@ -45,7 +47,7 @@ async def join_server(
         refuse_stranger(c, database)
 
     try:
-        place = await writer.run(lambda c: take_place(c, server, places))
+        place = await _placed(writer, server, places, clock)
         writer.guard = guard
         await writer.run(lambda c: None)
     except BaseException:
@@ -53,6 +55,16 @@ async def join_server(
         await writer.close()
         raise
     return database, place
+
+
+async def _placed(writer: ServerWriter, server: StateServer, places: int, clock: Clock) -> int:
+    """A free place. The server may free that of a process which has just ended a little later."""
+    for _ in range(PLACE_LOOKS):
+        try:
+            return await writer.run(lambda c: take_place(c, server, places))
+        except StoreUnreachable:
+            await clock.sleep(PLACE_SECONDS)
+    return await writer.run(lambda c: take_place(c, server, places))
 
 
 def exists(server: StateServer) -> bool:
