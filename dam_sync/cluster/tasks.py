@@ -1,5 +1,5 @@
-"""What Dask runs in a worker process: every function takes a message as bytes and returns a `WorkerResult` as bytes. None of
-them raises, because Dask logs the arguments of a task that fails."""
+"""What Dask runs in a worker process: every function takes a message as bytes and returns a `WorkerResult` as bytes.
+None of them raises, because Dask logs the arguments of a task that fails."""
 
 from __future__ import annotations
 

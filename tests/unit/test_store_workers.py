@@ -101,7 +101,7 @@ async def test_a_worker_leaves_a_run_that_ended() -> None:
     with pytest.raises(SafetyStop):
         await worker.look(seen)
     with pytest.raises(SafetyStop):
-        await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
+        await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 2)
     await worker.close()
     await store.close()
 
