@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from distributed import Client
 
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
@@ -141,3 +143,45 @@ def test_a_kill_leaves_no_trace(shared: Pair, killed: str, seed: int) -> None:
     assert_complete(shared)
     assert shared.json("verify", job, "--level", "fields")["verdict"]["clean"]
     assert shared.json("run", job)["counts"]["created"] == 0
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A scheduler with two workers that somebody started, and the process of the scheduler."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url, quiet = f"tcp://127.0.0.1:{port}", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    made = [["dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
+    made += [["dask_worker", url, "--nthreads", "8", "--no-nanny", "--no-dashboard"]] * 2
+    started = [
+        subprocess.Popen([sys.executable, "-m", f"distributed.cli.{name}", *rest], **quiet) for name, *rest in made
+    ]
+    yield url, started[0]
+    for each in started:
+        each.kill()
+        each.wait()
+
+
+def until_ready(url: str) -> None:
+    with Client(url, timeout=60, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+
+
+def test_a_cluster_moves_what_one_process_would(shared: Pair, cluster: tuple[str, subprocess.Popen[bytes]]) -> None:
+    until_ready(cluster[0])
+    shared.cli("run", str(shared.job), "--cluster", cluster[0], "--no-progress")
+    assert_complete(shared)
+
+
+def test_a_lost_scheduler_stops_the_run_and_the_next_one_resumes_it(
+    shared: Pair, cluster: tuple[str, subprocess.Popen[bytes]]
+) -> None:
+    url, scheduler = cluster
+    until_ready(url)
+    process = shared.start_until(
+        lambda: len(shared.target.assets) >= 3, "run", str(shared.job), "--cluster", url, "--no-progress"
+    )
+    scheduler.kill()
+    assert process.wait() == 5
+    shared.cli("run", str(shared.job), "--no-progress")
+    assert_complete(shared)
