@@ -119,6 +119,7 @@ def connect(
         may_write=may_write,
         rate=options.rates and options.rates.credential(role, _identity(side, auth), _account(side, auth)),
         calls_per_day=limits.calls_per_day,
+        processes=options.processes,
     )
     return connector.connect(context)
 
@@ -126,6 +127,12 @@ def connect(
 def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
     """What tells one credential from another; contains secrets."""
     return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
+
+
+def source_secret(job: JobConfig, options: RunOptions) -> str:
+    """What tells the credential of the source from others; contains it. Raises ConfigError if it does not resolve."""
+    connector = (options.connectors or discover())[job.source.kind]
+    return _identity(job.source, auth_of(connector, job.source.auth))
 
 
 def _account(side: SideConfig, auth: AuthMethod | None) -> str:

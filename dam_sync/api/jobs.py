@@ -23,6 +23,7 @@ from dam_sync.api.run_record import add_spent, books_of, counting, keep_recordin
 from dam_sync.api.run_report import Done, bare_report, report_of
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
+from dam_sync.api.workers import execute_with, refuse_workers, workers_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
@@ -61,6 +62,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     The report is not written to `options.html` here: the result is printed first.
     """
     job, began, context = job_of(path, options.connectors), options.clock.monotonic(), None
+    refuse_workers(job, options)
     plan, options = plan_given(options)
     prove_writable(options.html, REPORT)
     prove_writable(options.csv, ASSETS)
@@ -73,17 +75,16 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await options.clock.sleep(RESUME_PAUSE)
+            workers, options = await stack.enter_async_context(workers_of(options))
             opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
             await begin_wave(wave, opened, prepared)
             prepared.planned = await follow(plan, opened, prepared, state)
-            prepared.options = replace(options, limit=await limit_left(prepared))
-            await refuse_before_run(prepared)
-            await refuse_unknown(prepared)
+            await _admitted(prepared, options)
             context = prepared
             clean_spool(job.state_path.parent / "spool")
-            await execute(context, keep_recording(context, began))
+            await execute_with(workers, job, context, keep_recording(context, began))
             await watch_probation(context, due=True, run=run.id)
         except BaseException as error:
             with (
@@ -105,6 +106,13 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
+
+
+async def _admitted(context: RunContext, options: RunOptions) -> None:
+    """Raises what keeps a run from writing anything."""
+    context.options = replace(options, limit=await limit_left(context))
+    await refuse_before_run(context)
+    await refuse_unknown(context)
 
 
 async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:

@@ -44,7 +44,7 @@ async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -
     """Record what this process has spent on the run, and return the sum over all processes of the run. Safe to repeat.
     ended: it will spend nothing more; one that does not come to say so was killed."""
     own: dict[str, Json] = {
-        "calls": {"source": dict(context.source.calls), "target": dict(context.target.calls)},
+        "calls": context.calls,
         "bytes": context.progress.bytes,
         "seconds": round(context.clock.monotonic() - began, 3),
         **{"processes": 1, "killed": 0},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, JobFile
+from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, JobFile
 from dam_sync.report.next_step import after_check, after_plan, after_report
 from dam_sync.report.output import Output
 
@@ -56,7 +56,7 @@ def plan(
     execute(output, act)
 
 
-@command(*BOUNDS, *FOLLOW, WAVE, *RUN)
+@command(*BOUNDS, *WORKERS, *FOLLOW, WAVE, *RUN)
 def run(
     output: Output,
     job: JobFile,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -60,6 +60,7 @@ class Counterparts:
     store: SqlStore | None = None
     rows: dict[Key, Counterpart] = field(default_factory=dict)
     notes: RenameNotes = field(default_factory=RenameNotes)
+    stored: list[Counterpart] = field(default_factory=list)  # by this run, in order: what other processes lack
     _users: dict[tuple[str, str, str], set[Key]] = field(default_factory=dict)
     _former: dict[tuple[str, str, str], Key] = field(default_factory=dict)
 
@@ -70,6 +71,11 @@ class Counterparts:
         for row in await store.counterparts():
             made._put(row)
         return made
+
+    def learn(self, rows: Iterable[Counterpart]) -> None:
+        """Take over what another process stored."""
+        for row in rows:
+            self._put(row)
 
     def of(self, part: str, scope: str, source: str) -> Counterpart | None:
         """What stands for a term, by its rule and id, or for a container, by its kind and id."""
@@ -94,6 +100,7 @@ class Counterparts:
             self._put(one)
         if self.store is not None:
             await self.store.keep_counterparts(changed)
+            self.stored += changed
 
     async def moved(self, place: str, below: Mapping[str, tuple[str, ...]], wanted: tuple[str, ...]) -> None:
         """A container of this kind at the target has another path, and all below it. below: their paths by ids; wanted:
@@ -108,6 +115,7 @@ class Counterparts:
             self._put(row)
         if self.store is not None:
             await self.store.keep_counterparts(changed)
+            self.stored += changed
 
     def _put(self, row: Counterpart) -> None:
         known = self.rows.get(row.key)

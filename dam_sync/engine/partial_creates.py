@@ -90,3 +90,5 @@ async def abort_orphaned_uploads(context: RunContext) -> None:
     nothing in a run of chosen assets; safe to repeat."""
     if not context.options.only:
         context.orphans_aborted += await context.target.sweep(context.store.is_recorded)
+        if context.workers is not None:
+            context.orphans_aborted += await context.workers.sweep()

@@ -17,7 +17,7 @@ from dam_sync.engine.run_context import LEASE, RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
-from dam_sync.model.errors import Disposition
+from dam_sync.model.errors import Disposition, WorkerLost
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
@@ -163,7 +163,7 @@ class Pipeline:
     async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:
         """The asset as parked, or None if its work item was put back. Raises the error if it stops the run."""
         work, error = failed.work, failed.error.within(asset=failed.work.asset)
-        self.failures += error.disposition is Disposition.RETRY
+        self.failures += error.disposition is Disposition.RETRY and not isinstance(error, WorkerLost)
         match react(error, work, failures=self.failures, writing=writing):
             case StopRun():
                 raise error

@@ -65,6 +65,7 @@ async def under_lease(
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in (_heartbeat(store, run, clock), *beside)]
+            await store.await_former_workers()
             result = await work
             for task in tasks:
                 task.cancel()
@@ -92,6 +93,7 @@ async def _phases(context: RunContext) -> None:
     names = FilenameAllocator(context)
     await names.load()
     await refuse_lost_state(context)
+    await _begin_workers(context)
     worker = Worker(context, terms, containers, names)
     pipeline = Pipeline(context, worker)
     try:
@@ -101,7 +103,7 @@ async def _phases(context: RunContext) -> None:
             await context.store.unpark([CAUSE])
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
-    await context.target.end_shared()
+    await end_shared(context)
     if context.wave is not None and context.over:
         context.stop.stop(context.deadline_reason)
     if context.stop.reason:
@@ -113,6 +115,18 @@ async def _phases(context: RunContext) -> None:
     await remove_deleted(context, worker)
     context.progress.phase = "closing"
     await abort_orphaned_uploads(context)
+
+
+async def _begin_workers(context: RunContext) -> None:
+    if context.workers is not None:
+        await context.workers.begin()
+
+
+async def end_shared(context: RunContext) -> None:
+    """End what several assets share, in every process that writes. Safe to repeat."""
+    await context.target.end_shared()
+    if context.workers is not None:
+        await context.workers.end_shared()
 
 
 async def move(context: RunContext, pipeline: Pipeline) -> None:

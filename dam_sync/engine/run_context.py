@@ -26,6 +26,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
+    from dam_sync.engine.asset_writers import RemoteWriters
     from dam_sync.store.rows import Run, Work
     from dam_sync.store.store import SqlStore
 
@@ -72,6 +73,7 @@ class RunContext:
     planned: PlannedWork | None = None  # the plan that this run follows
     listed: int = 0  # rows that this process listed, also those that are not in the sample of a plan
     counterparts: Counterparts = field(default_factory=Counterparts)
+    workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     @property
@@ -144,7 +146,15 @@ class RunContext:
     @property
     def writers(self) -> int:
         """Assets written at once."""
-        return self.target.capabilities.writers
+        return self.target.capabilities.writers if self.workers is None else self.workers.at_once
+
+    @property
+    def calls(self) -> dict[str, dict[str, int]]:
+        """API calls of all processes of the run, by side and endpoint."""
+        found = {"source": Counter(self.source.calls), "target": Counter(self.target.calls)}
+        for side, calls in self.workers.calls.items() if self.workers is not None else ():
+            found[side].update(calls)
+        return {side: dict(calls) for side, calls in found.items()}
 
 
 async def drafted_for(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.accounts import NAME_TAKEN
-from dam_sync.engine.apply import TargetWriter
+from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
 from dam_sync.engine.container_renames import ContainerRenames
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RestartAsset, react
@@ -15,7 +15,6 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
-from dam_sync.engine.operations import RESTORE
 from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
@@ -31,7 +30,6 @@ from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
-from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term
@@ -65,6 +63,7 @@ class Worker:
     ahead: dict[AssetId, KnownAssets] = field(default_factory=dict)  # of assets that were claimed and are not read yet
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
     missing: MissingMonitor = field(init=False)
+    writer: AssetWriter = field(init=False)
     origins: SourceTerms = field(init=False)
     renamed_terms: TermRenames = field(init=False)
     renamed_containers: ContainerRenames = field(init=False)
@@ -72,6 +71,7 @@ class Worker:
     def __post_init__(self) -> None:
         context, known = self.context, self.context.counterparts
         self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
+        self.writer = context.workers or OwnWriter(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
         self.terms.met_before = self.renamed_terms.call
         self.renamed_containers = ContainerRenames(context, self.containers, known)
@@ -265,7 +265,7 @@ class Worker:
         """Write the asset to the target."""
         work, link = item.work, item.hide if isinstance(item, Concluded) else item.link
         try:
-            return Written(work, await self._outcome(item), item.asset)
+            return Written(work, await self.writer.outcome(item), item.asset)
         except NotFound as error:
             return Failed(work, await self._not_found(error, work, link), item.asset)
         except DamSyncError as error:
@@ -282,25 +282,6 @@ class Worker:
         except (Transient, Conflict) as failure:
             return failure
         return gone
-
-    async def _outcome(self, item: DraftedAsset | Concluded) -> Outcome:
-        if isinstance(item, DraftedAsset):
-            return await self._written(item)
-        if item.remove is not None:
-            return await TargetTrash(self.context).remove(item.work, item.remove)
-        if item.outcome.cause.startswith(EXPOSURE):
-            await trash_partial_create(self.context, item.work, edited=True)  # it must not be seen
-        if item.hide is None:
-            return item.outcome
-        return await TargetWriter(self.context).hidden(item.outcome, item.work, item.hide)
-
-    async def _written(self, item: DraftedAsset) -> Outcome:
-        if not item.restores or item.link is None:
-            return await TargetWriter(self.context).act(item)
-        await TargetTrash(self.context).restore(item.work, item.link)
-        outcome = await TargetWriter(self.context).act(item)
-        action = "updated" if outcome.action == "unchanged" else outcome.action
-        return replace(outcome, action=action, digest=f"{RESTORE} {outcome.digest}".strip())
 
 
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:

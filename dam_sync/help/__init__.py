@@ -21,6 +21,7 @@ ORDER = (
     "map",
     "services",
     "rate-limits",
+    "scale",
     "guarantees",
     "safety-stops",
     "exposure",

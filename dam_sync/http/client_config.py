@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx
 
@@ -28,7 +28,8 @@ class ClientConfig:
     bodies. max_calls: API calls this client may send in total. may_write: see `Context`. retry_after: reads a pause in
     seconds from response headers (lower case) and the current time. attempts: maximum attempts of one request.
     headers: sent with every API call. transport: used instead of the network; the caller closes it. rate: shared with
-    other clients of this credential; calls_per_day: of all of them together.
+    other clients of this credential; calls_per_day: of all of them together. processes: that use the credential for
+    one run.
     """
 
     service: str
@@ -48,6 +49,7 @@ class ClientConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     rate: CredentialRate | None = None
     calls_per_day: int | None = None
+    processes: int = 1
 
     @classmethod
     def of(
@@ -69,6 +71,27 @@ class ClientConfig:
             attempts=context.attempts or ATTEMPTS,
             rate=context.rate,
             calls_per_day=context.calls_per_day,
+            processes=context.processes,
+        )
+
+    @property
+    def own_part(self) -> ClientConfig:
+        """The limits of this process alone: an equal part for each of the processes, so that together they keep to
+        those of the service and of the operator. `CredentialRate.share` does the same for calls per day and month."""
+        number = self.processes
+        if number == 1:
+            return self
+        pace = replace(
+            self.pace,
+            per_second=self.pace.per_second and self.pace.per_second / number,
+            at_once=max(1, self.pace.at_once // number),
+            most_at_once=self.pace.most_at_once and max(1, self.pace.most_at_once // number),
+        )
+        return replace(
+            self,
+            pace=pace,
+            bandwidth=self.bandwidth and self.bandwidth / number,
+            max_calls=self.max_calls and self.max_calls // number,
         )
 
 

@@ -82,6 +82,8 @@ class RequestDispatcher:
     """Concurrency, rate and bandwidth limits of one client: see `Client`."""
 
     def __init__(self, config: ClientConfig) -> None:
+        self._all_calls, self._processes = config.max_calls, config.processes
+        config = config.own_part
         self._clock = config.clock
         self._transport = direct(config.transport or NetworkTransport())
         self._is_own = config.transport is None
@@ -96,6 +98,7 @@ class RequestDispatcher:
         self._pace = pace
         self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
         self._rate = config.rate or CredentialRate(config.clock)
+        self._rate.share = config.processes
         self.bucket = self._rate.limiter(pace.per_second)
         self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
         if self._learned is not None:
@@ -160,8 +163,9 @@ class RequestDispatcher:
             raise Throttled(f"the service asked for a pause, of which {left:.0f} s are left", retry_after=left)
         permit = await self.bucket.take()
         if self._max_calls is not None and self.sent >= self._max_calls:
+            part = f", of which each of {self._processes} processes may send {self._max_calls}"
             raise StopRequested(
-                f"the limit of {self._max_calls} calls is reached",
+                f"the limit of {self._all_calls} calls is reached{part if self._processes > 1 else ''}",
                 hint="run the same command again; it resumes where it stopped",
             )
         if self._learned is not None and not permit.waited and self._api.under_way >= self._api.limit:

@@ -28,6 +28,9 @@ class CredentialRate:
         self._concurrency: LearnedConcurrency | None = None
         self._learned: Mapping[str, Json] = {}
         self._calls: Counter[int] = Counter()  # by slice of time
+        self._own: Counter[int] = Counter()  # of them, those that this process sent itself
+        self._noted: Counter[int] = Counter()  # sent by other processes since this one began
+        self.share = 1  # processes that send with it: each may send as large a part of what was left when it began
 
     def limiter(self, per_second: float | None) -> AdaptiveRateLimiter:
         """The limiter of the credential, which keeps to the lowest rate that was asked for."""
@@ -65,17 +68,28 @@ class CredentialRate:
         """Count a call that is about to be sent. Raises StopRequested if the budget of the day (UTC) or the allowance
         of the month is used up."""
         now = self._clock.now()
-        if budget is not None and self.today >= budget:
+        if budget is not None and self._is_used_up(budget - self.today, _midnight(now)):
             raise StopRequested(
                 f"the budget of {budget} calls per day is used up", code=DAILY_BUDGET, hint="it is renewed at 00:00 UTC"
             )
-        if allowance is not None and self.left(allowance) <= 0:
+        if allowance is not None and self._is_used_up(self.left(allowance), month_of(now)):
             raise StopRequested(
                 f"the monthly allowance of {allowance.calls:,} calls is used up: nothing more is sent",
                 code=MONTHLY_ALLOWANCE,
                 hint=f"it is renewed on {month_after(now):%Y-%m-%d}; the same command then resumes the run",
             )
         self._calls[_slice(now)] += 1
+        self._own[_slice(now)] += 1
+
+    def note(self, number: int) -> None:
+        """Other processes of this run sent so many calls just now, which are stored with the others."""
+        self._noted[_slice(self._clock.now())] += number
+
+    def _is_used_up(self, left: int, since: datetime) -> bool:
+        """Whether this process has sent its part of what was left for all: `left` and its own calls since then."""
+        first = _slice(since)
+        own = sum(number for at, number in self._own.items() if at >= first)
+        return own * self.share >= left + own
 
     def left(self, allowance: MonthlyAllowance) -> int:
         """What is left of it this month: by the counter of the service, less what was sent here after it. Calls of the
@@ -92,17 +106,22 @@ class CredentialRate:
     def today(self) -> int:
         """Calls of the day (UTC)."""
         now = self._clock.now()
-        return self.sent_since(datetime.combine(now.date(), time(), now.tzinfo))
+        return self.sent_since(_midnight(now))
 
     @property
     def sent(self) -> dict[str, Json]:
         """The calls of the last two days by the time they were sent, to be stored."""
-        first = _slice(self._clock.now() - KEPT)
-        return {str(at): number for at, number in self._calls.items() if at >= first}
+        first, all_calls = _slice(self._clock.now() - KEPT), self._calls + self._noted
+        return {str(at): number for at, number in all_calls.items() if at >= first}
 
     def restore(self, sent: Mapping[str, Json]) -> None:
         """Take over what another process counted; safe to repeat."""
         self._calls |= Counter({int(at): int(number) for at, number in sent.items()})
+
+
+def _midnight(moment: datetime) -> datetime:
+    """When its day began."""
+    return datetime.combine(moment.date(), time(), moment.tzinfo)
 
 
 def month_of(moment: datetime) -> datetime:
@@ -152,6 +171,10 @@ class JobRates:
     def today(self, role: str) -> int:
         """Calls of the day of a side that is connected."""
         return self._used[role].today
+
+    def note(self, role: str, number: int) -> None:
+        """Other processes of this run sent so many calls to a side that is connected."""
+        self._used[role].note(number)
 
     def left(self, role: str, allowance: MonthlyAllowance) -> int:
         """What is left of the allowance of a side that is connected."""

@@ -156,6 +156,18 @@ class StoreBusy(Transient):
     """Another process holds the state."""
 
 
+class WorkerLost(Transient):
+    """The worker process that wrote an asset ended, or cannot be reached. What it began is in the journal; the asset is
+    written again by another one."""
+
+
+class WorkersGone(DamSyncError):
+    """No worker process is left, or their scheduler cannot be reached."""
+
+    exit_code = 5
+    default_hint = "run the same command again; it resumes where it stopped"
+
+
 class StoreUnreachable(DamSyncError):
     """The database server that holds the state does not answer, or the connection to it was lost."""
 

@@ -58,6 +58,7 @@ class Progress:
     bytes: int = 0
     source_calls: Callable[[], int] = lambda: 0
     target_calls: Callable[[], int] = lambda: 0
+    dashboard: str = ""  # the URL of the dashboard of a cluster
     source_rates: Callable[[], RateStatus] = RateStatus
     target_rates: Callable[[], RateStatus] = RateStatus
 
@@ -79,7 +80,8 @@ class RunOptions:
     that webhooks named, some of which may be gone; limit: assets to take at most; max_calls: to each service; repair:
     also restore what was changed at the target; output, html, csv: files to write; plan: the file of the plan that a
     run follows; sample: the share of the library that a plan covers, as `2%`; wave: of a job with waves, empty for the
-    next one.
+    next one; workers: processes of this machine that write; cluster: the scheduler whose workers do; processes: those
+    that share the limits of the services, which a run with workers sets itself.
 
     clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which
     the caller closes) and the installed services.
@@ -100,6 +102,9 @@ class RunOptions:
     plan: Path | None = None
     sample: str = ""
     wave: str = ""
+    workers: int | None = None
+    cluster: str = ""
+    processes: int = 1
     stop_token: StopToken = field(default_factory=StopToken)
     progress: Progress = field(default_factory=Progress)
     clock: Clock = SYSTEM_CLOCK

@@ -434,6 +434,7 @@ class Context:
     limits: Limits | None = None  # of this instance, if they differ from those of the connector
     rate: Any = field(default=None, repr=False)  # a `CredentialRate` of `dam_sync.http`, shared by several jobs
     calls_per_day: int | None = None  # of all of them together
+    processes: int = 1  # that use this credential for the same run, each within its part of all limits
 
     def limited(self, documented: Limits) -> Limits:
         """The limits of this instance; the documented ones, unless others were given."""

@@ -32,6 +32,11 @@ class StateServer:
         digest = hashlib.sha256(f"dam-sync {purpose} {self.schema}".encode()).digest()
         return int.from_bytes(digest[:8], "big", signed=True)
 
+    @property
+    def place_key(self) -> int:
+        """The first half of the keys of advisory locks by which workers hold numbered places; the second is a place."""
+        return self.lock_key("places") & 0x7FFFFFFF
+
 
 def schema_of(job: str) -> str:
     """The schema of a job. Job names differ in their case too, so they are kept as they are."""

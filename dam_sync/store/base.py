@@ -68,6 +68,7 @@ class Database:
 
     run: the run that this process holds, 0 for none. holder: this process's token in leases. beat_at: its last
     heartbeat. wave: the wave of that run; work of other waves is neither claimed nor counted. Empty: of all waves.
+    tickets: only of a worker process: what it was handed, by asset; see `store.workers`.
     """
 
     place: Path | StateServer
@@ -79,6 +80,7 @@ class Database:
     run: int = 0
     beat_at: datetime | None = None
     wave: str = ""
+    tickets: dict[str, str] | None = None
     flights: dict[tuple[str, str], asyncio.Event] = field(default_factory=dict)
     account_ids: dict[AccountKey, int] = field(default_factory=dict)  # those that this process has met
 

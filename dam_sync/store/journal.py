@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 
-from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain
+from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain, WorkerLost
 from dam_sync.model.journal_names import is_silent
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
@@ -19,7 +19,7 @@ from dam_sync.store.ledger import append
 from dam_sync.store.rows import CompletedWork, LedgerRow, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import JOURNAL, instant
+from dam_sync.store.tables import JOURNAL, WORK, instant
 from dam_sync.store.upsert import upsert
 from dam_sync.store.writer import Job
 
@@ -31,6 +31,7 @@ _ONE = (JOURNAL.c.scope == bindparam("scope"), JOURNAL.c.name == bindparam("name
 _KEPT = PreparedStatement(select(JOURNAL.c.state, JOURNAL.c.at, JOURNAL.c.result).where(*_ONE))
 _ADDED = upsert(JOURNAL)
 _NEW = {name: _ADDED.excluded[name] for name in ("at", "state", "result")}
+_TICKET = PreparedStatement(select(WORK.c.holder).where(WORK.c.asset == bindparam("of"), WORK.c.state == "claimed"))
 _PUT = PreparedStatement(
     _ADDED.on_conflict_do_update(index_elements=["scope", "name"], set_=_NEW),
     ("scope", "name", "at", "state", "result"),
@@ -205,9 +206,17 @@ class StoredJournal(Repository):
         _PUT.run(c, scope=self._scope, name=name, at=step.at, state=step.state, result=step.result)
 
     async def _change(self, job: Job[None]) -> None:
-        """Durable on return; on an error, only the file knows the result."""
+        """Durable on return; on an error, only the file knows the result. A worker process that does not hold the asset
+        any more is refused."""
+        tickets = self._database.tickets
+
+        def fenced(c: Connection) -> None:
+            if tickets is not None and self._scope.startswith(ASSET_SCOPE):
+                refuse_without_ticket(c, self._asset, tickets.get(self._asset))
+            job(c)
+
         try:
-            await self._write(job)
+            await self._write(fenced)
         except BaseException:
             self._memory.certain = False
             raise
@@ -228,6 +237,12 @@ class JournalRepository(Repository):
     def run_journal(self, scope: str) -> StoredJournal:
         """The journal of a run; it ends when the run is finished."""
         return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0)
+
+
+def refuse_without_ticket(c: Connection, asset: str, ticket: str | None) -> None:
+    """Raises WorkerLost unless the asset is held with this ticket."""
+    if ticket is None or _TICKET.value(c, of=asset) != ticket:
+        raise WorkerLost("this worker was taken for lost, and the asset was taken back from it", asset=asset)
 
 
 def _contains(c: Connection, text: str) -> bool:

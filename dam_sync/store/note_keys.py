@@ -24,6 +24,7 @@ SENT_CALLS = "calls"  # API calls of the last days by role and time
 PACE = "pace"  # by account, the limits that were learned because none are documented
 WATCHED = "watch"  # what the last `watch` did
 SUBSCRIPTIONS = "webhooks"  # ids of the subscriptions, and a digest of the URL that they have
+WORKERS = "workers"  # where the worker processes of a run are that did not end cleanly
 WAVES = "waves"  # what the waves select, as a digest, and their names
 RUNS_OF_WAVE = "runs of wave"  # of each wave, the numbers of its runs
 VERIFIED_WAVE = "verified wave"  # of each wave, its last verification

@@ -36,6 +36,7 @@ from dam_sync.store.standing import USUAL
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
+from dam_sync.store.workers import held_by, is_held_by
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"
@@ -117,19 +118,19 @@ class WorkQueue(Repository):
 
     async def extend(self, works: Sequence[Work], lease: timedelta) -> None:
         """Extend the leases of these; those no longer held do not change."""
-        held = update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(due=self._now(lease))
+        held = update(WORK).where(_HELD, held_by(self._database.holder)).values(due=self._now(lease))
         await self._on_each(held, works)
 
     async def release(self, works: Sequence[Work]) -> None:
         """Put back items that were not tried; they can be claimed again at once."""
         back = {"state": "pending", "due": "", "holder": "", "attempt": ONE_LESS, "again": False}
-        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), works)
+        await self._on_each(update(WORK).where(_HELD, held_by(self._database.holder)).values(back), works)
 
     async def retry(self, work: Work, after_s: float) -> None:
         """Put back items that were tried; they can be claimed again in `after_s` seconds."""
         due = self._now(timedelta(seconds=max(0.0, after_s)))
         back = {"state": "pending", "due": due, "holder": "", "again": False}
-        await self._on_each(update(WORK).where(_HELD, WORK.c.holder == self._database.holder).values(back), [work])
+        await self._on_each(update(WORK).where(_HELD, held_by(self._database.holder)).values(back), [work])
 
     async def complete(self, work: Work, outcome: Outcome) -> None:
         """Commit the outcome with its link, bulk placements, relations and the end of its journal, in one transaction.
@@ -141,7 +142,11 @@ class WorkQueue(Repository):
 
         def job(c: Connection) -> None:
             row = _NOW.first(c, of=work.asset)
-            if row is None or row.seq != work.seq or (row.state == "claimed" and row.holder != self._database.holder):
+            if (
+                row is None
+                or row.seq != work.seq
+                or (row.state == "claimed" and not is_held_by(row.holder, self._database.holder))
+            ):
                 raise StoreBusy("another process is working on this asset", asset=work.asset)
             if row.state == "settled":
                 return

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,6 +24,7 @@ from sqlalchemy.pool import NullPool
 
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, SafetyStop, StoreBusy, StoreUnreachable
 from dam_sync.model.state_server import StateServer
+from dam_sync.store.workers import no_place
 
 BUSY_SECONDS = 10  # how long a statement waits for another process
 CONNECT_SECONDS = 10
@@ -217,6 +218,30 @@ _OF_KEY = (
     "locktype = 'advisory' AND granted AND objsubid = 1 AND classid::bigint = %s AND objid::bigint = %s"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
+
+
+def take_place(connection: Connection, server: StateServer, places: int) -> int:
+    """The first free place of a run, held by the session of this connection from now on. Raises StoreUnreachable if
+    all are taken."""
+    raw = raw_of(connection)
+    for place in range(places):
+        if raw.execute("SELECT pg_try_advisory_lock(%s, %s)", (server.place_key, place)).fetchone() == (True,):
+            return place
+    raise no_place(places)
+
+
+def end_sessions(connection: Connection, server: StateServer, places: Sequence[int]) -> bool:
+    """End the sessions that hold these places; returns whether there were any."""
+    held = (
+        "locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = %s AND objid::bigint = ANY(%s)"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    given = (server.place_key, list(places))
+    return bool(
+        raw_of(connection)
+        .execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE {held}", given)
+        .fetchall()
+    )
 
 
 def _holds(raw: psycopg.Connection[Any], key: int) -> bool:

@@ -10,16 +10,19 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.model.errors import ConfigError, StoreBusy, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import migrations, server_schema
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.row_copies import copy_rows
 from dam_sync.store.runs import ALIVE, live_run
-from dam_sync.store.server import connect, raw_of, reading, translated, writing
+from dam_sync.store.server import connect, raw_of, reading, take_place, translated, writing
 from dam_sync.store.server_threads import ServerReader, ServerWriter
 from dam_sync.store.sqlite import transaction, translate_errors
 from dam_sync.store.tables import stamp
+from dam_sync.store.workers import refuse_stranger
+
+PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
 
 
 async def open_server(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> Database:
@@ -28,6 +31,40 @@ async def open_server(server: StateServer, clock: Clock, storage: Storage, *, re
     reader = await asyncio.to_thread(ServerReader, server, storage.patience)
     writer = None if read_only else ServerWriter(server, storage.patience)
     return Database(server, clock, reader, writer, clock.token(), storage)
+
+
+async def join_server(
+    server: StateServer, clock: Clock, storage: Storage, run: int, holder: str, places: int
+) -> tuple[Database, int]:
+    """The open state of a worker process, and its place among `places`. The run is held by the coordinator with the
+    token `holder`. Raises StoreUnreachable if all places are taken or the server cannot be reached, SafetyStop if the
+    run is not held by it."""
+    reader = await asyncio.to_thread(ServerReader, server, storage.patience)
+    writer = ServerWriter(server, storage.patience, reconnects=False)
+    database = Database(server, clock, reader, writer, holder, storage, run, tickets={})
+
+    def guard(c: Connection) -> None:
+        refuse_stranger(c, database)
+
+    try:
+        place = await _placed(writer, server, places, clock)
+        writer.guard = guard
+        await writer.run(lambda c: None)
+    except BaseException:
+        await reader.close()
+        await writer.close()
+        raise
+    return database, place
+
+
+async def _placed(writer: ServerWriter, server: StateServer, places: int, clock: Clock) -> int:
+    """A free place. The server may free that of a process which has just ended a little later."""
+    for _ in range(PLACE_LOOKS):
+        try:
+            return await writer.run(lambda c: take_place(c, server, places))
+        except StoreUnreachable:
+            await clock.sleep(PLACE_SECONDS)
+    return await writer.run(lambda c: take_place(c, server, places))
 
 
 def exists(server: StateServer) -> bool:

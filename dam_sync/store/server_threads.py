@@ -85,8 +85,9 @@ def _session(connection: Connection) -> int:
 class ServerWriter(GroupWriter):
     """See `GroupWriter`. A job may be called again if its transaction did not reach the server."""
 
-    def __init__(self, server: StateServer, patience: timedelta) -> None:
-        self._server = server
+    def __init__(self, server: StateServer, patience: timedelta, *, reconnects: bool = True) -> None:
+        """reconnects: not for a worker process, whose place ends with its session."""
+        self._server, self._reconnects = server, reconnects
         self._link = ServerConnection(server, patience)
         self._commit_sent = False
         self._transaction = ""  # the number that the server gave to the current one
@@ -112,8 +113,11 @@ class ServerWriter(GroupWriter):
                 with translated(self._server):
                     self._attempt(group)
                 return
-            except DamSyncError:
+            except DamSyncError as error:
                 if not self._link.is_lost:
+                    raise
+                if not self._reconnects:
+                    self._link.lost = error
                     raise
             self._link.again()
             with translated(self._server):

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -48,6 +49,7 @@ from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.undo import UndoRepository
 from dam_sync.store.waves import WaveRepository
+from dam_sync.store.workers import STILL, WorkerRepository
 from dam_sync.store.writer import ReaderThread
 
 COPY = "the copy of the state"
@@ -75,6 +77,7 @@ class SqlStore(
     UndoRepository,
     CounterpartRepository,
     WaveRepository,
+    WorkerRepository,
     Ledger,
     JournalRepository,
     Meta,
@@ -113,9 +116,22 @@ class SqlStore(
             writer = None if read_only else storage.writer(storage.engine(where), where)
         return cls(Database(where, clock, reader, writer, clock.token(), storage))
 
+    @classmethod
+    async def join(
+        cls, server: StateServer, clock: Clock, run: int, holder: str, places: int, storage: Storage | None = None
+    ) -> tuple[Self, int]:
+        """The state as a worker process of a run opens it, and its place: see `store.workers`. The run stays that of
+        the coordinator. Raises as `open`, StoreUnreachable if all places are taken."""
+        storage = replace(storage or Storage(), still=STILL)
+        with server_extra(server):
+            from dam_sync.store.server_store import join_server
+
+        database, place = await join_server(server, clock, storage, run, holder, places)
+        return cls(database), place
+
     async def close(self) -> None:
         """Finish pending writes, stop a run that is still held, and release the file; safe to repeat."""
-        if self._database.run:
+        if self._database.run and self._database.tickets is None:
             await self.stop(self._database.run, "closed before it was finished")
         await self._database.reader.close()
         if self._database.writer is not None:  # last, so that SQLite can tidy up its helper files

@@ -166,6 +166,7 @@ class RunSampler:
                 _side("target", self._config.target.kind, progress.target_calls(), of_target, progress.target_rates()),
             ],
             "calls_per_day": limits.calls_per_day,
+            "dashboard": progress.dashboard,
         }
 
     def _rates(self) -> tuple[float, ...]:

@@ -21,11 +21,13 @@ MAY = {
     "mapping": {"mapping", "config", "model"},  # its documents are files that people write, as job files are
     "report": {"report", "model"},
     "engine": {"engine", "mapping", "store", "transfer", "aio", "model"},
+    "cluster": {"cluster", "engine", "store", "model"},
     "services": {"services", "http", "crawl", "transfer", "aio", "config", "model"},  # config.options only, see below
     "emulators": {"emulators"},
     "api": {
         "api",
         "aio",
+        "cluster",
         "config",
         "crawl",
         "emulators",
@@ -50,6 +52,8 @@ ONLY = {
     "tenacity": {"http"},
     "sqlmodel": {"store"},
     "sqlalchemy": {"store"},
+    "dask": {"cluster"},
+    "distributed": {"cluster"},
 }
 STANDARD_ONLY = {"model"}
 LONGEST_FILE, LONGEST_FUNCTION = 500, 50

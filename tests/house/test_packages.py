@@ -28,7 +28,7 @@ def tops_of(path: Path) -> set[str]:
 def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    rows = [*project["dependencies"], *extras["demo"], *extras["keyring"], *extras["postgres"]]
+    rows = [*project["dependencies"], *extras["demo"], *extras["keyring"], *extras["postgres"], *extras["cluster"]]
     return {re.split(r"[><=\[; ]", row)[0] for row in rows}
 
 

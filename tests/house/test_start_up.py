@@ -26,6 +26,8 @@ HEAVY = {
     "tenacity",
     "structlog",
     "asyncio",
+    "dask",
+    "distributed",
 }
 MOST_FOR_STATUS = 620  # modules; with SQLAlchemy and the tables there were 720
 OURS = {f"dam_sync.{name}" for name in ("services", "emulators", "engine", "http", "store", "mapping", "api")}

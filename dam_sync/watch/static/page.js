@@ -103,6 +103,8 @@ function showRun(section, run, bounds) {
   const limited = bounds?.length ? `; ends earlier at ${bounds.join(", ")}` : "";
   const left = run.left ? `Remaining time of this phase: ${run.left.text}` : "The remaining time of this phase is not known";
   text(section, "left", `${left}${limited}. The run began ${duration(run.seconds)} ago.`);
+  const links = /^https?:\/\//.test(run.dashboard) ? [run.dashboard] : [];
+  list(section, "dashboard", links, (url) => element("a", "Dashboard of the workers", { href: url, rel: "noreferrer" }));
   list(section, "phases", run.phases, (phase) => {
     const last = phase === run.phases.at(-1), made = element("li", `${phase.name} · ${duration(phase.seconds)}`);
     if (last) made.setAttribute("aria-current", "step");

@@ -1,0 +1,1 @@
+"""Worker processes on Dask: the only package that imports it. Needs the extra `cluster`."""

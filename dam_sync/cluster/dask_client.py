@@ -1,0 +1,116 @@
+"""Opens a cluster: worker processes of this machine, or those of a scheduler that somebody started."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from dam_sync.cluster import preload
+from dam_sync.model.errors import ConfigError, WorkersGone
+
+THREADS = 64  # most assets that one process writes at once; they are coroutines, so that no thread is started for them
+CONNECT_SECONDS = 15
+ANSWER_SECONDS = 10.0
+LOOPBACK = "127.0.0.1"
+NO_EXTRA = "pip install 'dam-sync[cluster]'"
+
+try:
+    import cryptography  # Dask makes the certificates of a local cluster with it
+    import dask
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+except ImportError as error:  # named by its extra, for somebody who has only the rest of dam-sync
+    raise ConfigError(f"--workers and --cluster need the extra `cluster` ({error})", hint=NO_EXTRA) from error
+
+assert cryptography is not None
+
+
+@asynccontextmanager
+async def local_client(number: int) -> AsyncIterator[Client]:
+    """A scheduler in this process and worker processes beside it, which end with it. They listen on the loopback
+    interface only, and every connection is encrypted and proves a certificate that is made for this run and kept in
+    memory: other users of the machine cannot send them anything. Raises WorkersGone if they cannot be started."""
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,  # what a lost worker had is put back by us, not run again by Dask
+        "distributed.scheduler.work-stealing": False,
+        "distributed.worker.memory.terminate": False,  # memory is bounded by us
+        "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+        "distributed.admin.log-length": 0,
+    }
+    with dask.config.set(settings), _explained("worker processes cannot be started"):
+        security = Security.temporary()  # type: ignore[no-untyped-call]
+        cluster = await LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=number,
+            threads_per_worker=THREADS,
+            processes=True,
+            asynchronous=True,
+            host=LOOPBACK,
+            protocol="tls",
+            security=security,
+            dashboard_address=f"{LOOPBACK}:0" if find_spec("bokeh") is not None else None,
+            silence_logs=logging.CRITICAL,
+            preload=[preload.__name__],
+            memory_limit=0,
+        )
+    try:
+        with _explained("worker processes cannot be reached"):
+            client = await _connected(cluster, security=security)
+        try:
+            yield client
+        finally:
+            await _closed(client)
+    finally:
+        closing: Any = cluster.close(timeout=10)
+        await closing
+
+
+@asynccontextmanager
+async def remote_client(url: str) -> AsyncIterator[Client]:
+    """The scheduler at an URL; for `tls://` with the certificates of Dask's own configuration. Raises ConfigError for
+    an URL that is none, WorkersGone if it does not answer."""
+    if not url.startswith(("tcp://", "tls://")):
+        hint = "write --cluster tls://HOST:8786, or tcp://HOST:8786 in a network that only you use"
+        raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)
+    _quiet()
+    with _explained(f"the Dask scheduler {url} cannot be reached"):
+        client = await _connected(url, timeout=CONNECT_SECONDS)
+    try:
+        yield client
+    finally:
+        await _closed(client)
+
+
+async def _connected(where: Any, **given: Any) -> Client:
+    client: Client = await Client(where, asynchronous=True, set_as_default=False, **given)  # type: ignore[no-untyped-call]
+    return client
+
+
+async def _closed(client: Client) -> None:
+    closing: Any = client.close(timeout=2)  # type: ignore[no-untyped-call]
+    await closing
+
+
+async def workers_at(client: Client) -> frozenset[str]:
+    """The addresses of the workers of a scheduler. Raises WorkersGone if it does not answer."""
+    with _explained("the Dask scheduler cannot be reached"):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            scheduler: Any = client.scheduler
+            return frozenset((await scheduler.identity())["workers"])
+
+
+def _quiet() -> None:
+    """What goes wrong with a connection is reported by us."""
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, TimeoutError, RuntimeError, ValueError, AttributeError) as error:
+        raise WorkersGone(f"{what}: {error or type(error).__name__}") from error

@@ -1,0 +1,84 @@
+"""What a coordinator and its workers tell each other. Dask carries each message as bytes, so that no value of an asset
+is shown by its logs or its dashboard; no message contains a secret, and links to files are sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dam_sync.engine.stages import Concluded, DraftedAsset
+from dam_sync.model.errors import DamSyncError
+from dam_sync.store.rows import Counterpart, Outcome
+from dam_sync.store.workers import WorkerProcess
+
+Calls = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A worker shall take part in a run. run: names the run and the process that holds it; open: a function of a
+    module, which makes its part with what is `given`; version: of the program."""
+
+    run: str
+    open: Callable[[Any], Awaitable[Participant]]
+    given: Any
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An asset to write. ticket: see `store.workers`; counterparts: those that the run stored behind the number
+    `known`."""
+
+    run: str
+    item: DraftedAsset | Concluded
+    ticket: str
+    known: int = 0
+    counterparts: tuple[Counterpart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """All that a worker spent on the run so far."""
+
+    calls: Calls = field(default_factory=dict)
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerResult:
+    """What became of a message: a result or an error. left: the worker takes part in the run no more, and everything
+    that it had begun is cancelled."""
+
+    result: Outcome | WorkerProcess | int | None = None
+    error: DamSyncError | None = None
+    spent: Spent = Spent()
+    left: bool = False
+
+
+class Participant(Protocol):
+    """The part of one worker process in a run."""
+
+    @property
+    def process(self) -> WorkerProcess:
+        """Where it is."""
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it lost the run: nothing of it is under way."""
+
+    def spent(self) -> Spent:
+        """All so far."""
+
+    async def write(self, order: Order) -> Outcome:
+        """Write one asset. Raises the errors of the services, and WorkerLost."""
+
+    async def end_shared(self) -> None:
+        """See `RemoteWriters`."""
+
+    async def sweep(self) -> int:
+        """See `RemoteWriters`."""
+
+    async def close(self) -> None:
+        """Leave the run; safe to repeat."""

@@ -1,0 +1,97 @@
+"""What Dask runs in a worker process: every function takes a message as bytes and returns a `WorkerResult` as bytes.
+None of them raises, because Dask logs the arguments of a task that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+
+from dam_sync import __version__
+from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult
+from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, WorkerLost
+
+_log = structlog.get_logger(__name__)
+_taking_part: dict[str, Participant] = {}  # by run
+_opening = asyncio.Lock()
+
+
+async def join(message: bytes) -> bytes:
+    """Take part in the run of a `Joining`; safe to repeat. The result is the `WorkerProcess`."""
+
+    async def joined() -> Any:
+        joining: Joining = pickle.loads(message)
+        if joining.version != __version__:
+            raise ConfigError(
+                f"a worker has dam-sync {__version__}, the coordinator {joining.version}",
+                hint="install the same version on every host of the cluster",
+            )
+        async with _opening:
+            known = _taking_part.get(joining.run)
+            if known is not None and known.has_left:
+                await known.close()
+                known = None
+            if known is None:
+                known = _taking_part[joining.run] = await joining.open(joining.given)
+        return known.process
+
+    return await _replied(joined, None)
+
+
+async def write(message: bytes) -> bytes:
+    """Write the asset of an `Order`. The result is its outcome."""
+    order: Order = pickle.loads(message)
+    part = _taking_part.get(order.run)
+
+    async def written() -> Any:
+        if part is None:
+            raise WorkerLost("this worker does not take part in the run")
+        return await part.write(order)
+
+    return await _replied(written, part)
+
+
+async def end_shared(run: str) -> bytes:
+    """See `RemoteWriters`."""
+    part = _taking_part.get(run)
+    return await _replied(part.end_shared if part is not None else _nothing, part)
+
+
+async def sweep(run: str) -> bytes:
+    """See `RemoteWriters`. The result is the number of uploads."""
+    part = _taking_part.get(run)
+    return await _replied(part.sweep if part is not None else _nothing, part)
+
+
+async def leave(run: str) -> bytes:
+    """Leave the run; safe to repeat."""
+    part = _taking_part.pop(run, None)
+    return await _replied(part.close if part is not None else _nothing, part)
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _replied(act: Callable[[], Awaitable[Any]], part: Participant | None) -> bytes:
+    result, error = None, None
+    try:
+        result = await act()
+    except DamSyncError as known:
+        error = known
+    except Exception as problem:  # noqa: BLE001 -- a bug of ours is reported by the coordinator
+        _log.error("internal.error", exc_info=problem)
+        error = InternalError.of(problem)
+    left = part is None or part.has_left
+    spent = {} if part is None else {"spent": part.spent()}
+    return pickle.dumps(WorkerResult(result, _portable(error), left=left, **spent))
+
+
+def _portable(error: DamSyncError | None) -> DamSyncError | None:
+    """Without the exception behind it, which may not be carried to another process."""
+    if isinstance(error, InternalError):
+        error.problem = None
+    return error

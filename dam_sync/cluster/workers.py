@@ -1,0 +1,338 @@
+"""The coordinator's side: hands assets to worker processes one by one, and notices when one of them is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from distributed import Client, KilledWorker
+
+from dam_sync.cluster import tasks
+from dam_sync.cluster.dask_client import workers_at
+from dam_sync.cluster.links import LinkSeal
+from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.stages import Concluded, DraftedAsset
+from dam_sync.model.errors import ContractBroken, InternalError, WorkerLost, WorkersGone
+from dam_sync.store.rows import Outcome
+from dam_sync.store.workers import WorkerProcess
+
+log = structlog.get_logger(__name__)
+LOOK_SECONDS = 0.5  # between two looks at the workers of the scheduler
+PATIENCE_SECONDS = 60.0  # how long a run waits without any worker
+REFUSED_SECONDS = 20.0  # until a worker that could not take part is asked again
+PAUSE_SECONDS = 1.0  # before an asset is tried again: calls of a lost worker may still be processed
+LEAVE_SECONDS = 10.0
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """A worker that takes part. room: assets that it writes at once; known: how many of the stored counterparts it
+    knows; gone: set when it is lost."""
+
+    address: str
+    process: WorkerProcess
+    room: int
+    known: int = 0
+    busy: int = 0
+    spent: Spent = field(default_factory=Spent)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Future[None] | None = None  # until it certainly sends nothing any more
+
+
+class DaskWorkers:
+    """Implements `engine.asset_writers.RemoteWriters` with Dask.
+
+    Each asset is one task, bound to one worker, named by the number of the asset, never retried by Dask and never moved
+    to another worker: a write is not repeatable without its journal. If Dask runs one again after all, the second
+    execution is refused by its ticket (see `store.workers`), as is a worker that was lost and still lives.
+
+    Assets with one file name are written by the same worker as long as one of them is under way, because a connector
+    tells an asset of ours that has no marker yet from its own by what this process created.
+    """
+
+    _seal: LinkSeal
+
+    def __init__(self, client: Client, number: int) -> None:
+        self._client, self._number = client, number
+        self._members: dict[str, Member] = {}
+        self._former: list[Member] = []
+        self._refused: dict[str, float] = {}
+        self._alike: dict[str, tuple[Member, int]] = {}
+        self._changed = asyncio.Condition()
+        self._alone_since: float | None = None
+        self._context: RunContext | None = None
+        self._make: Callable[[], Joining] | None = None
+        self._joining: Joining | None = None  # once the run has begun
+        self._ended = False
+        self.lost = 0  # workers that did not come to report what they spent
+
+    # -- taking part --------------------------------------------------------------------------------------------------
+
+    def prepare(self, context: RunContext, joining: Callable[[], Joining], seal: LinkSeal) -> None:
+        """They will write for this run. joining: called when it begins."""
+        self._context, self._make, self._seal = context, joining, seal
+
+    async def begin(self) -> None:
+        """See `RemoteWriters`. Raises WorkersGone if there is no worker."""
+        assert self._make is not None
+        self._joining = self._make()
+        addresses = sorted(await workers_at(self._client))[: self._number]
+        results = await asyncio.gather(*map(self._join, addresses), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        if not self._members:
+            raise WorkersGone("no worker process takes part in the run")
+
+    async def keep(self) -> None:
+        """Notice lost workers, and let others take part in their place, until cancelled."""
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            if not self._members and not self._former:  # not begun yet
+                continue
+            try:
+                addresses = await workers_at(self._client)
+            except WorkersGone:
+                addresses = frozenset()
+            for member in [each for each in self._members.values() if each.address not in addresses]:
+                self._lose(member)
+            now = self._clock.monotonic()
+            for address in sorted(addresses - self._members.keys()):
+                if len(self._members) < self._number and self._refused.get(address, now) <= now:
+                    await self._join_later(address)
+            self._alone_since = None if self._members else self._alone_since or now
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def end(self) -> None:
+        """Let all workers leave; what they spent last is counted. Never raises; safe to repeat."""
+        if self._joining is not None and not self._ended:
+            self._ended = True
+            with suppress(Exception):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await self._everywhere(tasks.leave)
+            alive = [member.process for member in self._members.values()]
+            with suppress(Exception):
+                await self._run.store.note_workers([] if len(self._former) == self.lost == 0 else alive)
+
+    async def _join(self, address: str) -> None:
+        joining = self._joining
+        assert joining is not None
+        known = len(self._run.counterparts.stored)
+        reply = await self._asked(address, tasks.join, pickle.dumps(joining))
+        if reply.error is not None:
+            raise reply.error
+        assert isinstance(reply.result, WorkerProcess)
+        member = Member(address, reply.result, self._room, known)
+        self._members[address] = member
+        places = [each.process for each in (*self._members.values(), *self._former)]
+        await self._run.store.note_workers(places)
+        log.info("worker.joined", address=address, place=member.process.place)
+
+    async def _join_later(self, address: str) -> None:
+        """A worker that comes later is not needed by the run, which goes on without it."""
+        try:
+            await self._join(address)
+        except Exception as error:  # noqa: BLE001 -- reported; it may be gone again
+            log.warning("worker.refused", address=address, message=str(error))
+            self._refused[address] = self._clock.monotonic() + REFUSED_SECONDS
+
+    def _lose(self, member: Member) -> None:
+        if self._members.pop(member.address, None) is None:
+            return
+        log.warning("worker.lost", address=member.address)
+        self.lost += 1
+        self._former.append(member)
+        member.gone.set()
+
+    # -- RemoteWriters ------------------------------------------------------------------------------------------------
+
+    @property
+    def at_once(self) -> int:
+        """See `RemoteWriters`."""
+        return self._room * self._number
+
+    @property
+    def calls(self) -> Calls:
+        """See `RemoteWriters`."""
+        found = {"source": Counter[str](), "target": Counter[str]()}
+        for member in (*self._members.values(), *self._former):
+            for side, calls in member.spent.calls.items():
+                found[side].update(calls)
+        return found
+
+    async def outcome(self, item: DraftedAsset | Concluded) -> Outcome:
+        """See `AssetWriter`. Raises WorkersGone if there is no worker for too long."""
+        name = item.drafted.draft.filename.casefold() if isinstance(item, DraftedAsset) else ""
+        member = await self._seat(name)
+        try:
+            reply = await self._handed(member, item)
+        finally:
+            await self._leave_seat(member, name)
+        if reply.error is not None:
+            raise reply.error
+        if not isinstance(reply.result, Outcome):
+            raise ContractBroken("a worker sent no outcome", asset=item.work.asset)
+        return reply.result
+
+    async def end_shared(self) -> None:
+        """See `RemoteWriters`."""
+        await self._everywhere(tasks.end_shared)
+
+    async def sweep(self) -> int:
+        """See `RemoteWriters`."""
+        results = [reply.result for reply in await self._everywhere(tasks.sweep)]
+        return sum(result for result in results if isinstance(result, int))
+
+    # -- one asset ----------------------------------------------------------------------------------------------------
+
+    async def _seat(self, name: str) -> Member:
+        async with self._changed:
+            while (member := self._free(name)) is None:
+                since = self._alone_since
+                if since is not None and self._clock.monotonic() - since > PATIENCE_SECONDS:
+                    raise WorkersGone("no worker process is left")
+                await self._changed.wait()
+            member.busy += 1
+            if name:
+                self._alike[name] = (member, self._alike.get(name, (member, 0))[1] + 1)
+        return member
+
+    def _free(self, name: str) -> Member | None:
+        """The member that writes an asset of this name, or the least busy one; None until there is room."""
+        alike = self._alike.get(name)
+        if alike is not None:
+            member = alike[0]
+            return member if member.busy < member.room and not member.gone.is_set() else None
+        free = [each for each in self._members.values() if each.busy < each.room]
+        return min(free, key=lambda each: each.busy, default=None)
+
+    async def _leave_seat(self, member: Member, name: str) -> None:
+        async with self._changed:
+            member.busy -= 1
+            if name:
+                number = self._alike[name][1] - 1
+                self._alike[name] = (member, number)
+                if not number:
+                    del self._alike[name]
+            self._changed.notify_all()
+
+    async def _handed(self, member: Member, item: DraftedAsset | Concluded) -> WorkerResult:
+        """The reply to an order. Raises WorkerLost once the worker certainly does nothing more about it."""
+        assert self._joining is not None
+        ticket = f"{member.process.place}-{self._clock.token()}"
+        stored = self._run.counterparts.stored
+        order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, tuple(stored[member.known :]))
+        knows, work = len(stored), item.work
+        reply = await self._answer(member, f"asset-{work.seq}-{ticket}", pickle.dumps(order))
+        if reply is not None:
+            self._take_in(member, reply)
+            member.known = max(member.known, knows)
+            if not isinstance(reply.error, WorkerLost):
+                return reply
+            if reply.left:
+                self._lose(member)
+        if await self._run.store.take_back(work) and (reply is None or not reply.left):
+            await self._until_ended(member)
+        why = reply.error.message if reply is not None and reply.error is not None else "its process ended"
+        raise WorkerLost(f"the worker that wrote it was lost: {why}", asset=work.asset, retry_after=PAUSE_SECONDS)
+
+    async def _answer(self, member: Member, key: str, message: bytes) -> WorkerResult | None:
+        """None if the worker is lost."""
+        future = self._client.submit(
+            tasks.write,
+            message,
+            key=key,
+            workers=[member.address],
+            allow_other_workers=False,
+            pure=False,
+            retries=0,
+        )
+        result, gone = asyncio.ensure_future(_result_of(future)), asyncio.ensure_future(member.gone.wait())
+        try:
+            await asyncio.wait([result, gone], return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                return None
+            return result.result()
+        finally:
+            for each in (result, gone):
+                each.cancel()
+            future.release()  # type: ignore[no-untyped-call]
+
+    async def _until_ended(self, member: Member) -> None:
+        """Shared by all assets that the worker had."""
+        self._lose(member)
+        if member.ended is None:
+            member.ended = asyncio.ensure_future(self._run.store.until_gone([member.process]))
+        await asyncio.shield(member.ended)
+
+    def _take_in(self, member: Member, reply: WorkerResult) -> None:
+        """Count what a worker spent since its last report."""
+        before, member.spent = member.spent, reply.spent
+        for side, calls in reply.spent.calls.items():
+            more = sum(calls.values()) - sum(before.calls.get(side, {}).values())
+            self._run.options.rates.note(side, max(0, more))
+        self._run.progress.bytes += max(0, reply.spent.bytes - before.bytes)
+
+    async def _everywhere(self, function: Callable[[str], Awaitable[bytes]]) -> Sequence[WorkerResult]:
+        joining, members = self._joining, list(self._members.values())
+        assert joining is not None
+        found = await asyncio.gather(
+            *(self._asked(each.address, function, joining.run) for each in members), return_exceptions=True
+        )
+        replies = [
+            (member, reply) for member, reply in zip(members, found, strict=True) if isinstance(reply, WorkerResult)
+        ]
+        for member, reply in replies:
+            self._take_in(member, reply)
+        return [reply for _, reply in replies]
+
+    async def _asked(self, address: str, function: Callable[..., Awaitable[bytes]], *given: Any) -> WorkerResult:
+        """The reply of one worker, outside of the tasks. Raises WorkerLost."""
+        try:
+            replies = await self._client.run(function, *given, workers=[address], on_error="return")
+            found = replies[address]
+        except (OSError, TimeoutError, KeyError) as error:
+            raise WorkerLost(f"the worker {address} does not answer: {error}") from error
+        if isinstance(found, OSError):
+            raise WorkerLost(f"the worker {address} does not answer: {found}") from found
+        if isinstance(found, BaseException):
+            raise InternalError.of(found)
+        reply: WorkerResult = pickle.loads(found)
+        return reply
+
+    @property
+    def _run(self) -> RunContext:
+        assert self._context is not None
+        return self._context
+
+    @property
+    def _clock(self) -> Any:
+        return self._run.clock
+
+    @property
+    def _room(self) -> int:
+        """Assets that one worker writes at once: together as many as one process would."""
+        able = self._run.target.capabilities
+        return max(able.batch, -(-able.writers // self._number))
+
+
+async def _result_of(future: Any) -> WorkerResult | None:
+    """The reply; None if Dask lost it with its worker or its scheduler. Raises InternalError for a message that could
+    not be carried."""
+    try:
+        reply: WorkerResult = pickle.loads(await future)
+    except (KilledWorker, OSError, TimeoutError):
+        return None
+    except Exception as error:
+        if "Cancelled" in type(error).__name__:
+            return None
+        raise InternalError.of(error) from error
+    return reply
