@@ -136,6 +136,8 @@ class RequestDispatcher:
                 self.responses += 1
                 self.response_seconds += seconds
                 self._learn(response, permit)
+                if self.bucket.has_news:
+                    await self.bucket.publish()
                 if prepared.whole and not callable(prepared.body):
                     self._compare(prepared.operation, response.status, permit, seconds)
         if structlog.is_configured():

@@ -64,6 +64,7 @@ class AdaptiveRateLimiter:
         self._until = -math.inf
         self._slowed_at = -math.inf
         self._head = asyncio.Lock()
+        self.has_news = False  # nobody else must be told anything
         self._turns: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
     @property
@@ -127,6 +128,9 @@ class AdaptiveRateLimiter:
         """A request succeeded."""
         if self._rate.ceiling is not None or turn is None or turn.released > self._slowed_at:
             self._rate.succeeded()
+
+    async def publish(self) -> None:
+        """Other processes do not share this limit."""
 
     def _ready(self) -> float:
         """When the next request may be sent."""
