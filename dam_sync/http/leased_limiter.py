@@ -37,6 +37,29 @@ class LeasedPermit(Permit):
     due: float = 0.0
 
 
+class RecentMost:
+    """The largest number of the last one to two periods; 0 if there is none. Times are in seconds."""
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._began, self._before, self._now = -math.inf, 0.0, 0.0
+
+    def add(self, now: float, number: float) -> None:
+        """A number of this time."""
+        self._turn(now)
+        self._now = max(self._now, number)
+
+    def most(self, now: float) -> float:
+        """The largest one at this time."""
+        self._turn(now)
+        return max(self._before, self._now)
+
+    def _turn(self, now: float) -> None:
+        if now - self._began >= self._period:
+            is_next = now - self._began < 2 * self._period
+            self._began, self._before, self._now = now, self._now if is_next else 0.0, 0.0
+
+
 class LeasedRateLimiter:
     """Takes the place of `AdaptiveRateLimiter` for a credential whose limit is shared by processes.
 
@@ -53,9 +76,10 @@ class LeasedRateLimiter:
         self._sent: deque[LeasedPermit] = deque()
         self._recent: deque[tuple[float, int]] = deque()  # time of the schedule, permits and calls until then
         self._waiting = self._passed = self._successes = 0
-        self._slowed_at, self._learn_at = -math.inf, 0.0
+        self._slowed_at = self._learn_at = -math.inf
         self._refused: list[tuple[Permit, float]] = []
-        self._is_late = False
+        self._is_late, self._is_slow = False, True  # until a response shows that calls are counted at once
+        self._lateness = RecentMost(WINDOW)
         self._head, self._learning = asyncio.Lock(), asyncio.Lock()
 
     @property
@@ -114,13 +138,15 @@ class LeasedRateLimiter:
 
     def succeeded(self, turn: Permit | None = None) -> None:
         """A request succeeded."""
-        if isinstance(turn, LeasedPermit) and not self._waiting and self._rate.ceiling is not None:
-            self._is_late = self._is_late or self._late_by(turn) > self._tolerated()
+        if isinstance(turn, LeasedPermit):
+            self._is_slow = turn.counted >= turn.released + LATE
+            self._counted(turn)
+            self._is_late = self._is_late or self._matters(turn)
         if not self._rate.is_steady and (turn is None or self._time.earliest(turn.released) > self._slowed_at):
             self._successes += 1
 
     async def publish(self) -> None:
-        """Tell the other processes of a refusal, or of a call that was late while nobody waits for a permit here."""
+        """Tell the other processes of a refusal, or of a call that was later than they know."""
         refused, self._refused, self._is_late = self._refused, [], False
         if not refused:
             await self._ask(self._permits.lease(self._request(0)))
@@ -173,6 +199,11 @@ class LeasedRateLimiter:
             return None
         permit = LeasedPermit(now, waited=waits, number=number, due=due)
         self._sent.append(permit)
+        if self._is_slow:
+            self._counted(permit)
+            if self._matters(permit):
+                await self._ask(self._permits.lease(self._request(0)))
+                permit.released = self._now()
         return permit
 
     async def _lease(self) -> None:
@@ -218,19 +249,22 @@ class LeasedRateLimiter:
             if lease is None or self._time.earliest(turn.released) <= self._slowed_at:
                 return
             self._rate.refused(self._accepted() if lease.now - paused_before >= 1.0 else None)
-            if await self._learned(lease, slowed_at=lease.now):
+            if await self._learned(lease, lease.now):
                 return
-        await self._clock.sleep(0)  # the others lowered it
 
     async def _report_successes(self) -> None:
         self._learn_at = self._now() + LEARN_EVERY
-        lease, number = self._seen, self._successes
-        if lease is None:
-            return
-        for _ in range(number):
-            self._rate.succeeded()
-        if await self._learned(lease, slowed_at=self._slowed_at if math.isfinite(self._slowed_at) else lease.now):
-            self._successes -= number
+        number = self._successes
+        for _ in range(_TRIES):
+            lease = self._seen
+            if lease is None:
+                return
+            for _ in range(number):
+                self._rate.succeeded()
+            slowed_at = self._slowed_at if math.isfinite(self._slowed_at) else lease.now
+            if await self._learned(lease, slowed_at):
+                self._successes -= number
+                return
 
     async def _learned(self, lease: Lease, slowed_at: float) -> bool:
         """Whether all processes now have the rate of this one; otherwise this one has theirs."""
@@ -245,15 +279,23 @@ class LeasedRateLimiter:
         return max(1.0, (last - first + self._passed) / max(1.0, ended - began))
 
     def _spacing(self) -> float | None:
-        rate = self._rate.current
-        return None if rate is None else 1 / (rate * (1 - RESERVE))
+        """Seconds between two permits: so many that a window of them has room for the latest of the recent calls."""
+        rate, ceiling = self._rate.current, self._rate.ceiling
+        if rate is None:
+            return None
+        late = 0.0 if ceiling is None else (WINDOW + self._lateness.most(self._now())) / math.ceil(ceiling)
+        return max(1 / (rate * (1 - RESERVE)), late)
+
+    def _counted(self, permit: LeasedPermit) -> None:
+        late = self._time.latest(permit.counted) - permit.due
+        self._lateness.add(self._now(), min(late, VALID + LATE))
 
     def _latest(self, spacing: float) -> tuple[int, float] | None:
         """The permit used latest compared with its time, of those whose calls were surely counted; they are reported
         once."""
         now, latest = self._now(), None
         for permit in list(self._sent):
-            if permit.responded is None and now < permit.released + LATE:
+            if permit.responded is None and now < permit.released + LATE and not self._is_slow:
                 continue
             self._sent.remove(permit)
             counted = self._time.latest(permit.counted)
@@ -261,13 +303,13 @@ class LeasedRateLimiter:
                 latest = permit.number, counted
         return latest
 
-    def _late_by(self, permit: LeasedPermit) -> float:
-        return self._time.latest(permit.counted) - permit.due
-
-    def _tolerated(self) -> float:
-        """Seconds by which a call may be late, and change nothing."""
-        ceiling = self._rate.ceiling
-        return math.inf if ceiling is None else math.ceil(ceiling) / (ceiling * (1 - RESERVE)) - WINDOW
+    def _matters(self, permit: LeasedPermit) -> bool:
+        """Whether the call may have been counted so late that the permit a window later must keep its distance."""
+        seen, spacing, ceiling = self._seen, self._spacing(), self._rate.ceiling
+        if seen is None or spacing is None or ceiling is None:
+            return False
+        later = permit.number + math.ceil(ceiling) - seen.issued
+        return later >= 0 and self._time.latest(permit.counted) + WINDOW - later * spacing > seen.free
 
     def _retry_in(self) -> float:
         """Seconds until a permit can be leased."""
