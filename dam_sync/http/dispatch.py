@@ -22,6 +22,7 @@ from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import PATIENCE
+from dam_sync.http.shared_concurrency import SharedConcurrency
 from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
@@ -100,6 +101,9 @@ class RequestDispatcher:
         self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
         if self._learned is not None:
             self._api.limit = self._learned.limit
+        self._shared: SharedConcurrency | None = None
+        if self._learned is None and self._rate.permits is not None:
+            self._shared = SharedConcurrency(self._api, self._rate.permits, config.clock)
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
         self.flow = BandwidthLimiter(config.bandwidth, config.clock)
@@ -118,6 +122,8 @@ class RequestDispatcher:
         Raises StopRequested beyond `max_calls` and what is left of the day and the month, Throttled if the requested
         pause is too long, what `may_write` raises unless the method is GET or HEAD, and what `open_response` raises.
         """
+        if self._shared is not None and resolved.api:
+            await self._shared.keep()
         async with self._api if resolved.api else self.storage:
             permit = await self._admit(prepared.operation) if resolved.api else None
             if isinstance(prepared.body, bytes):

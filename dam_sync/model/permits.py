@@ -74,9 +74,10 @@ class CredentialPermits(Protocol):
         """Replace what was learned; None if another process did so since this version, and nothing was changed."""
         ...
 
-    async def share(self, most: int, under_way: int) -> int:
-        """How many calls at once this process may have under way, of `most` of all processes. under_way: those that it
-        has now. Call it every second; a process that does not for ten seconds has no share any more."""
+    async def share(self, participant: str, most: int, under_way: int) -> int:
+        """How many calls at once a participant may have under way, of `most` of all participants: a client of a
+        process. under_way: those that it has now. Call it every second while calls are made. 0: the others must give
+        something back first. The share ends with the process."""
         ...
 
 

@@ -11,6 +11,7 @@ import hmac
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -32,7 +33,8 @@ from dam_sync.store.server_threads import ServerConnection
 
 T = TypeVar("T")
 SCHEMA: Final = "dam_sync"  # of no job: theirs have a suffix
-GONE_SECONDS: Final = 10.0  # without a sign of life, after which a process has no share any more
+BEAT_SECONDS: Final = 2.0
+GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has no share any more
 KEY_TABLE: Final = "digest_key"
 
 
@@ -44,6 +46,7 @@ class ServerPermits(PermitStore):
         self._process = SYSTEM_CLOCK.token()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="permits")
         self._closed = False
+        self._beating: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, server: StateServer, storage: Storage | None = None) -> ServerPermits:
@@ -54,14 +57,28 @@ class ServerPermits(PermitStore):
     def credential(self, identity: str) -> CredentialPermits:
         """See `PermitStore.credential`."""
         digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._beat())
         return _Schedule(self._run, digest, self._process)
 
     async def close(self) -> None:
         """See `PermitStore.close`."""
         if not self._closed:
             self._closed = True
+            if self._beating is not None:
+                self._beating.cancel()
+                await asyncio.wait([self._beating])
             await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
             await asyncio.to_thread(self._thread.shutdown)
+
+    async def _beat(self) -> None:
+        """Keep the shares of this process, also while its calls take long. It outlives every call, so that no task
+        group could hold it."""
+        seen = "UPDATE participant SET seen = extract(epoch FROM clock_timestamp()) WHERE process LIKE %s"
+        with suppress(DamSyncError):  # the next lease raises it
+            while True:
+                await SYSTEM_CLOCK.sleep(BEAT_SECONDS)
+                await self._run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
 
     async def _run(self, job: Callable[[Any], T]) -> T:
         """The result of a job on the connection; it is called again after a brief outage."""
@@ -86,7 +103,7 @@ class ServerPermits(PermitStore):
             if not self._link.is_lost:
                 with translated(self._link.server):
                     raw = raw_of(self._link.connection)
-                    raw.execute("DELETE FROM participant WHERE process = %s", (self._process,))
+                    raw.execute("DELETE FROM participant WHERE process LIKE %s", (f"{self._process}-%",))
         except DamSyncError:
             pass  # it expires
         finally:
@@ -115,8 +132,8 @@ class _Schedule(CredentialPermits):
         row = await self._run(lambda raw: _fetched(raw, schedule.learn_of, {**given, "key": self._key}))
         return None if row is None else lease_from(row)
 
-    async def share(self, most: int, under_way: int) -> int:
-        return int(await self._run(lambda raw: self._shared(raw, most, under_way)))
+    async def share(self, participant: str, most: int, under_way: int) -> int:
+        return int(await self._run(lambda raw: self._shared(raw, f"{self._process}-{participant}", most, under_way)))
 
     async def _row(self, made: Callable[..., ClauseElement], given: Mapping[str, Any]) -> Any:
         """The row, which is made at the first request."""
@@ -131,7 +148,7 @@ class _Schedule(CredentialPermits):
 
         return await self._run(job)
 
-    def _shared(self, raw: Any, most: int, under_way: int) -> int:
+    def _shared(self, raw: Any, participant: str, most: int, under_way: int) -> int:
         with raw.transaction():
             raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"share {self._key}",))
             raw.execute(
@@ -139,12 +156,12 @@ class _Schedule(CredentialPermits):
                 (self._key, GONE_SECONDS),
             )
             rows = dict(raw.execute("SELECT process, held FROM participant WHERE credential = %s", (self._key,)))
-            held = rows.pop(self._process, 0)
+            held = rows.pop(participant, 0)
             share = schedule.share_of(most, len(rows), sum(rows.values()), held, under_way)
             raw.execute(
                 "INSERT INTO participant VALUES (%s, %s, extract(epoch FROM clock_timestamp()), %s)"
                 " ON CONFLICT (credential, process) DO UPDATE SET seen = excluded.seen, held = excluded.held",
-                (self._key, self._process, share),
+                (self._key, participant, share),
             )
         return share
 
@@ -206,5 +223,10 @@ def _create(raw: Any) -> None:
     for table in (schedule.PERMIT, schedule.PARTICIPANT):
         raw.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)))
     raw.execute("ALTER TABLE permit SET (fillfactor = 50)")  # its rows are changed all the time
-    raw.execute(f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)")
-    raw.execute(f"INSERT INTO {KEY_TABLE} (key) VALUES (%s) ON CONFLICT DO NOTHING", (SYSTEM_CLOCK.token() + SYSTEM_CLOCK.token(),))
+    raw.execute(
+        f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)"
+    )
+    raw.execute(
+        f"INSERT INTO {KEY_TABLE} (key) VALUES (%s) ON CONFLICT DO NOTHING",
+        (SYSTEM_CLOCK.token() + SYSTEM_CLOCK.token(),),
+    )

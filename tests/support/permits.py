@@ -89,7 +89,7 @@ class Lessee:
         await self._received(None)
         return None if row is None else lease_from(row)
 
-    async def share(self, most: int, under_way: int) -> int:
+    async def share(self, participant: str, most: int, under_way: int) -> int:
         return most
 
     async def _sent(self) -> None:
