@@ -122,9 +122,7 @@ class RequestDispatcher:
         Raises StopRequested beyond `max_calls` and what is left of the day and the month, Throttled if the requested
         pause is too long, what `may_write` raises unless the method is GET or HEAD, and what `open_response` raises.
         """
-        if self._shared is not None and resolved.api:
-            await self._shared.keep()
-        async with self._api if resolved.api else self.storage:
+        async with await self._limit_of(resolved):
             permit = await self._admit(prepared.operation) if resolved.api else None
             if isinstance(prepared.body, bytes):
                 await self.flow.pass_on(len(prepared.body))
@@ -138,17 +136,19 @@ class RequestDispatcher:
                 self._lower_concurrency(permit)
                 raise
             if permit is not None:
-                seconds = self._clock.monotonic() - permit.released
-                self.responses += 1
-                self.response_seconds += seconds
-                self._learn(response, permit)
+                self._measure(response, permit, prepared)
                 if self.bucket.has_news:
                     await self.bucket.publish()
-                if prepared.whole and not callable(prepared.body):
-                    self._compare(prepared.operation, response.status, permit, seconds)
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
+
+    async def _limit_of(self, resolved: ResolvedUrl) -> ConcurrencyLimiter | asyncio.Semaphore:
+        if not resolved.api:
+            return self.storage
+        if self._shared is not None:
+            await self._shared.keep()
+        return self._api
 
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""
@@ -188,6 +188,15 @@ class RequestDispatcher:
         if learned is None:
             return pace
         return replace(pace, at_once=learned.learned, most_at_once=None if learned.settled else self._pace.most)
+
+    def _measure(self, response: RawResponse, permit: Permit, prepared: PreparedRequest) -> None:
+        """Learn from the response to an API call."""
+        seconds = self._clock.monotonic() - permit.released
+        self.responses += 1
+        self.response_seconds += seconds
+        self._learn(response, permit)
+        if prepared.whole and not callable(prepared.body):
+            self._compare(prepared.operation, response.status, permit, seconds)
 
     def _learn(self, response: RawResponse, permit: Permit) -> None:
         if response.status in _TOO_FAST:

@@ -1,9 +1,9 @@
-"""A rate limit that processes share: permits are leased in small blocks, and each process spaces its calls over its own.
+"""A rate limit that processes share: permits are leased in small blocks; each process spaces its calls over its own.
 
-A permit is due at a time by the clock of the schedule (`model.permits`); it is used then or up to `VALID` seconds later,
-never earlier and never after. Calls that were late are reported with the next lease, so that the schedule keeps its
-distance to them, as `AdaptiveRateLimiter` does within one process. A pause that another process reports is known after
-`FRESH` seconds and a round trip at most, also if permits were leased already.
+A permit is due at a time by the clock of the schedule (`model.permits`). It is used then or up to `VALID` seconds
+later, never earlier and never after. Calls that were late are reported, so that the schedule keeps its distance to
+them, as `AdaptiveRateLimiter` does within one process. A pause that another process reports is known after `FRESH`
+and `EARLY` seconds and a round trip at most, also if permits were leased already.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ def pause_of(now: ColumnElement[float]) -> Update:
 
 
 def learn_of(now: ColumnElement[float]) -> Update:
-    """Replace what was learned, unless somebody else did. Parameters: key, known_version, new_learned, given_spacing."""
+    """Replace what was learned, unless somebody else did. Parameters: key, known_version, new_learned,
+    given_spacing."""
     p = PERMIT.c
     chosen = update(PERMIT).where(p.credential == _whole("key"), p.version == _integer("known_version"))
     return chosen.values(

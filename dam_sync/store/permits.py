@@ -100,7 +100,7 @@ class ServerPermits(PermitStore):
 
     def _leave(self) -> None:
         try:
-            if not self._link.is_lost:
+            if self._link.lost is None and not self._link.is_lost:
                 with translated(self._link.server):
                     raw = raw_of(self._link.connection)
                     raw.execute("DELETE FROM participant WHERE process LIKE %s", (f"{self._process}-%",))

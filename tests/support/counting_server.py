@@ -13,7 +13,8 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 TICK = 0.005
@@ -44,9 +45,8 @@ class Seen:
 class CountingServer(asyncio.Protocol):
     """One connection."""
 
-    seen = Seen()
-    window: deque[float] = deque()
-    rate = 0
+    def __init__(self, rate: int, seen: Seen, window: deque[float]) -> None:
+        self.rate, self.seen, self.window = rate, seen, window
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -96,17 +96,16 @@ def counting(rate: int) -> Iterator[Counting]:
 
 
 async def _serve(rate: int) -> None:
-    CountingServer.rate = rate
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(CountingServer, "127.0.0.1", 0)
+    loop, seen = asyncio.get_running_loop(), Seen()
+    server = await loop.create_server(partial(CountingServer, rate, seen, deque()), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201
     ended = loop.run_in_executor(None, sys.stdin.read)
     while not ended.done():
         before = time.monotonic()
         await asyncio.sleep(TICK)
         if (late := time.monotonic() - before - TICK) > TICK:
-            CountingServer.seen.stalls.append((time.monotonic(), late))
-    print(json.dumps(CountingServer.seen.__dict__), flush=True)  # noqa: T201
+            seen.stalls.append((time.monotonic(), late))
+    print(json.dumps(asdict(seen)), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
