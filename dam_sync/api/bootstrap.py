@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.api.shared_limits import sharing_limits
+from dam_sync.api.shared_limits import sharing_limits, vault_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
@@ -30,7 +30,6 @@ from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Context, Service
 from dam_sync.services import discover
-from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.content import MemoryBudget, content_of
@@ -109,7 +108,7 @@ def connect(
         options=options_of(connector, side.options),
         clock=options.clock,
         transport=options.transport,
-        vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
+        vault=vault_of(job, side, auth, options.storage),
         budget=budget,
         calls_per_second=limits.calls_per_second,
         concurrency=limits.concurrency,

@@ -56,6 +56,14 @@ PARTICIPANT = Table(
     Column("held", BigInteger, nullable=False),
 )
 
+SECRET = Table(
+    "secret",
+    SHARED,
+    Column("scope", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
 
 class Largest(FunctionElement[float]):
     """The largest of its arguments."""

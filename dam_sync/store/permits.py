@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
+from datetime import timedelta
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -52,7 +53,7 @@ class ServerPermits(PermitStore):
     async def open(cls, server: StateServer, storage: Storage | None = None) -> ServerPermits:
         """Those of the database in which a state is. Raises ConfigError, StoreUnreachable."""
         patience = (storage or Storage()).patience
-        return await asyncio.to_thread(_opened, replace(server, schema=SCHEMA), patience)
+        return cls(*await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), patience))
 
     def credential(self, identity: str) -> CredentialPermits:
         """See `PermitStore.credential`."""
@@ -187,11 +188,13 @@ def _compiled(made: Callable[..., ClauseElement]) -> tuple[str, Mapping[str, Any
     return str(compiled), dict(compiled.params)
 
 
-def _opened(server: StateServer, patience: Any) -> ServerPermits:
+def open_shared(server: StateServer, patience: timedelta) -> tuple[ServerConnection, bytes]:
+    """A connection to the schema that all jobs of a database share, which is created if it is missing, and the key of
+    its digests. Raises ConfigError, StoreUnreachable."""
     link = ServerConnection(server, patience)
     try:
         with translated(server):
-            return ServerPermits(link, _made(link, server))
+            return link, _made(link, server)
     except BaseException:
         link.close()
         raise
@@ -220,7 +223,7 @@ def _made(link: ServerConnection, server: StateServer) -> bytes:
 def _create(raw: Any) -> None:
     dialect: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
     raw.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
-    for table in (schedule.PERMIT, schedule.PARTICIPANT):
+    for table in schedule.SHARED.sorted_tables:
         raw.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)))
     raw.execute("ALTER TABLE permit SET (fillfactor = 50)")  # its rows are changed all the time
     raw.execute(
