@@ -8,13 +8,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from dam_sync.api.shared_limits import sharing_limits, vault_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.run_context import Contents, RunContext
-from dam_sync.http.shared_rates import JobRates
+from dam_sync.http.shared_rates import CredentialRate, JobRates
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
@@ -29,7 +30,6 @@ from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Context, Service
 from dam_sync.services import discover
-from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.content import MemoryBudget, content_of
@@ -108,7 +108,7 @@ def connect(
         options=options_of(connector, side.options),
         clock=options.clock,
         transport=options.transport,
-        vault=FileCredentialStore(job.state_path.with_suffix(".vault")),
+        vault=vault_of(job, side, auth, options.storage),
         budget=budget,
         calls_per_second=limits.calls_per_second,
         concurrency=limits.concurrency,
@@ -117,11 +117,18 @@ def connect(
         max_calls=options.max_calls or limits.max_calls,
         attempts=attempts,
         may_write=may_write,
-        rate=options.rates and options.rates.credential(role, _identity(side, auth), _account(side, auth)),
+        rate=_rate_of(role, side, auth, options.rates),
         calls_per_day=limits.calls_per_day,
         processes=options.processes,
     )
     return connector.connect(context)
+
+
+def _rate_of(role: str, side: SideConfig, auth: AuthMethod | None, rates: JobRates | None) -> CredentialRate | None:
+    """The rate of a credential; None: of this connection alone."""
+    if rates is None:
+        return None
+    return rates.credential(role, _identity(side, auth), _account(side, auth), _shared_name(side, auth))
 
 
 def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
@@ -137,8 +144,19 @@ def source_secret(job: JobConfig, options: RunOptions) -> str:
 
 def _account(side: SideConfig, auth: AuthMethod | None) -> str:
     """The name of a credential in the state, without secrets: users of one service may have different limits."""
-    user = [str(getattr(auth, name, "")) for name in ("login", "username", "client_id")]
-    return digest_of([side.kind, side.base_url, side.tenant_url, user])
+    return digest_of([side.kind, side.base_url, side.tenant_url, _user_of(auth)])
+
+
+def _shared_name(side: SideConfig, auth: AuthMethod | None) -> str:
+    """What processes call the credential whose limit they share: as `_account`, and a token that is all there is. A
+    password is never part of it, because it might be guessed from a digest."""
+    user = _user_of(auth)
+    given = user if any(user) or auth is None else auth.model_dump(mode="json")
+    return json.dumps([side.kind, side.base_url, side.tenant_url, given])
+
+
+def _user_of(auth: AuthMethod | None) -> list[str]:
+    return [str(getattr(auth, name, "")) for name in ("login", "username", "client_id")]
 
 
 @asynccontextmanager
@@ -154,6 +172,7 @@ async def both_sides(
     `read_only`. may_write: called before each call that may write to the target; raises if it must not be sent."""
     budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
     async with AsyncExitStack() as stack:
+        options = await stack.enter_async_context(sharing_limits(job, options))
         source = connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
         target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write)

@@ -77,16 +77,17 @@ class ClientConfig:
     @property
     def own_part(self) -> ClientConfig:
         """The limits of this process alone: an equal part for each of the processes, so that together they keep to
-        those of the service and of the operator. `CredentialRate.share` does the same for calls per day and month."""
+        those of the service and of the operator. A rate and a fixed number of concurrent calls whose permits the
+        processes lease is not divided. `CredentialRate.processes` does the same for calls per day and month."""
         number = self.processes
         if number == 1:
             return self
-        pace = replace(
-            self.pace,
-            per_second=self.pace.per_second and self.pace.per_second / number,
-            at_once=max(1, self.pace.at_once // number),
-            most_at_once=self.pace.most_at_once and max(1, self.pace.most_at_once // number),
-        )
+        leased, pace = self.rate is not None and self.rate.permits is not None, self.pace
+        if not leased:
+            pace = replace(pace, per_second=pace.per_second and pace.per_second / number)
+        if not leased or pace.most_at_once is not None:
+            most = pace.most_at_once and max(1, pace.most_at_once // number)
+            pace = replace(pace, at_once=max(1, pace.at_once // number), most_at_once=most)
         return replace(
             self,
             pace=pace,

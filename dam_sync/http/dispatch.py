@@ -22,6 +22,7 @@ from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import PATIENCE
+from dam_sync.http.shared_concurrency import SharedConcurrency
 from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
@@ -98,11 +99,14 @@ class RequestDispatcher:
         self._pace = pace
         self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
         self._rate = config.rate or CredentialRate(config.clock)
-        self._rate.share = config.processes
+        self._rate.processes = config.processes
         self.bucket = self._rate.limiter(pace.per_second)
         self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
         if self._learned is not None:
             self._api.limit = self._learned.limit
+        self._shared: SharedConcurrency | None = None
+        if self._learned is None and self._rate.permits is not None:
+            self._shared = SharedConcurrency(self._api, self._rate.permits, config.clock)
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
         self.flow = BandwidthLimiter(config.bandwidth, config.clock)
@@ -121,7 +125,7 @@ class RequestDispatcher:
         Raises StopRequested beyond `max_calls` and what is left of the day and the month, Throttled if the requested
         pause is too long, what `may_write` raises unless the method is GET or HEAD, and what `open_response` raises.
         """
-        async with self._api if resolved.api else self.storage:
+        async with await self._limit_of(resolved):
             permit = await self._admit(prepared.operation) if resolved.api else None
             if isinstance(prepared.body, bytes):
                 await self.flow.pass_on(len(prepared.body))
@@ -135,15 +139,19 @@ class RequestDispatcher:
                 self._lower_concurrency(permit)
                 raise
             if permit is not None:
-                seconds = self._clock.monotonic() - permit.released
-                self.responses += 1
-                self.response_seconds += seconds
-                self._learn(response, permit)
-                if prepared.whole and not callable(prepared.body):
-                    self._compare(prepared.operation, response.status, permit, seconds)
+                self._measure(response, permit, prepared)
+                if self.bucket.has_news:
+                    await self.bucket.publish()
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
+
+    async def _limit_of(self, resolved: ResolvedUrl) -> ConcurrencyLimiter | asyncio.Semaphore:
+        if not resolved.api:
+            return self.storage
+        if self._shared is not None:
+            await self._shared.keep()
+        return self._api
 
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""
@@ -184,6 +192,15 @@ class RequestDispatcher:
         if learned is None:
             return pace
         return replace(pace, at_once=learned.learned, most_at_once=None if learned.settled else self._pace.most)
+
+    def _measure(self, response: RawResponse, permit: Permit, prepared: PreparedRequest) -> None:
+        """Learn from the response to an API call."""
+        seconds = self._clock.monotonic() - permit.released
+        self.responses += 1
+        self.response_seconds += seconds
+        self._learn(response, permit)
+        if prepared.whole and not callable(prepared.body):
+            self._compare(prepared.operation, response.status, permit, seconds)
 
     def _learn(self, response: RawResponse, permit: Permit) -> None:
         if response.status in _TOO_FAST:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
+
+from dam_sync.model.values import Json
 
 SLOWEST: Final = 0.2  # calls per second, however often the service refuses
 _BACK_OFF: Final = 0.9
@@ -77,6 +80,26 @@ class LearnedRate:
         self._used += 1 / rate
         if rate >= _FORGOTTEN * self.limit:
             self.limit, self._curve = None, _FIRST_CURVE / 2
+
+    def dumped(self) -> dict[str, Json]:
+        """All of it, for other processes."""
+        return {
+            "limit": self.limit,
+            "low": self._low,
+            "curve": self._curve,
+            "used": self._used,
+            "accepted": self._accepted,
+        }
+
+    @classmethod
+    def of(cls, dumped: Mapping[str, Json]) -> Self:
+        """What another process dumped; without anything, no limit is known."""
+        learned = cls(dumped.get("limit"))
+        learned._low = dumped.get("low", learned._low)
+        learned._curve = dumped.get("curve", learned._curve)
+        learned._used = dumped.get("used", 0.0)
+        learned._accepted = dumped.get("accepted", 0)
+        return learned
 
 
 @dataclass(slots=True)

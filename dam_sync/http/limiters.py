@@ -7,6 +7,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+from dam_sync.http.adaptive_rate import AdaptiveRate
 from dam_sync.http.learning import SLOWEST, LearnedRate
 from dam_sync.model.clock import Clock
 
@@ -14,9 +15,7 @@ RESERVE = 0.02  # of the documented rate is left unused, see Bucket
 LATE = 0.08  # seconds: how long after sending, without a response, a call may be counted
 WINDOW = 1.001  # seconds over which services count, plus a thousandth for clock differences
 _CATCH_UP = 0.02  # seconds of late wake-ups that are compensated
-_COOL_DOWN = 1.0  # seconds pause after a refusal without Retry-After
-_GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
-_CAREFUL = 0.1  # of the gain, near a rate that was once too fast
+COOL_DOWN = 1.0  # seconds pause after a refusal without Retry-After
 _REMEMBERED = 4096  # permits from which the rate of an unlimited client is computed
 
 
@@ -59,45 +58,39 @@ class AdaptiveRateLimiter:
     """
 
     def __init__(self, per_second: float | None, clock: Clock) -> None:
-        if per_second is not None and not per_second > 0:
-            raise ValueError(f"{per_second} calls per second")
-        self._ceiling = per_second
+        self._rate = AdaptiveRate(per_second)
         self._clock = clock
-        self._rate = per_second
-        self._knee: float | None = None
-        self._learned = LearnedRate()
         self._next = -math.inf
         self._until = -math.inf
         self._slowed_at = -math.inf
         self._head = asyncio.Lock()
+        self.has_news = False  # nobody else must be told anything
         self._turns: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
     @property
     def rate(self) -> float | None:
         """Current calls per second; None without a limit."""
-        return self._learned.rate if self._ceiling is None else self._rate
+        return self._rate.current
 
     @property
     def expected(self) -> float | None:
         """Calls per second to be expected in the long run; None without a limit."""
-        return self._learned.mean if self._ceiling is None else self._rate
+        return self._rate.expected
 
     @property
     def learned(self) -> float | None:
         """The limit that was learned because none is known; None if nothing was refused."""
-        return self._learned.limit if self._ceiling is None else None
+        return self._rate.learned.limit if self._rate.ceiling is None else None
 
     def restore(self, learned: float) -> None:
         """Begin with what an earlier process learned, unless this one already has."""
-        if self._learned.limit is None:
-            self._learned = LearnedRate(max(SLOWEST, learned))
+        if self._rate.learned.limit is None:
+            self._rate.learned = LearnedRate(max(SLOWEST, learned))
 
     def lower_to(self, per_second: float | None) -> None:
         """Keep to this rate, too; a higher one changes nothing."""
-        if per_second is not None and (self._ceiling is None or per_second < self._ceiling):
-            current = self.rate
-            self._ceiling = per_second
-            self._rate = per_second if current is None else min(current, per_second)
+        if per_second is not None and (self._rate.ceiling is None or per_second < self._rate.ceiling):
+            self._rate.lower_to(per_second)
             self._turns = deque(self._turns, maxlen=math.ceil(per_second))
 
     async def take(self) -> Permit:
@@ -125,34 +118,24 @@ class AdaptiveRateLimiter:
         now = self._clock.monotonic()
         turn.refused = True
         resumed = self._until
-        self._until = max(self._until, now + (_COOL_DOWN if retry_after is None else retry_after))
+        self._until = max(self._until, now + (COOL_DOWN if retry_after is None else retry_after))
         if turn.released <= self._slowed_at:
             return
         self._slowed_at = now
-        if self._ceiling is None:
-            self._learned.refused(self._accepted(now) if now - resumed >= 1.0 else None)
-        else:
-            self._knee = self._rate or self._ceiling
-            self._rate = max(SLOWEST, self._knee / 2)
+        self._rate.refused(self._accepted(now) if now - resumed >= 1.0 else None)
 
     def succeeded(self, turn: Permit | None = None) -> None:
         """A request succeeded."""
-        if self._ceiling is None:
-            return self._learned.succeeded() if turn is None or turn.released > self._slowed_at else None
-        if self._rate is None or self._knee is None:
-            return None
-        near = 0.9 * self._knee <= self._rate <= 1.1 * self._knee
-        rate = self._rate + (_GAIN * _CAREFUL if near else _GAIN)
-        if rate >= self._ceiling:
-            self._rate, self._knee = self._ceiling, None
-        else:
-            self._rate = rate
-        return None
+        if self._rate.ceiling is not None or turn is None or turn.released > self._slowed_at:
+            self._rate.succeeded()
+
+    async def publish(self) -> None:
+        """Other processes do not share this limit."""
 
     def _ready(self) -> float:
         """When the next request may be sent."""
         ready = max(self._next, self._until)
-        if self._ceiling is not None and len(self._turns) == self._turns.maxlen:
+        if self._rate.ceiling is not None and len(self._turns) == self._turns.maxlen:
             ready = max(ready, self._turns[0].counted + WINDOW)
         return ready
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 
 from dam_sync.http.learning import LearnedConcurrency
+from dam_sync.http.leased_limiter import LeasedRateLimiter
 from dam_sync.http.limiters import AdaptiveRateLimiter
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
 from dam_sync.model.limits import MonthlyAllowance
+from dam_sync.model.permits import CredentialPermits, PermitStore
 from dam_sync.model.values import Json
 
 SLICE = 900  # seconds in which calls are counted together
@@ -20,22 +22,28 @@ KEPT = timedelta(days=2)  # stored: what the counter of a service may not contai
 
 
 class CredentialRate:
-    """One credential of one service: its rate limiter, and how many calls were sent with it and when."""
+    """One credential of one service: its rate limiter, and how many calls were sent with it and when. permits: leased
+    from a schedule that other processes share; None: no other process is known."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, permits: CredentialPermits | None = None) -> None:
         self._clock = clock
-        self._limiter: AdaptiveRateLimiter | None = None
+        self.permits = permits
+        self._limiter: AdaptiveRateLimiter | LeasedRateLimiter | None = None
         self._concurrency: LearnedConcurrency | None = None
         self._learned: Mapping[str, Json] = {}
         self._calls: Counter[int] = Counter()  # by slice of time
         self._own: Counter[int] = Counter()  # of them, those that this process sent itself
         self._noted: Counter[int] = Counter()  # sent by other processes since this one began
-        self.share = 1  # processes that send with it: each may send as large a part of what was left when it began
+        self.processes = 1  # of one run: each may send as large a part of what was left when it began
 
-    def limiter(self, per_second: float | None) -> AdaptiveRateLimiter:
+    def limiter(self, per_second: float | None) -> AdaptiveRateLimiter | LeasedRateLimiter:
         """The limiter of the credential, which keeps to the lowest rate that was asked for."""
         if self._limiter is None:
-            self._limiter = AdaptiveRateLimiter(per_second, self._clock)
+            self._limiter = (
+                AdaptiveRateLimiter(per_second, self._clock)
+                if self.permits is None
+                else LeasedRateLimiter(per_second, self._clock, self.permits)
+            )
             if (limit := self._learned.get("per_second")) is not None:
                 self._limiter.restore(limit)
         self._limiter.lower_to(per_second)
@@ -89,7 +97,7 @@ class CredentialRate:
         """Whether this process has sent its part of what was left for all: `left` and its own calls since then."""
         first = _slice(since)
         own = sum(number for at, number in self._own.items() if at >= first)
-        return own * self.share >= left + own
+        return own * self.processes >= left + own
 
     def left(self, allowance: MonthlyAllowance) -> int:
         """What is left of it this month: by the counter of the service, less what was sent here after it. Calls of the
@@ -142,13 +150,13 @@ class SharedRates:
     """The credentials of a process, by service, URL and secret. Secrets are kept as digests, in memory only."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self.clock = clock
         self._credentials: dict[str, CredentialRate] = {}
 
     def credential(self, identity: str) -> CredentialRate:
         """That of an identity, which may contain secrets."""
         key = hashlib.sha256(identity.encode()).hexdigest()
-        return self._credentials.setdefault(key, CredentialRate(self._clock))
+        return self._credentials.setdefault(key, CredentialRate(self.clock))
 
 
 class JobRates:
@@ -160,13 +168,28 @@ class JobRates:
         self._used: dict[str, CredentialRate] = {}
         self._learned: dict[str, Json] = {}
         self._accounts: dict[str, CredentialRate] = {}
+        self._permits: PermitStore | None = None
+        self._leased: dict[str, CredentialRate] = {}
 
-    def credential(self, role: str, identity: str, account: str = "") -> CredentialRate:
-        """That of the source or of the target. account: its name in the state, without secrets."""
-        rate = self._used[role] = self._accounts[account] = self._shared.credential(identity)
+    def share(self, permits: PermitStore | None) -> None:
+        """Lease the permits of all credentials from now on, because other processes use them too. None: no longer."""
+        self._permits, self._leased = permits, {}
+
+    def credential(self, role: str, identity: str, account: str = "", shared_name: str = "") -> CredentialRate:
+        """That of the source or of the target. account: its name in the state, without secrets; shared_name: what
+        processes that share its limit call it, stored as a keyed digest."""
+        rate = self._used[role] = self._accounts[account] = self._of(identity, shared_name or account)
         rate.restore(self._stored.get(role, {}))
         rate.restore_learned(self._learned.get(account, {}))
         return rate
+
+    def _of(self, identity: str, shared_name: str) -> CredentialRate:
+        if self._permits is None:
+            return self._shared.credential(identity)
+        if shared_name not in self._leased:
+            permits = self._permits.credential(shared_name)
+            self._leased[shared_name] = CredentialRate(self._shared.clock, permits)
+        return self._leased[shared_name]
 
     def today(self, role: str) -> int:
         """Calls of the day of a side that is connected."""

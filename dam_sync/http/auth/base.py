@@ -15,8 +15,9 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlencode, urlsplit
 
@@ -29,8 +30,8 @@ from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import hide, redact
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
-from dam_sync.model.ports import CredentialStore
-from dam_sync.model.values import Json
+from dam_sync.model.ports import CredentialStore, SharedCredentialStore
+from dam_sync.model.values import Json, instant_text, parse_instant
 
 Authenticator: TypeAlias = httpx.Auth
 Exchange: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -223,6 +224,23 @@ class GrantedToken(HeaderAuth):
         self._renew_at = None if life is None else self._clock.monotonic() + life * RENEW_AT
         self._headers = bearer(token)
 
+    def _is_new(self, stored: Mapping[str, str]) -> bool:
+        """Whether another process stored a valid access token that we have not used."""
+        token = stored.get("access_token", "")
+        if not token or bearer(token) == dict(self._headers):
+            return False
+        try:
+            until = _stored_until(stored)
+        except ValueError:
+            return False
+        return until is None or until > self._clock.now()
+
+    def _use_stored(self, stored: Mapping[str, str]) -> None:
+        until = _stored_until(stored)
+        left = None if until is None else (until - self._clock.now()).total_seconds()
+        self._headers = bearer(stored["access_token"])
+        self._renew_at = None if left is None else self._clock.monotonic() + left
+
 
 class ClientCredentials(GrantedToken):
     """OAuth client credentials grant, sent as a form (wire A 1.4). Raises Denied if the server refuses them."""
@@ -244,7 +262,8 @@ class ClientCredentials(GrantedToken):
 class RotatingToken(GrantedToken):
     """OAuth refresh tokens that are valid once (wire E 1.2). The new refresh token is saved in the credential store
     before the new access token is used, and the newest one is loaded before each renewal, so a concurrent renewal by
-    another process does no harm. A new refresh token in the job file takes precedence over stored descendants of an
+    another process does no harm. Processes that share a credential store renew one at a time, and use the access token
+    of whoever did. A new refresh token in the job file takes precedence over stored descendants of an
     older one. Raises Denied if the newest is refused."""
 
     def __init__(  # noqa: PLR0913, RUF100 -- one flow, spelled as the job file spells it
@@ -266,6 +285,14 @@ class RotatingToken(GrantedToken):
         hide(client_secret, refresh_token)
 
     async def _renewed(self) -> None:
+        async with self._stored.renewing():
+            stored = await self._stored.load() if self._stored.is_shared else None
+            if stored is not None and self._is_new(stored):
+                self._use_stored(stored)
+                return
+            await self._rotated()
+
+    async def _rotated(self) -> None:
         refresh_token = await self._newest()
         reply = await self._spend(refresh_token)
         if reply.status in REFUSED and (newer := await self._newest()) != refresh_token:
@@ -275,8 +302,11 @@ class RotatingToken(GrantedToken):
             raise refusal_of(reply, CONSENT_AGAIN)
         data = reply.json()
         fresh = data.get("refresh_token") if isinstance(data, dict) else None
-        if isinstance(fresh, str) and fresh and fresh != refresh_token:
-            await self._stored.save({"refresh_token": fresh})
+        newest = fresh if isinstance(fresh, str) and fresh else refresh_token
+        if self._stored.is_shared and isinstance(data, dict) and data.get("access_token"):
+            await self._stored.save(stored_pair(data, newest, self._clock.now()))
+        elif newest != refresh_token:
+            await self._stored.save({"refresh_token": newest})
         self._use(reply, data)
 
     async def _spend(self, refresh_token: str) -> Response:
@@ -295,6 +325,15 @@ class StoredTokens:
         self._name = name
         self._given = given
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether processes on other computers have the same ones."""
+        return isinstance(self._store, SharedCredentialStore)
+
+    def renewing(self) -> AbstractAsyncContextManager[None]:
+        """One process at a time, if they are shared."""
+        return self._store.renewing(self._name) if isinstance(self._store, SharedCredentialStore) else nullcontext()
+
     async def load(self) -> dict[str, str] | None:
         """The newest ones by name, `refresh_token` always among them; None if there are none that can be used."""
         try:
@@ -309,6 +348,27 @@ class StoredTokens:
         """Raises what the credential store raises; then the tokens must not be used."""
         hide(tokens["refresh_token"] or "", tokens.get("access_token") or "")
         await self._store.save(self._name, json.dumps({"given": self._given, **tokens}))
+
+
+def stored_pair(data: Mapping[str, Json], refresh_token: str, now: datetime) -> dict[str, str | None]:
+    """Both tokens of a response as they are stored."""
+    until = _until(data.get("expires_in"), now)
+    renew_at = instant_text(until) if until else None
+    return {"refresh_token": refresh_token, "access_token": str(data["access_token"]), "renew_at": renew_at}
+
+
+def _stored_until(stored: Mapping[str, str]) -> datetime | None:
+    """When to renew a stored access token; None if it does not expire."""
+    return parse_instant(stored["renew_at"]) if stored.get("renew_at") else None
+
+
+def _until(given: Json, now: datetime) -> datetime | None:
+    """When to renew a token with this lifetime in seconds."""
+    life = seconds_of(given)
+    try:
+        return None if life is None else now + timedelta(seconds=life) * RENEW_AT
+    except OverflowError:
+        return None
 
 
 def put_credential(credential: Mapping[str, str], headers: MutableMapping[str, str]) -> None:

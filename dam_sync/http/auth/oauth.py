@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import TypeAlias
 from urllib.parse import urlencode
 
@@ -17,17 +16,15 @@ from dam_sync.http.auth.base import (
     SignedToken,
     StaticHeaders,
     StoredTokens,
-    bearer,
     fingerprint_of,
     refusal_of,
-    seconds_of,
+    stored_pair,
 )
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import hide
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.ports import CredentialStore
-from dam_sync.model.values import Json, instant_text, parse_instant
 
 Fields: TypeAlias = Mapping[str, str]
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -174,6 +171,10 @@ class SharedConsent(_SharedGrant):
         hide(consent.refresh_token, consent.code, consent.code_verifier)
 
     async def _renewed(self) -> None:
+        async with self._stored.renewing():
+            await self._renewed_alone()
+
+    async def _renewed_alone(self) -> None:
         stored = await self._stored.load()
         if stored is not None and self._is_new(stored):
             self._use_stored(stored)
@@ -193,44 +194,11 @@ class SharedConsent(_SharedGrant):
             return {"grant_type": "refresh_token", **self._client.fields, "refresh_token": refresh_token}
         return {**self._client.fields, **self._consent.code_fields}
 
-    def _is_new(self, stored: Fields) -> bool:
-        """Whether another process stored a valid access token that we have not used."""
-        token = stored.get("access_token", "")
-        if not token or bearer(token) == dict(self._headers):
-            return False
-        try:
-            until = _stored_until(stored)
-        except ValueError:
-            return False
-        return until is None or until > self._clock.now()
-
-    def _use_stored(self, stored: Fields) -> None:
-        until = _stored_until(stored)
-        left = None if until is None else (until - self._clock.now()).total_seconds()
-        self._headers = bearer(stored["access_token"])
-        self._renew_at = None if left is None else self._clock.monotonic() + left
-
     async def _save(self, reply: Response, stored: Fields | None) -> None:
         data = reply.json()
         found = data if isinstance(data, dict) else {}
-        access, refresh = str(found.get("access_token") or ""), str(found.get("refresh_token") or "")
+        refresh = str(found.get("refresh_token") or "")
         refresh = refresh or (stored["refresh_token"] if stored else self._consent.refresh_token)
-        until = _until(found.get("expires_in"), self._clock.now())
-        if access:
-            renew_at = instant_text(until) if until else None
-            await self._stored.save({"refresh_token": refresh, "access_token": access, "renew_at": renew_at})
+        if found.get("access_token"):
+            await self._stored.save(stored_pair(found, refresh, self._clock.now()))
         self._use(reply, data)
-
-
-def _stored_until(stored: Fields) -> datetime | None:
-    """When to renew a stored access token; None if it does not expire."""
-    return parse_instant(stored["renew_at"]) if stored.get("renew_at") else None
-
-
-def _until(given: Json, now: datetime) -> datetime | None:
-    """When to renew a token with this lifetime in seconds."""
-    life = seconds_of(given)
-    try:
-        return None if life is None else now + timedelta(seconds=life) * RENEW_AT
-    except OverflowError:
-        return None

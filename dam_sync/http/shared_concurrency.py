@@ -1,0 +1,39 @@
+"""Calls at once, where a service has a fixed number of them and several processes share it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+from dam_sync.http.limiters import ConcurrencyLimiter
+from dam_sync.model.clock import Clock
+from dam_sync.model.permits import CredentialPermits
+
+EVERY = 1.0  # seconds after which the share is asked for again
+
+
+class SharedConcurrency:
+    """Keeps a limiter to the share of this process: nothing until it has one, which is when the others have given back
+    what exceeds theirs."""
+
+    def __init__(self, limiter: ConcurrencyLimiter, permits: CredentialPermits, clock: Clock) -> None:
+        self._limiter, self._permits, self._clock = limiter, permits, clock
+        self._most, self._name = limiter.limit, clock.token()
+        self._asked = -math.inf
+        self._asking = asyncio.Lock()
+        limiter.limit = 0
+
+    async def keep(self) -> None:
+        """Call it before each call. Raises StoreUnreachable."""
+        while self._is_due():
+            async with self._asking:
+                if not self._is_due():
+                    continue
+                share = await self._permits.share(self._name, self._most, self._limiter.under_way)
+                self._asked = self._clock.monotonic()
+                self._limiter.limit = share
+            if share == 0:
+                await self._clock.sleep(EVERY)
+
+    def _is_due(self) -> bool:
+        return self._limiter.limit == 0 or self._clock.monotonic() - self._asked >= EVERY

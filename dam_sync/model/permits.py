@@ -1,0 +1,93 @@
+"""Permits that processes lease from a schedule which they share: requests, leases, and the port that keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from dam_sync.model.values import Json
+
+AHEAD: Final = 0.5  # seconds from now within which permits are leased: a process that dies wastes no later ones
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """What a process asks of the schedule of a credential.
+
+    permits: how many, none if it only counts or reports. spacing: seconds between two permits at the rate that it may
+    use now. window, window_seconds: the permit so many numbers later is due no earlier than these seconds after a call
+    was counted; no window: 0. passed: calls that it sent without permits, because no rate is known. late: number of the
+    permit that was used latest compared with its time, and when that call was counted at the latest, by the clock of
+    the schedule.
+    """
+
+    permits: int = 0
+    spacing: float = 0.0
+    window: int = 0
+    window_seconds: float = 0.0
+    passed: int = 0
+    late: tuple[int, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The schedule after a request. Times are seconds by the clock of the schedule.
+
+    now: when the response was made; due: times of the permits that were leased; first: number of the first of them;
+    free: when the next permit is due; issued: permits and calls so far, of all processes; paused_until: nothing is sent
+    before; version: of `learned`, the rate that the processes share.
+    """
+
+    now: float
+    free: float
+    issued: int
+    paused_until: float
+    version: int
+    learned: Mapping[str, Json] = field(default_factory=dict)
+    due: tuple[float, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The number of the first permit of this lease."""
+        return self.issued - len(self.due)
+
+
+class CredentialPermits(Protocol):
+    """The schedule of one credential, shared by all processes that use it. Every method raises StoreUnreachable if the
+    schedule cannot be reached; an outage of some seconds is bridged. A permit that is not used expires."""
+
+    async def lease(self, request: LeaseRequest) -> Lease:
+        """Lease permits that nobody else gets; fewer than asked for, possibly none, if more were later than `AHEAD`.
+        Repeated after a lost response, it wastes permits and exceeds nothing."""
+        ...
+
+    async def look(self) -> Lease:
+        """The schedule as it is, without a permit."""
+        ...
+
+    async def pause(self, seconds: float) -> Lease:
+        """Send nothing for so long, whichever process; a longer pause stays. Safe to repeat."""
+        ...
+
+    async def learn(self, version: int, learned: Mapping[str, Json], spacing: float) -> Lease | None:
+        """Replace what was learned; None if another process did so since this version, and nothing was changed."""
+        ...
+
+    async def share(self, participant: str, most: int, under_way: int) -> int:
+        """How many calls at once a participant may have under way, of `most` of all participants: a client of a
+        process. under_way: those that it has now. Call it every second while calls are made. 0: the others must give
+        something back first. The share ends with the process."""
+        ...
+
+
+class PermitStore(Protocol):
+    """Schedules of credentials."""
+
+    def credential(self, identity: str) -> CredentialPermits:
+        """That of a credential. The identity is stored as a keyed digest only."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what this process holds; safe to repeat."""
+        ...

@@ -1,0 +1,235 @@
+"""Permits leased from PostgreSQL: one rate limit for each credential, whatever jobs, processes and hosts use it.
+
+They are kept in a schema of their own that all jobs of a database share. A credential is named by a keyed digest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from psycopg import errors, sql
+from sqlalchemy import ClauseElement
+from sqlalchemy.dialects.postgresql import psycopg as postgresql
+from sqlalchemy.schema import CreateTable
+
+from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.permits import CredentialPermits, Lease, LeaseRequest, PermitStore
+from dam_sync.model.state_server import StateServer
+from dam_sync.model.values import Json
+from dam_sync.store import permit_schedule as schedule
+from dam_sync.store.base import Storage
+from dam_sync.store.server import raw_of, translated, writing
+from dam_sync.store.server_threads import ServerConnection
+
+T = TypeVar("T")
+SCHEMA: Final = "dam_sync"  # of no job: theirs have a suffix
+BEAT_SECONDS: Final = 2.0
+GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has no share any more
+KEY_TABLE: Final = "digest_key"
+
+
+class ServerPermits(PermitStore):
+    """Implements `model.permits.PermitStore` on a connection and a thread of its own."""
+
+    def __init__(self, link: ServerConnection, key: bytes) -> None:
+        self._link, self._key = link, key
+        self._process = SYSTEM_CLOCK.token()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="permits")
+        self._closed = False
+        self._beating: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, server: StateServer, storage: Storage | None = None) -> ServerPermits:
+        """Those of the database in which a state is. Raises ConfigError, StoreUnreachable."""
+        patience = (storage or Storage()).patience
+        return cls(*await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), patience))
+
+    def credential(self, identity: str) -> CredentialPermits:
+        """See `PermitStore.credential`."""
+        digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
+        if self._beating is None:
+            self._beating = asyncio.create_task(self._beat())
+        return _Schedule(self._run, digest, self._process)
+
+    async def close(self) -> None:
+        """See `PermitStore.close`."""
+        if not self._closed:
+            self._closed = True
+            if self._beating is not None:
+                self._beating.cancel()
+                await asyncio.wait([self._beating])
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
+            await asyncio.to_thread(self._thread.shutdown)
+
+    async def _beat(self) -> None:
+        """Keep the shares of this process, also while its calls take long. It outlives every call, so that no task
+        group could hold it."""
+        seen = "UPDATE participant SET seen = extract(epoch FROM clock_timestamp()) WHERE process LIKE %s"
+        with suppress(DamSyncError):  # the next lease raises it
+            while True:
+                await SYSTEM_CLOCK.sleep(BEAT_SECONDS)
+                await self._run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
+
+    async def _run(self, job: Callable[[Any], T]) -> T:
+        """The result of a job on the connection; it is called again after a brief outage."""
+        if self._closed:
+            raise RuntimeError("the permits were closed")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bridged, job)
+
+    def _bridged(self, job: Callable[[Any], T]) -> T:
+        if self._link.lost is not None:
+            raise self._link.lost
+        while True:
+            try:
+                with translated(self._link.server):
+                    return job(raw_of(self._link.connection))
+            except DamSyncError:
+                if not self._link.is_lost:
+                    raise
+            self._link.again()
+
+    def _leave(self) -> None:
+        try:
+            if self._link.lost is None and not self._link.is_lost:
+                with translated(self._link.server):
+                    raw = raw_of(self._link.connection)
+                    raw.execute("DELETE FROM participant WHERE process LIKE %s", (f"{self._process}-%",))
+        except DamSyncError:
+            pass  # it expires
+        finally:
+            self._link.close()
+
+
+class _Schedule(CredentialPermits):
+    """One row; see `CredentialPermits`."""
+
+    def __init__(self, run: Callable[[Callable[[Any], Any]], Any], key: str, process: str) -> None:
+        self._run, self._key, self._process = run, key, process
+
+    async def lease(self, request: LeaseRequest) -> Lease:
+        number, at = request.late or (-1, 0.0)
+        given = asdict(request) | {"given_spacing": request.spacing, "late_number": number, "late_at": at}
+        return lease_from(await self._row(schedule.lease_of, given))
+
+    async def look(self) -> Lease:
+        return lease_from(await self._row(schedule.look_of, {}), granted=False)
+
+    async def pause(self, seconds: float) -> Lease:
+        return lease_from(await self._row(schedule.pause_of, {"seconds": seconds}))
+
+    async def learn(self, version: int, learned: Mapping[str, Json], spacing: float) -> Lease | None:
+        given = {"known_version": version, "new_learned": json.dumps(learned), "given_spacing": spacing}
+        row = await self._run(lambda raw: _fetched(raw, schedule.learn_of, {**given, "key": self._key}))
+        return None if row is None else lease_from(row)
+
+    async def share(self, participant: str, most: int, under_way: int) -> int:
+        return int(await self._run(lambda raw: self._shared(raw, f"{self._process}-{participant}", most, under_way)))
+
+    async def _row(self, made: Callable[..., ClauseElement], given: Mapping[str, Any]) -> Any:
+        """The row, which is made at the first request."""
+
+        def job(raw: Any) -> Any:
+            values = {**given, "key": self._key}
+            row = _fetched(raw, made, values)
+            if row is None:
+                raw.execute("INSERT INTO permit (credential) VALUES (%s) ON CONFLICT DO NOTHING", (self._key,))
+                row = _fetched(raw, made, values)
+            return row
+
+        return await self._run(job)
+
+    def _shared(self, raw: Any, participant: str, most: int, under_way: int) -> int:
+        with raw.transaction():
+            raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"share {self._key}",))
+            raw.execute(
+                "DELETE FROM participant WHERE credential = %s AND seen < extract(epoch FROM clock_timestamp()) - %s",
+                (self._key, GONE_SECONDS),
+            )
+            rows = dict(raw.execute("SELECT process, held FROM participant WHERE credential = %s", (self._key,)))
+            held = rows.pop(participant, 0)
+            share = schedule.share_of(most, len(rows), sum(rows.values()), held, under_way)
+            raw.execute(
+                "INSERT INTO participant VALUES (%s, %s, extract(epoch FROM clock_timestamp()), %s)"
+                " ON CONFLICT (credential, process) DO UPDATE SET seen = excluded.seen, held = excluded.held",
+                (self._key, participant, share),
+            )
+        return share
+
+
+def lease_from(row: Any, *, granted: bool = True) -> Lease:
+    """A row as the statements of `permit_schedule` return it."""
+    now, free, issued, number, spacing, paused_until, version, learned = row
+    number = int(number) if granted else 0
+    due = tuple(free - (number - each) * spacing for each in range(number))
+    return Lease(now, free, issued, paused_until, version, json.loads(learned), due)
+
+
+def _fetched(raw: Any, made: Callable[..., ClauseElement], values: Mapping[str, Any]) -> Any:
+    text, defaults = _compiled(made)
+    return raw.execute(text, {**defaults, **{key: values[key] for key in defaults if key in values}}).fetchone()
+
+
+@cache
+def _compiled(made: Callable[..., ClauseElement]) -> tuple[str, Mapping[str, Any]]:
+    """The text for the driver, and the values of its constants."""
+    dialect: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled: Any = made(schedule.server_now()).compile(dialect=dialect)
+    return str(compiled), dict(compiled.params)
+
+
+def open_shared(server: StateServer, patience: timedelta) -> tuple[ServerConnection, bytes]:
+    """A connection to the schema that all jobs of a database share, which is created if it is missing, and the key of
+    its digests. Raises ConfigError, StoreUnreachable."""
+    link = ServerConnection(server, patience)
+    try:
+        with translated(server):
+            return link, _made(link, server)
+    except BaseException:
+        link.close()
+        raise
+
+
+def _made(link: ServerConnection, server: StateServer) -> bytes:
+    """Create the tables if they are missing; returns the key of the digests. Raises ConfigError without the right."""
+    raw = raw_of(link.connection)
+    try:
+        known = raw.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.{KEY_TABLE}",)).fetchone()
+        if known != (True,):
+            with writing(link.connection, server):
+                _create(raw)
+        row = raw.execute(f"SELECT key FROM {KEY_TABLE}").fetchone()
+    except errors.InsufficientPrivilege as error:
+        words = " ".join(str(error).split())
+        raise ConfigError(
+            f"the schema {SCHEMA}, in which jobs share rate limits, cannot be used at {server} ({words})",
+            hint=f"let the user create a schema in the database, or use {SCHEMA} and all of its tables if another user"
+            " created it",
+        ) from None
+    assert row is not None
+    return bytes.fromhex(row[0])
+
+
+def _create(raw: Any) -> None:
+    dialect: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
+    raw.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+    for table in schedule.SHARED.sorted_tables:
+        raw.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)))
+    raw.execute("ALTER TABLE permit SET (fillfactor = 50)")  # its rows are changed all the time
+    raw.execute(
+        f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)"
+    )
+    raw.execute(
+        f"INSERT INTO {KEY_TABLE} (key) VALUES (%s) ON CONFLICT DO NOTHING",
+        (SYSTEM_CLOCK.token() + SYSTEM_CLOCK.token(),),
+    )

@@ -1,0 +1,112 @@
+"""A service that counts: at most so many calls in any second, each other one is refused.
+
+`python -m tests.support.counting_server RATE` prints its port, and at the end of its input what it saw as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+TICK = 0.005
+OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
+
+
+@dataclass
+class Seen:
+    """When calls arrived, in seconds: those that were counted, and those refused; stalls: when the server itself stood
+    still for long, as its machine had no time for it, and for how long."""
+
+    counted: list[float] = field(default_factory=list)
+    refused: list[float] = field(default_factory=list)
+    stalls: list[tuple[float, float]] = field(default_factory=list)
+
+    def unexcused(self, tolerated: float) -> list[float]:
+        """The refusals without such a stall in the second before, in which calls were counted too late."""
+        long = [at for at, seconds in self.stalls if seconds > tolerated]
+        return [at for at in self.refused if not any(at - 1.5 < stall <= at + TICK for stall in long)]
+
+    def share(self, rate: float, least: float = 2.0) -> float:
+        """The part of the limit that was used, without the beginning."""
+        calls = [at for at in self.counted if at >= self.counted[0] + least]
+        return (len(calls) - 1) / (calls[-1] - calls[0]) / rate
+
+
+class CountingServer(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, rate: int, seen: Seen, window: deque[float]) -> None:
+        self.rate, self.seen, self.window = rate, seen, window
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for _ in range(data.count(b"\r\n\r\n")):
+            self._transport.write(OK if self._counts(time.monotonic()) else TOO_MANY)
+
+    def _counts(self, now: float) -> bool:
+        while self.window and self.window[0] <= now - 1.0:
+            self.window.popleft()
+        if len(self.window) >= self.rate:
+            self.seen.refused.append(now)
+            return False
+        self.window.append(now)
+        self.seen.counted.append(now)
+        return True
+
+
+@dataclass
+class Counting:
+    """A server in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+
+    def end(self) -> Seen:
+        """What it saw."""
+        told, _ = self.process.communicate()
+        return Seen(**json.loads(told.splitlines()[-1]))
+
+
+@contextmanager
+def counting(rate: int) -> Iterator[Counting]:
+    """A server with this limit."""
+    command = [sys.executable, "-m", "tests.support.counting_server", str(rate)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        yield Counting(process, f"http://127.0.0.1:{int(process.stdout.readline())}")
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+async def _serve(rate: int) -> None:
+    loop, seen = asyncio.get_running_loop(), Seen()
+    server = await loop.create_server(partial(CountingServer, rate, seen, deque()), "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201
+    ended = loop.run_in_executor(None, sys.stdin.read)
+    while not ended.done():
+        before = time.monotonic()
+        await asyncio.sleep(TICK)
+        if (late := time.monotonic() - before - TICK) > TICK:
+            seen.stalls.append((time.monotonic(), late))
+    print(json.dumps(asdict(seen)), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))

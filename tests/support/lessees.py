@@ -1,0 +1,94 @@
+"""Processes that call one service with one credential, by permits from one database.
+
+`python -m tests.support.lessees` takes an order as a line of JSON, says when it is ready, and begins at a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dam_sync.http.client import Client, ClientConfig, Request
+from dam_sync.http.shared_rates import CredentialRate
+from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.limits import Pace
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.permits import ServerPermits
+
+GET = Request("GET /thing", "GET", "/thing", repeatable=True)
+
+
+async def call(order: Mapping[str, Any], told: Any) -> dict[str, Any]:
+    """Call for so many seconds. Returns the calls that succeeded and the errors of the others."""
+    server = StateServer(order["host"], None, "postgres", "postgres", "", "dam_sync_test")
+    permits = await ServerPermits.open(server)
+    rate = CredentialRate(SYSTEM_CLOCK, permits.credential(order["credential"]))
+    pace = Pace(order["rate"], order["at_once"], 1)
+    client = Client(
+        ClientConfig("x", {"": order["url"]}, None, (), pace, SYSTEM_CLOCK, rate=rate, attempts=1, read_only=True)
+    )
+    print("ready", flush=True)  # noqa: T201
+    await told()
+    until = SYSTEM_CLOCK.monotonic() + order["seconds"]
+    done, errors = 0, []
+
+    async def work() -> None:
+        nonlocal done
+        while SYSTEM_CLOCK.monotonic() < until:
+            try:
+                await client.send(GET)
+                done += 1
+            except DamSyncError as error:
+                errors.append(f"{type(error).__name__}: {error}")
+
+    await asyncio.gather(*(work() for _ in range(order["tasks"])))
+    await client.close()
+    await permits.close()
+    return {"done": done, "errors": errors}
+
+
+@contextmanager
+def lessees(number: int, **order: Any) -> Iterator[list[subprocess.Popen[str]]]:
+    """So many processes, which begin together."""
+    command = [sys.executable, "-m", "tests.support.lessees"]
+    made = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(number)]
+    try:
+        for each in made:
+            _tell(each, json.dumps(order))
+        for each in made:
+            assert each.stdout is not None
+            assert each.stdout.readline() == "ready\n"
+        for each in made:
+            _tell(each, "go")
+        yield made
+    finally:
+        for each in made:
+            each.kill()
+            each.communicate()
+
+
+def result(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What a process returned."""
+    told, _ = process.communicate()
+    return dict(json.loads(told.splitlines()[-1]))
+
+
+def _tell(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+async def _main() -> None:
+    order = json.loads(sys.stdin.readline())
+    print(json.dumps(await call(order, lambda: asyncio.to_thread(sys.stdin.readline))), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

@@ -1,0 +1,124 @@
+"""The schedule of permits in virtual time: the statements of the product on SQLite, and processes with clocks of their
+own."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Double, bindparam
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable
+
+from dam_sync.model.permits import Lease, LeaseRequest
+from dam_sync.model.values import Json
+from dam_sync.store import permit_schedule as schedule
+from dam_sync.store.permits import lease_from
+from tests.support.stepped_clock import SteppedClock
+
+NOW = bindparam("now", type_=Double())
+KEY = "credential"
+EPOCH = 1_800_000_000.0
+LEASE, LOOK, PAUSE, LEARN = schedule.lease_of, schedule.look_of, schedule.pause_of, schedule.learn_of
+DIALECT: Any = sqlite.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+TEXTS = {
+    made: str(made(NOW).compile(dialect=DIALECT, compile_kwargs={"render_postcompile": True}))
+    for made in (LEASE, LOOK, PAUSE, LEARN)
+}
+CONSTANTS, NAMES = {}, {}
+for made in TEXTS:
+    params = made(NOW).compile(dialect=DIALECT).params
+    NAMES[made] = list(params)
+    CONSTANTS[made] = {name: value for name, value in params.items() if value is not None}
+
+
+class SharedSchedule:
+    """The row of one credential. Its clock is that of the test plus `EPOCH`."""
+
+    def __init__(self, clock: SteppedClock) -> None:
+        self.clock = clock
+        self.leases = 0
+        self._raw = sqlite3.connect(":memory:", isolation_level=None)
+        self._raw.execute(str(CreateTable(schedule.PERMIT).compile(dialect=DIALECT)))
+        self._raw.execute("INSERT INTO permit (credential) VALUES (?)", (KEY,))
+
+    def run(self, statement: Any, **given: Any) -> Any:
+        """The row that a statement returns."""
+        self.leases += statement is LEASE
+        values = {"key": KEY, "now": self.clock.monotonic() + EPOCH, **given}
+        values = {**{name: values[name] for name in NAMES[statement] if name in values}, **CONSTANTS[statement]}
+        return self._raw.execute(TEXTS[statement], values).fetchone()
+
+    def lease(self, request: LeaseRequest) -> Lease:
+        """A lease at this moment."""
+        number, at = request.late or (-1, 0.0)
+        given = asdict(request) | {"given_spacing": request.spacing, "late_number": number, "late_at": at}
+        return lease_from(self.run(LEASE, **given))
+
+    def close(self) -> None:
+        """Release the database."""
+        self._raw.close()
+
+
+class Lessee:
+    """`CredentialPermits` of one process. seconds: what a message takes there, and back."""
+
+    def __init__(self, shared: SharedSchedule, there: float = 0.0, back: float = 0.0) -> None:
+        self.shared, self.there, self.back = shared, there, back
+
+    async def lease(self, request: LeaseRequest) -> Lease:
+        await self._sent()
+        return await self._received(self.shared.lease(request))
+
+    async def look(self) -> Lease:
+        await self._sent()
+        return await self._received(lease_from(self.shared.run(LOOK), granted=False))
+
+    async def pause(self, seconds: float) -> Lease:
+        await self._sent()
+        return await self._received(lease_from(self.shared.run(PAUSE, seconds=seconds)))
+
+    async def learn(self, version: int, learned: Mapping[str, Json], spacing: float) -> Lease | None:
+        await self._sent()
+        given = {"known_version": version, "new_learned": json.dumps(learned), "given_spacing": spacing}
+        row = self.shared.run(LEARN, **given)
+        await self._received(None)
+        return None if row is None else lease_from(row)
+
+    async def share(self, participant: str, most: int, under_way: int) -> int:
+        return most
+
+    async def _sent(self) -> None:
+        if self.there:
+            await self.shared.clock.sleep(self.there)
+
+    async def _received(self, lease: Any) -> Any:
+        if self.back:
+            await self.shared.clock.sleep(self.back)
+        return lease
+
+
+class OwnClock:
+    """The clock of one process: that of the test, with another zero."""
+
+    def __init__(self, clock: SteppedClock, offset: float) -> None:
+        self._clock, self._offset = clock, offset
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic() + self._offset
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    def chance(self) -> float:
+        return self._clock.chance()
+
+    def token(self) -> str:
+        return self._clock.token()
