@@ -17,7 +17,6 @@ from dam_sync.store.base import Database, Storage
 from dam_sync.store.row_copies import copy_rows
 from dam_sync.store.runs import ALIVE, live_run
 from dam_sync.store.server import connect, raw_of, reading, translated, writing
-from dam_sync.store.server_threads import ServerReader, ServerWriter
 from dam_sync.store.sqlite import transaction, translate_errors
 from dam_sync.store.tables import stamp
 
@@ -25,8 +24,8 @@ from dam_sync.store.tables import stamp
 async def open_server(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> Database:
     """The open state, created if missing, and migrated. Raises ConfigError, StoreBusy, StoreUnreachable."""
     await asyncio.to_thread(_prepare, server, clock, storage, read_only=read_only)
-    reader = await asyncio.to_thread(ServerReader, server, storage.patience)
-    writer = None if read_only else ServerWriter(server, storage.patience)
+    reader = await asyncio.to_thread(storage.server_reader, server, storage.patience)
+    writer = None if read_only else storage.server_writer(server, storage.patience)
     return Database(server, clock, reader, writer, clock.token(), storage)
 
 

@@ -33,6 +33,7 @@ from tests.support.parts import small_parts
 from tests.support.profiles import marker_in, profile_of
 from tests.support.virtual.clock import EPOCH, VirtualClock
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import job_in, state_for
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.moves import TITLE, options_of
 from tests.support.virtual.universe import FUSE, LAGS, Tenant, Universe
@@ -354,8 +355,9 @@ def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[Month]:
             for kind, rows in zip(kinds, (filled, receiving()), strict=True)
         )
         sides = [WithToken(each.kind, each.url, profile_of(each.kind).parted) for each in (source, target)]
-        mapping = folder / "mapping.yaml"
-        job = write_job(folder / "job.yaml", "month", *sides, mapping, **WATCHED)
+        job = job_in(folder)
+        mapping = job.with_name("mapping.yaml")
+        write_job(job, "month", *sides, mapping, state=state_for(job), **WATCHED)
         universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
         universe.network.weather.most = 1_000_000
         yield Month(universe, source, target, job, Machine(MachineClock(universe.clock)), random.Random(seed))
