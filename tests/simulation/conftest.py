@@ -13,7 +13,7 @@ from tests.support.virtual import kept
 TRIED = "points tried"
 SAMPLED = (  # they choose themselves
     *("test_crashes.py", "test_rotation.py", "test_faults.py", "test_schedules.py"),
-    *("test_removals.py", "test_removal_crashes.py", "test_edits_machine.py"),
+    *("test_removals.py", "test_removal_crashes.py", "test_edits_machine.py", "test_on_postgres.py"),
 )
 
 

@@ -23,7 +23,9 @@ from dam_sync.emulators.kit.app import Application
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DiskFull
 from dam_sync.model.run_options import RunOptions, StopToken
+from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Localized
+from dam_sync.store.writer import GroupWriter
 from dam_sync.watch.metrics import health_of
 from dam_sync.watch.scheduler import RunResult, WatchRecord
 from dam_sync.watch.watcher import Watcher
@@ -195,6 +197,7 @@ class Month:
         self._fuse.blown = True
         self._process.cancel()
         await asyncio.gather(self._process, return_exceptions=True)
+        self.universe.end_connections(self._fuse)
         await self.universe.network.calm()
 
     async def _watch(self, fuse: Fuse, token: StopToken) -> None:
@@ -212,11 +215,16 @@ class Month:
             made.machine = self.machine
             return made
 
+        def server_writer(server: StateServer, patience: timedelta) -> GroupWriter:
+            made: Any = self.universe.storage.server_writer(server, patience)
+            made.is_full = lambda: self.machine.is_full
+            return made  # type: ignore[no-any-return]
+
         return replace(
             self.universe.options(fuse, stop_token=token),
             clock=self.machine.clock,
             transport=transport,
-            storage=replace(self.universe.storage, writer=writer),
+            storage=replace(self.universe.storage, writer=writer, server_writer=server_writer),
         )
 
     # -- what must be true -------------------------------------------------------------------------------------------

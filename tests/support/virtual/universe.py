@@ -91,6 +91,7 @@ class Universe:
             server_reader=self._server_reader,
             server_writer=self._server_writer,
         )
+        self.cuts: dict[int, str] = {}  # connections that a server ends: by the number of the commit, and when
         self._connections: list[VirtualServerReader | VirtualServerWriter] = []
         self._patch = pytest.MonkeyPatch()
 
@@ -102,7 +103,7 @@ class Universe:
 
     def __exit__(self, *_: object) -> None:
         self._patch.undo()
-        self._end_connections()
+        self.end_connections()
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         asyncio.set_event_loop(None)
         self.loop.close()
@@ -167,11 +168,11 @@ class Universe:
         except BaseException:
             if not fuse.blown:
                 raise
-            self._end_connections(fuse)
+            self.end_connections(fuse)
         self.do(self.network.calm())
         return fuse
 
-    def _end_connections(self, fuse: Fuse | None = None) -> None:
+    def end_connections(self, fuse: Fuse | None = None) -> None:
         """Those of a process that is gone, or all."""
         for each in [each for each in self._connections if fuse is None or each.fuse is fuse]:
             self._connections.remove(each)
@@ -187,7 +188,7 @@ class Universe:
     def _server_writer(self, server: StateServer, patience: timedelta) -> VirtualServerWriter:
         from tests.support.virtual.server_writer import VirtualServerWriter
 
-        made = VirtualServerWriter(server, patience, FUSE.get(_WHOLE))
+        made = VirtualServerWriter(server, patience, FUSE.get(_WHOLE), self.cuts)
         self._connections.append(made)
         return made
 
