@@ -35,8 +35,10 @@ test: $(STAMP) ## every suite but the benchmarks; of cases, pairs of services, c
 conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance
 
-sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make sim N=10000 SEED=7
-	DAM_SYNC_ALL=1 DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_SEED=$(or $(SEED),1) $(BIN)/pytest -q -n 2 tests/simulation
+# With STORE=postgres the states are on a server that the tests start, and the suites of the store and of the services
+# are run as well. `make test` runs a sample on it, which tests/simulation/test_on_postgres.py states.
+sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make sim N=10000 SEED=7 STORE=postgres
+	DAM_SYNC_ALL=1 DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_SEED=$(or $(SEED),1) DAM_SYNC_STORE=$(or $(STORE),sqlite) $(BIN)/pytest -q -n 2 tests/simulation $(if $(filter postgres,$(STORE)),tests/store_contract tests/conformance)
 
 sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/simulation/test_mutants.py

@@ -43,13 +43,26 @@ PIECE = 500  # ids in one statement
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps` creates one for each call
 
 
+def _server_reader(server: StateServer, patience: timedelta) -> ServerReader:
+    from dam_sync.store.server_threads import ServerReader  # needs the driver, which a state file does not
+
+    return ServerReader(server, patience)
+
+
+def _server_writer(server: StateServer, patience: timedelta) -> GroupWriter:
+    from dam_sync.store.server_threads import ServerWriter
+
+    return ServerWriter(server, patience)
+
+
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How state files are opened and shared with other processes.
+    """How states are opened and shared with other processes.
 
     engine: of a file; writer: of such an engine and its file; process_exists: whether a process of this host does;
     still: how long a process without a heartbeat trusts its lease, well before others end it; copied_pages: in one step
-    of a copy, between which others may write; patience: how long an outage of a server may last.
+    of a copy, between which others may write; patience: how long an outage of a server may last; server_reader and
+    server_writer: of a server, with that patience.
     """
 
     engine: OpenEngine = engine_of
@@ -58,6 +71,8 @@ class Storage:
     still: timedelta = timedelta(seconds=20)
     copied_pages: int = 1_000
     patience: timedelta = timedelta(seconds=15)
+    server_reader: Callable[[StateServer, timedelta], ServerReader] = _server_reader
+    server_writer: Callable[[StateServer, timedelta], GroupWriter] = _server_writer
 
 
 @dataclass(slots=True)

@@ -28,8 +28,8 @@ PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
 async def open_server(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> Database:
     """The open state, created if missing, and migrated. Raises ConfigError, StoreBusy, StoreUnreachable."""
     await asyncio.to_thread(_prepare, server, clock, storage, read_only=read_only)
-    reader = await asyncio.to_thread(ServerReader, server, storage.patience)
-    writer = None if read_only else ServerWriter(server, storage.patience)
+    reader = await asyncio.to_thread(storage.server_reader, server, storage.patience)
+    writer = None if read_only else storage.server_writer(server, storage.patience)
     return Database(server, clock, reader, writer, clock.token(), storage)
 
 

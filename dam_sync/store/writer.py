@@ -53,7 +53,7 @@ class GroupWriter(ABC):
         self._requests: queue.SimpleQueue[WriteRequest | None] = queue.SimpleQueue()
         self._room = asyncio.Semaphore(WAITING)
         self._thread = threading.Thread(target=self._work, name=f"store {name}", daemon=True)
-        self._thread.start()
+        self._start()
 
     async def run(self, job: Job[T]) -> T:
         """The job's result, once it is durable. Raises what the job raised, or our error if the file cannot be
@@ -78,6 +78,9 @@ class GroupWriter(ABC):
         self._requests.put(None)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
         self._release()
+
+    def _start(self) -> None:
+        self._thread.start()
 
     def _work(self) -> None:
         while group := self._next_group():

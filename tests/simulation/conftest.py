@@ -1,22 +1,31 @@
-"""How many points every simulation tried is told at the end."""
+"""How many points every simulation tried is told at the end; what its states were kept in is dropped."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.sampled import leave_out
+from tests.support.virtual import kept
 
 TRIED = "points tried"
 SAMPLED = (  # they choose themselves
     *("test_crashes.py", "test_rotation.py", "test_faults.py", "test_schedules.py"),
-    *("test_removals.py", "test_removal_crashes.py", "test_edits_machine.py"),
+    *("test_removals.py", "test_removal_crashes.py", "test_edits_machine.py", "test_on_postgres.py"),
 )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     leave_out(config, items, Path(__file__).parent, SAMPLED)
+
+
+@pytest.fixture(autouse=True)
+def databases() -> Iterator[None]:
+    """Those that a test makes are dropped after it."""
+    yield
+    kept.drop_all()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dam_sync.model.asset import AssetId
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation
 
 PART = 0.65  # of the calls of a move, behind which its process ends
@@ -39,6 +38,5 @@ async def emptied(move: Move) -> None:
 
 def unlinked(move: Move) -> list[str]:
     """Living assets of the target that no link leads to."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        links = {target for (target,) in connection.execute("SELECT target FROM link")}
+    links = {target for (target,) in ask(move.job, "SELECT target FROM link")}
     return [row["filename"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +22,7 @@ from dam_sync.store.note_keys import PACE, spent_key
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
+from tests.support.virtual.kept import ask, job_in, state_for
 from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.universe import Universe
 
@@ -66,7 +65,7 @@ def test_a_rate_that_was_learned_is_estimated_with(tmp_path: Path) -> None:
     """The first process of a run learns the rate, of which nobody tells; the plan of what is left knows it."""
     kinds, library = ("a_hypermedia", "b_documents"), [*map(picture, range(1, 61))]
     with Universe() as universe:
-        job = job_in(universe, tmp_path, kinds, ([*SCHEMA, *library], SCHEMA), ({}, {}), {"rate": HIDDEN})
+        job = job_between(universe, tmp_path, kinds, ([*SCHEMA, *library], SCHEMA), ({}, {}), {"rate": HIDDEN})
         with pytest.raises(StopRequested):
             universe.live(job, limit=30)
         first = note_of(job, PACE)
@@ -87,11 +86,11 @@ def planned_and_run(
 ) -> tuple[Report, Report]:
     """A plan of a migration of this library, and its run. patient: options of the target."""
     with Universe() as universe:
-        job = job_in(universe, folder, kinds, ([*SCHEMA, *library], SCHEMA), ({}, patient))
+        job = job_between(universe, folder, kinds, ([*SCHEMA, *library], SCHEMA), ({}, patient))
         return universe.do(plan_job(job, universe.options())), universe.do(run_job(job, universe.options()))
 
 
-def job_in(
+def job_between(
     universe: Universe,
     folder: Path,
     kinds: tuple[str, str],
@@ -100,12 +99,13 @@ def job_in(
     hidden: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
     """A job between two new tenants. hidden: limits of the target that nobody tells."""
-    mapping, sides = folder / "mapping.yaml", []
+    job, sides = job_in(folder), list[Emulated]()
+    mapping = job.with_name("mapping.yaml")
     for kind, records, more in zip(kinds, libraries, options, strict=True):
         limits = {**UNLIMITED.get(kind, {}), **(hidden if kind == kinds[1] else {})}
         tenant = universe.tenant(kind, records, **{**options_of(kind), **limits})
         sides.append(Emulated(kind, tenant.url, {**profile_of(kind).parted, **more}))
-    job = write_job(folder / "job.yaml", "move", *sides, mapping, policy=ACCEPTED)
+    write_job(job, "move", *sides, mapping, policy=ACCEPTED, state=state_for(job))
     universe.do(write_suggested_mapping(job, mapping, profile_of(kinds[1]).prefix + OWN_MARKS, universe.options()))
     return job
 
@@ -158,12 +158,10 @@ def last_process(move: Move) -> dict[str, dict[str, int]]:
 
 def note_of(job: Path, key: str) -> Any:
     """What the state keeps under a key."""
-    with closing(sqlite3.connect(job.parent / "state" / "job.db")) as connection:
-        (text,) = connection.execute("SELECT value FROM note WHERE key = ?", (key,)).fetchone()
+    ((text,),) = ask(job, "SELECT value FROM note WHERE key = ?", key)
     return json.loads(text)
 
 
 def ledger(move: Move) -> Counter[str]:
     """The steps that were recorded so far."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        return Counter(name for (name,) in connection.execute("SELECT operation FROM ledger"))
+    return Counter(name for (name,) in ask(move.job, "SELECT operation FROM ledger"))

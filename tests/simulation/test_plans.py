@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from tests.conformance.catalogue import SCHEMA
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.virtual.kept import ask, change, job_in, state_for
 from tests.support.virtual.moves import options_of
 from tests.support.virtual.museum import museum_library
 from tests.support.virtual.universe import CALLS, Universe
@@ -48,13 +48,13 @@ class Moving:
     """A library of museum records to be moved."""
 
     def __init__(self, universe: Universe, folder: Path, kinds: tuple[str, str], seed: int, records: int) -> None:
-        self.universe, self.job = universe, folder / "job.yaml"
+        self.universe, self.job = universe, job_in(folder)
         sides = []
         for kind, rows in zip(kinds, (museum_library(records, seed), SCHEMA), strict=True):
             tenant = universe.tenant(kind, rows, **{**options_of(kind), **UNLIMITED.get(kind, {})})
             sides.append(Emulated(kind, tenant.url, {**profile_of(kind).parted, **PATIENT.get(kind, {})}))
-        mapping = folder / "mapping.yaml"
-        write_job(self.job, "move", *sides, mapping, policy=ACCEPTED)
+        mapping = self.job.with_name("mapping.yaml")
+        write_job(self.job, "move", *sides, mapping, policy=ACCEPTED, state=state_for(self.job))
         marker = profile_of(kinds[1]).prefix + OWN_MARKS
         universe.do(write_suggested_mapping(self.job, mapping, marker, universe.options()))
 
@@ -112,21 +112,18 @@ def test_a_value_that_is_not_accounted_for_fails_the_run(tmp_path: Path) -> None
     with moving(tmp_path, ("a_hypermedia", "e_profiles")) as move:
         with pytest.raises(StopRequested):
             move.run(limit=4)
-        asset, path = plant(tmp_path)
+        asset, path = plant(move.job)
         with pytest.raises(InternalError, match=f"values of asset {asset} are not accounted for: {path} was read"):
             move.run()
         move.run(full=True)
 
 
-def plant(folder: Path) -> tuple[str, str]:
+def plant(job: Path) -> tuple[str, str]:
     """In the state of a run that was stopped, one value of one asset gets lost without a word."""
-    with closing(sqlite3.connect(folder / "state" / "job.db")) as connection:
-        keys = {row[0]: row[1:] for row in connection.execute("SELECT id, path, outcome FROM account_key")}
-        chosen = "SELECT asset, account FROM work WHERE state = 'settled' ORDER BY seq DESC LIMIT 1"
-        asset, text = connection.execute(chosen).fetchone()
-        pairs = json.loads(text)
-        place = next(at for at in range(0, len(pairs), 2) if keys[pairs[at]][1] == "written")
-        left = pairs[:place] + pairs[place + 2 :]
-        connection.execute("UPDATE work SET account = ? WHERE asset = ?", (json.dumps(left), asset))
-        connection.commit()
+    keys = {row[0]: row[1:] for row in ask(job, "SELECT id, path, outcome FROM account_key")}
+    ((asset, text),) = ask(job, "SELECT asset, account FROM work WHERE state = 'settled' ORDER BY seq DESC LIMIT 1")
+    pairs = json.loads(text)
+    place = next(at for at in range(0, len(pairs), 2) if keys[pairs[at]][1] == "written")
+    left = pairs[:place] + pairs[place + 2 :]
+    change(job, "UPDATE work SET account = ? WHERE asset = ?", json.dumps(left), asset)
     return asset, keys[pairs[place]][0]

@@ -4,10 +4,8 @@ finish it, once. `make sim N=10000 SEED=7` tries more of them, by another choice
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from tests.support.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import LEFT
 from tests.support.virtual.removing import Removing, note_of, removing
 
@@ -156,7 +155,6 @@ def left_by(job: Removing, links: dict[str, str], living: set[str], number: int,
     twice = {each: times for each, times in Counter(job.ledger()[written:]).items() if times > 1}
     if twice:
         yield f"written twice: {twice}"
-    with closing(sqlite3.connect(job.state)) as connection:
-        for table, rows in (*LEFT, ("deletion", "true")):
-            if connection.execute(f"SELECT count(*) FROM {table} WHERE {rows}").fetchone()[0]:
-                yield f"rows are left in {table}"
+    for table, rows in (*LEFT, ("deletion", "true")):
+        if ask(job.job, f"SELECT count(*) FROM {table} WHERE {rows}") != [(0,)]:
+            yield f"rows are left in {table}"

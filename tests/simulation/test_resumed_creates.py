@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
 from tests.support.virtual.fuse import BEFORE, CALL, Fuse, Point
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.removing import ASSETS, removing
 from tests.support.virtual.rolling import roll_back
@@ -178,8 +178,7 @@ def is_from(move: Move, identity: str, source: str) -> bool:
 
 async def trash_sources(move: Move, kept: str) -> None:
     """Every asset of the source that is not linked goes to its trash, but this one."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        links = {source for (source,) in connection.execute("SELECT source FROM link")}
+    links = {source for (source,) in ask(move.job, "SELECT source FROM link")}
     async with move.side("source") as service:
         await service.schema()
         for row in move.source.assets:
@@ -361,6 +360,5 @@ def folders(move: Move, identity: str) -> list[str]:
 
 def unlinked(move: Move) -> list[str]:
     """Living assets of the target that no link leads to."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        links = {target for (target,) in connection.execute("SELECT target FROM link")}
+    links = {target for (target,) in ask(move.job, "SELECT target FROM link")}
     return [row["id"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]

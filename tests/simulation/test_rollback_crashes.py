@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.edits import EDITS
+from tests.support.virtual.kept import ask
 from tests.support.virtual.removing import ASSETS, Removing, removing
 from tests.support.virtual.rolling import Rolling, differing, held, roll_back, stays
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
@@ -97,10 +96,9 @@ def repeated(job: Removing | Scene, run: int) -> Iterator[str]:
             yield f"{error.cause}: {error.message}"
     else:
         yield f"not done after {AGAIN} repetitions"
-    with closing(sqlite3.connect(job.job.parent / "state" / "job.db")) as connection:
-        rows = connection.execute("SELECT operation, target FROM ledger").fetchall()
-        if connection.execute("SELECT count(*) FROM run WHERE state <> 'done'").fetchone()[0]:
-            yield "a run is not finished"
+    rows = ask(job.job, "SELECT operation, target FROM ledger")
+    if ask(job.job, "SELECT count(*) FROM run WHERE state <> 'done'") != [(0,)]:
+        yield "a run is not finished"
     twice = {row: number for row, number in Counter(rows).items() if number > 1 and row[0] in UNIQUE}
     if twice:
         yield f"written twice: {twice}"

@@ -60,7 +60,7 @@ def test_a_value_that_parks_its_asset_is_no_proof_of_equality(tmp_path: Path) ->
     """It fitted once; what the target holds now is not what the source says."""
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
-        mapping = tmp_path / "mapping.yaml"
+        mapping = move.job.with_name("mapping.yaml")
         short = r"\1, pipe: [{truncate: {max: 1, on_cut: park}}]}"
         mapping.write_text(re.sub(r'("lib:title": {[^}]*)}', short, mapping.read_text("utf-8")), encoding="utf-8")
         options = move.universe.options(accept_changes=True)
@@ -90,7 +90,7 @@ def test_an_asset_that_never_was_is_not_remembered(tmp_path: Path) -> None:
 
 def test_plain_text_written_to_a_field_of_several_languages_is_compared_as_it_was_written(tmp_path: Path) -> None:
     with Simulation(tmp_path, ("c_brandlibrary", "a_hypermedia"), SEED).moving() as move:
-        mapping = tmp_path / "mapping.yaml"
+        mapping = move.job.with_name("mapping.yaml")
         plain = re.sub(r"(?m)^  title: .*$", "  title: {from: [fields.title, filename]}", mapping.read_text("utf-8"))
         mapping.write_text(plain, encoding="utf-8")
         move.live()

@@ -4,9 +4,7 @@ crash of either run leaves no trace."""
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,7 @@ from tests.support.profiles import FOLDER
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import IN_DOUBT, POINTS, SEED
 from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.universe import Tenant, Universe
 
@@ -77,9 +76,9 @@ def test_no_crash_of_a_wave_leaves_a_trace(tmp_path: Path, kinds: tuple[str, str
 def test_a_relation_is_written_once_both_waves_are_moved(tmp_path: Path) -> None:
     with InWaves(tmp_path, (FOLDER, FOLDER)).moving() as move:
         move.live()
-        assert asked(move, WAITING) == [("2", "1")]
+        assert ask(move.job, WAITING) == [("2", "1")]
         move.live()
-        assert (asked(move, WAITING), asked(move, WRITTEN)) == ([], [(2,)])
+        assert (ask(move.job, WAITING), ask(move.job, WRITTEN)) == ([], [(2,)])
 
 
 def test_a_run_stops_at_the_end_of_its_freeze_window(tmp_path: Path) -> None:
@@ -101,11 +100,6 @@ def test_a_run_stops_at_the_end_of_its_freeze_window(tmp_path: Path) -> None:
         for _ in range(2):
             move.live_to_the_end()
         assert list(differences(move.state(), want, in_doubt=0)) == []
-
-
-def asked(move: Move, query: str) -> list[Any]:
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        return connection.execute(query).fetchall()
 
 
 def reference(simulation: Simulation) -> tuple[State, Fuse, Fuse]:

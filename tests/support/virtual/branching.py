@@ -1,7 +1,7 @@
 """Crashes in children of one process: it goes on as if nothing had been, while in each child it ends at another moment.
 
-What leads up to a moment is so run once for all of them. A child has the memory of its parent as it was; the files are
-copied for it, and its parent stands still until it is done.
+What leads up to a moment is so run once for all of them. A child has the memory of its parent as it was; the files, or
+the rows of a state on a server, are copied for it, and its parent stands still until it is done.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tests.support.virtual import kept
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move
 
-OPEN = Path("/dev/fd")  # the files a process has open, by number
 Plan = Sequence[Point]
 
 
@@ -35,9 +35,10 @@ class Branch:
 class Branching(Fuse):
     """A fuse that blows in children alone: at every moment that a plan begins with, one is made for each such plan.
 
-    folders: all that is written to. plan: in a child, its own; it answers by `pipe`.
+    job: whose state is copied; folders: all else that is written to. plan: in a child, its own; it answers by `pipe`.
     """
 
+    job: Path = Path()
     plans: Mapping[Point, Sequence[Plan]] = field(default_factory=dict)
     folders: Sequence[Path] = ()
     came: list[Branch] = field(default_factory=list)
@@ -58,24 +59,26 @@ class Branching(Fuse):
 
     def _is_child(self, plan: Plan) -> bool:
         reading, writing = os.pipe()
-        aside = [put_aside(folder) for folder in self.folders]
+        aside, job = [put_aside(folder) for folder in self.folders], kept.put_aside(self.job)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads besides ours hold nothing a child needs
             pid = os.fork()
         if not pid:
             os.close(reading)
             gc.freeze()  # what is not looked at is not copied
-            for kept, folder in zip(aside, self.folders, strict=True):
-                open_copies(kept, folder)
+            kept.cut_off()
+            for former, folder in zip(aside, self.folders, strict=True):
+                open_copies(former, folder)
             self.plan, self.pipe, self.blown = plan, writing, True
             return True
         os.close(writing)
         with os.fdopen(reading, encoding="utf-8") as pipe:
             told = pipe.read()
         _, code = os.waitpid(pid, 0)
-        for kept, folder in zip(aside, self.folders, strict=True):
+        kept.bring_back(self.job, job)
+        for former, folder in zip(aside, self.folders, strict=True):
             shutil.rmtree(folder)
-            kept.rename(folder)
+            former.rename(folder)
         lost = {"crashes": 0, "faults": [f"{plan[0]}: the child ended with {code}"]}
         self.came.append(Branch(**(json.loads(told) if told else lost)))
         return False
@@ -83,7 +86,7 @@ class Branching(Fuse):
 
 def branches(move: Move, plans: Sequence[Plan], survived: Callable[[Plan], Branch]) -> Iterator[Branch]:
     """One run to its end, and what `survived` made in its children of a crash where each of `plans` begins."""
-    fuse = Branching(plans=by_first(plans), folders=[*move.folders])
+    fuse = Branching(job=move.job, plans=by_first(plans), folders=[*move.folders])
     try:
         move.live(fuse)
         if fuse.plan:
@@ -108,6 +111,7 @@ def by_first(plans: Sequence[Plan]) -> dict[Point, list[Plan]]:
 
 def put_aside(folder: Path) -> Path:
     """Another name for a folder, in whose place there is a copy from now on."""
+    folder.mkdir(exist_ok=True)
     aside = folder.with_name(f"{folder.name}-aside")
     folder.rename(aside)
     shutil.copytree(aside, folder)
@@ -118,7 +122,7 @@ def open_copies(aside: Path, folder: Path) -> None:
     """Files this process has open in `aside` are those of `folder` from now on, at the same place in the file. Not
     databases: the locks of the parent keep this process from them, and they are mapped into memory."""
     copies = {_inode(path): folder / path.relative_to(aside) for path in aside.rglob("*") if path.is_file()}
-    for number in map(int, os.listdir(OPEN)):
+    for number in map(int, os.listdir(kept.OPEN)):
         try:
             copy = copies.get(_inode(number))
         except OSError:  # the listing's own

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +14,7 @@ from dam_sync.model.journal_names import is_repair
 from dam_sync.model.service import TRASH
 from tests.support.compared import texts
 from tests.support.tenants import duplicates
+from tests.support.virtual.kept import ask, is_there
 from tests.support.virtual.universe import Tenant
 
 Row: TypeAlias = Mapping[str, Any]
@@ -153,7 +152,7 @@ class Judge:
 
     source: Tenant
     target: Tenant
-    state: Path
+    job: Path
     marker: str
     drift: str = "tell"  # the policies
     conflicts: str = "park"
@@ -399,10 +398,9 @@ class Judge:
         return found
 
     def _ask(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
-        if not self.state.exists():
+        if not is_there(self.job):
             return [(0,)] if "ledger" in question and "max" in question else []
-        with closing(sqlite3.connect(self.state)) as connection:
-            return connection.execute(question, values).fetchall()
+        return ask(self.job, question, *values)
 
 
 def _living(rows: Mapping[str, Row]) -> Iterator[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
-from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import verify_job
 from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.state_commands import job_errors
@@ -34,6 +32,7 @@ from tests.support.virtual.edits import library, receiving
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.fuse import KINDS as MOMENTS
 from tests.support.virtual.judging import Judge
+from tests.support.virtual.kept import ask, is_there, job_in, state_for
 from tests.support.virtual.moves import options_of, side_of
 from tests.support.virtual.people import ACTS, Crowd, acts_of
 from tests.support.virtual.scripts import applicable
@@ -286,10 +285,9 @@ class Machine:
 
     def links(self) -> dict[str, str]:
         """Source ids by target id."""
-        if not self.judge.state.exists():
+        if not is_there(self.job):
             return {}
-        with closing(sqlite3.connect(self.judge.state)) as connection:
-            return dict(connection.execute("SELECT target, source FROM link").fetchall())
+        return dict(ask(self.job, "SELECT target, source FROM link"))
 
     def write_policy(self, **changed: Any) -> None:
         """The policy in the job file, some of it changed for a while."""
@@ -330,15 +328,16 @@ def machine(folder: Path, plan: Plan, chosen: random.Random | None = None) -> It
         source, target = (
             universe.tenant(kind, given, **options_of(kind)) for kind, given in zip(plan.kinds, rows, strict=True)
         )
-        mapping, job = folder / "mapping.yaml", folder / "job.yaml"
-        write_job(job, "machine", side_of(source), side_of(target), mapping)
+        job = job_in(folder)
+        mapping = job.with_name("mapping.yaml")
+        write_job(job, "machine", side_of(source), side_of(target), mapping, state=state_for(job))
         marker = marker_in(plan.kinds[1], OWN_MARKS)
         universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
         kinds = relations_between(plan.kinds)
         if kinds:
             with mapping.open("a", encoding="utf-8") as out:
                 out.write(f"relations: {{kinds: {json.dumps(kinds)}}}\n")
-        judge = Judge(source, target, job_of(job).state_path, marker, policy["drift"], policy["conflicts"])
+        judge = Judge(source, target, job, marker, policy["drift"], policy["conflicts"])
         made = Machine(plan, universe, source, target, job, rng, policy, judge)
         made.write_policy()
         made.run(troubled=False)

@@ -23,7 +23,9 @@ from dam_sync.emulators.kit.app import Application
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DiskFull
 from dam_sync.model.run_options import RunOptions, StopToken
+from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Localized
+from dam_sync.store.writer import GroupWriter
 from dam_sync.watch.metrics import health_of
 from dam_sync.watch.scheduler import RunResult, WatchRecord
 from dam_sync.watch.watcher import Watcher
@@ -33,6 +35,7 @@ from tests.support.parts import small_parts
 from tests.support.profiles import marker_in, profile_of
 from tests.support.virtual.clock import EPOCH, VirtualClock
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import job_in, state_for
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.moves import TITLE, options_of
 from tests.support.virtual.universe import FUSE, LAGS, Tenant, Universe
@@ -194,6 +197,7 @@ class Month:
         self._fuse.blown = True
         self._process.cancel()
         await asyncio.gather(self._process, return_exceptions=True)
+        self.universe.end_connections(self._fuse)
         await self.universe.network.calm()
 
     async def _watch(self, fuse: Fuse, token: StopToken) -> None:
@@ -211,11 +215,16 @@ class Month:
             made.machine = self.machine
             return made
 
+        def server_writer(server: StateServer, patience: timedelta) -> GroupWriter:
+            made: Any = self.universe.storage.server_writer(server, patience)
+            made.is_full = lambda: self.machine.is_full
+            return made  # type: ignore[no-any-return]
+
         return replace(
             self.universe.options(fuse, stop_token=token),
             clock=self.machine.clock,
             transport=transport,
-            storage=replace(self.universe.storage, writer=writer),
+            storage=replace(self.universe.storage, writer=writer, server_writer=server_writer),
         )
 
     # -- what must be true -------------------------------------------------------------------------------------------
@@ -354,8 +363,9 @@ def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[Month]:
             for kind, rows in zip(kinds, (filled, receiving()), strict=True)
         )
         sides = [WithToken(each.kind, each.url, profile_of(each.kind).parted) for each in (source, target)]
-        mapping = folder / "mapping.yaml"
-        job = write_job(folder / "job.yaml", "month", *sides, mapping, **WATCHED)
+        job = job_in(folder)
+        mapping = job.with_name("mapping.yaml")
+        write_job(job, "month", *sides, mapping, state=state_for(job), **WATCHED)
         universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
         universe.network.weather.most = 1_000_000
         yield Month(universe, source, target, job, Machine(MachineClock(universe.clock)), random.Random(seed))

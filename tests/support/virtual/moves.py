@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.edits import DETACH, UNRELATE
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import ask, beside, forget, job_in, state_for
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.lying import Lying, lying
 from tests.support.virtual.universe import LAGS, Tenant, Universe
@@ -84,7 +83,7 @@ class Move:
     @property
     def folders(self) -> Sequence[Path]:
         """All that is written to in this world."""
-        return [self.job.parent / "state", self.source.folder, self.target.folder]
+        return [beside(self.job), self.source.folder, self.target.folder]
 
     def live(self, fuse: Fuse | None = None) -> Fuse:
         """One run behind `fuse`, or one that never blows; that fuse."""
@@ -121,11 +120,11 @@ class Move:
 
     def state(self) -> State:
         """Both sides as they are now; nothing more happens in this universe after it."""
-        with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
-            ask = connection.execute
-            links = ask("SELECT source, filename, versions, evidence FROM link ORDER BY source").fetchall()
-            journal = ask("SELECT asset, operation FROM ledger").fetchall()
-            left = {table: ask(f"SELECT count(*) FROM {table} WHERE {rows}").fetchone()[0] for table, rows in LEFT}
+        links = ask(self.job, "SELECT source, filename, versions, evidence FROM link ORDER BY source")
+        journal = ask(self.job, "SELECT asset, operation FROM ledger")
+        left = ask(
+            self.job, "SELECT " + ", ".join(f"(SELECT count(*) FROM {table} WHERE {rows})" for table, rows in LEFT)
+        )
         terms, containers = self.universe.do(self._taxonomy())
         return State(
             source=known(self.source.assets),
@@ -134,8 +133,8 @@ class Move:
             containers=containers,
             links=links,
             journal=Counter((asset, nameless(name)) for asset, name in journal),
-            left=left,
-            lying=lying(self.universe, self.target, self.job.parent / "state"),
+            left=dict(zip((table for table, _ in LEFT), left[0], strict=True)),
+            lying=lying(self.universe, self.target, beside(self.job)),
         )
 
     async def _change(self) -> None:
@@ -197,7 +196,7 @@ class Simulation:
         if not self._job.exists():
             with self._universe(0) as (universe, tenants):
                 self._write(universe, tenants)
-        shutil.rmtree(self.folder / "state", ignore_errors=True)
+        forget(self._job)
         with self._universe(self.seed if seed is None else seed) as (universe, tenants):
             yield Move(universe, *tenants, self._job)
 
@@ -212,7 +211,7 @@ class Simulation:
 
     @property
     def _job(self) -> Path:
-        return self.folder / "job.yaml"
+        return job_in(self.folder)
 
     @contextmanager
     def _universe(self, seed: int) -> Iterator[tuple[Universe, list[Tenant]]]:
@@ -234,10 +233,10 @@ class Simulation:
 
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
         """The job file and a suggested mapping, the same for every move: origins are."""
-        mapping = self.folder / "mapping.yaml"
+        mapping, state = self._job.with_name("mapping.yaml"), state_for(self._job)
         source, target = (side_of(each) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
-        job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED)
+        job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED, state=state)
         marker = marker_in(self.kinds[1], OWN_MARKS)
         universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
 

@@ -4,9 +4,7 @@ records and bytes of its emulator."""
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -19,6 +17,7 @@ from dam_sync.model.values import Json, Localized, Value, value_from_json
 from tests.support.everything import OWN_MARKS
 from tests.support.virtual.edits import CONTAINERS, UNRELATE, Hand
 from tests.support.virtual.edits import library as rich
+from tests.support.virtual.kept import ask
 from tests.support.virtual.scene import Scene
 
 FIELDS, DIGEST = "fields", "digest"  # levels of `verify`
@@ -298,8 +297,7 @@ class Garden:
 
     def _drafts(self) -> dict[str, dict[str, Value]]:
         """The fields that were written, by target id."""
-        with closing(sqlite3.connect(self.scene.job.parent / "state" / "job.db")) as connection:
-            rows = connection.execute("SELECT target, draft FROM link ORDER BY source").fetchall()
+        rows = ask(self.scene.job, "SELECT target, draft FROM link ORDER BY source")
         return {
             target: {key: value_from_json(value) for key, value in json.loads(draft)["fields"].items()}
             for target, draft in rows

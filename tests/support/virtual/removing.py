@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
 from tests.support.profiles import FOLDER, marker_in, profile_of
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import ask, beside, job_in, state_for
 from tests.support.virtual.library import receiving
 from tests.support.virtual.moves import TITLE, options_of, retitled, side_of
 from tests.support.virtual.universe import LAGS, Tenant, Universe
@@ -43,13 +43,9 @@ class Removing:
     connectors: Mapping[str, Connector] | None = None
 
     @property
-    def state(self) -> Path:
-        return self.job.parent / "state" / "job.db"
-
-    @property
     def folders(self) -> Sequence[Path]:
         """All that is written to in this world."""
-        return [self.state.parent, self.source.folder, self.target.folder]
+        return [beside(self.job), self.source.folder, self.target.folder]
 
     def live(self, fuse: Fuse | None = None) -> Fuse:
         """One run that lists everything, behind `fuse`, or one that never blows; that fuse."""
@@ -100,13 +96,11 @@ class Removing:
 
     def links(self) -> dict[str, str]:
         """Target ids by source id."""
-        with closing(sqlite3.connect(self.state)) as connection:
-            return dict(connection.execute("SELECT source, target FROM link ORDER BY source").fetchall())
+        return dict(ask(self.job, "SELECT source, target FROM link ORDER BY source"))
 
     def ledger(self) -> list[tuple[str, str]]:
         """Every write: the operation and the asset."""
-        with closing(sqlite3.connect(self.state)) as connection:
-            return connection.execute("SELECT operation, asset FROM ledger ORDER BY seq").fetchall()
+        return [(each, asset) for each, asset in ask(self.job, "SELECT operation, asset FROM ledger ORDER BY seq")]
 
     def living(self) -> set[str]:
         """Ids of the target that are not in its trash."""
@@ -165,8 +159,9 @@ def removing(folder: Path, kinds: tuple[str, str], **policy: Any) -> Iterator[Re
                 ("to", kinds[1], [] if kinds[1] == FOLDER else receiving()),
             )
         )
-        mapping = folder / "mapping.yaml"
-        job = write_job(folder / "job.yaml", "move", side_of(source), side_of(target), mapping)
+        job = job_in(folder)
+        mapping = job.with_name("mapping.yaml")
+        write_job(job, "move", side_of(source), side_of(target), mapping, state=state_for(job))
         universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
         made = Removing(universe, source, target, job)
         made.policy(**{"deletes": "trash", "max_deletes": "50%", "grace": "7d", **policy})

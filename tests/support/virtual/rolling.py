@@ -12,6 +12,7 @@ from dam_sync.api.rollback import RollbackRequest, preview_rollback, rollback_jo
 from dam_sync.report.rollback import RollbackReport
 from tests.support.undoing import ALL, differing, held
 from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import beside
 from tests.support.virtual.removing import Removing
 from tests.support.virtual.scene import Scene
 from tests.support.virtual.universe import FUSE, LAGS
@@ -23,23 +24,27 @@ __all__ = ["ALL", "Rolling", "differing", "held", "preview", "roll_back", "stays
 class Rolling:
     """A process that rolls back one run of a job, and may be killed."""
 
-    job: Removing | Scene
+    of: Removing | Scene
     run: int
+
+    @property
+    def job(self) -> Path:
+        """The job file."""
+        return self.of.job
 
     @property
     def folders(self) -> Sequence[Path]:
         """All that is written to in this world."""
-        job = self.job
-        return [job.job.parent / "state", job.source.folder, job.target.folder]
+        return [beside(self.job), self.of.source.folder, self.of.target.folder]
 
     def live(self, fuse: Fuse | None = None) -> Fuse:
         """One rollback behind `fuse`, or one that never blows; that fuse."""
-        return self.job.universe.live_through(self._process, fuse)
+        return self.of.universe.live_through(self._process, fuse)
 
     async def _process(self, fuse: Fuse) -> RollbackReport:
         FUSE.set(fuse)
-        asked = RollbackRequest(self.run, False, ALL, self.job.job.parent / "stays.csv")
-        return await rollback_job(self.job.job, self.job.universe.options(fuse), asked)
+        asked = RollbackRequest(self.run, False, ALL, self.job.parent / "stays.csv")
+        return await rollback_job(self.job, self.of.universe.options(fuse), asked)
 
 
 def preview(job: Removing | Scene, run: int) -> RollbackReport:

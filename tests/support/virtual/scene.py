@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from dam_sync.report.report import Report
 from tests.support.anypair import asked_of
 from tests.support.everything import OWN_MARKS
 from tests.support.virtual.edits import Change, Edit, Hand, library, receiving
+from tests.support.virtual.kept import ask, job_in, state_for
 from tests.support.virtual.moves import options_of
 from tests.support.virtual.universe import LAGS, Tenant, Universe
 
@@ -158,13 +158,11 @@ class Scene:
 
     def source_of(self, target: str) -> str:
         """The source asset that became this one."""
-        with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
-            return str(connection.execute("SELECT source FROM link WHERE target = ?", (target,)).fetchone()[0])
+        return str(ask(self.job, "SELECT source FROM link WHERE target = ?", target)[0][0])
 
     def target_of(self, source: str) -> str:
         """What became of a source asset."""
-        with closing(sqlite3.connect(self.job.parent / "state" / "job.db")) as connection:
-            return str(connection.execute("SELECT target FROM link WHERE source = ?", (source,)).fetchone()[0])
+        return str(ask(self.job, "SELECT target FROM link WHERE source = ?", source)[0][0])
 
     def policy(self, **policy: Any) -> None:
         """Another policy in the job file."""
@@ -191,8 +189,9 @@ def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: A
     with Universe(1) as universe:
         source = universe.tenant(first, rows, **options_of(first))
         target = universe.tenant(second, receiving(), **options_of(second))
-        mapping, into = folder / "mapping.yaml", Emulated(second, target.url, profile_of(second).parted)
-        job = write_job(folder / "job.yaml", "move", Emulated(first, source.url, asked_of(first)), into, mapping)
+        job, into = job_in(folder), Emulated(second, target.url, profile_of(second).parted)
+        out_of, mapping = Emulated(first, source.url, asked_of(first)), job.with_name("mapping.yaml")
+        write_job(job, "move", out_of, into, mapping, state=state_for(job))
         universe.do(write_suggested_mapping(job, mapping, profile_of(second).prefix + OWN_MARKS, universe.options()))
         made = Scene(universe, source, target, job, ())
         made.policy(**policy)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-import sqlite3
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Any, Final
@@ -18,6 +16,7 @@ from dam_sync.api.state_commands import job_errors
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import DamSyncError
 from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.rows import DAMAGES
 from tests.support.virtual.weather import Endless, Trouble, Weather
@@ -277,15 +276,13 @@ REFUSABLE: Final = ("placement", "relation")
 
 def parked(move: Move) -> list[dict[str, str]]:
     """What `errors` would tell."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        rows = connection.execute(f"SELECT {', '.join(PARKED)} FROM work WHERE action = 'parked'").fetchall()
+    rows = ask(move.job, f"SELECT {', '.join(PARKED)} FROM work WHERE action = 'parked'")
     return [dict(zip(PARKED, map(str, row), strict=True)) for row in rows]
 
 
 def count(move: Move, question: str) -> int:
     """A number from the state."""
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        return int(connection.execute(question).fetchone()[0])
+    return int(ask(move.job, question)[0][0])
 
 
 def told_of(problem: BaseException) -> str:

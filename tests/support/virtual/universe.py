@@ -8,8 +8,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pytest
 from ruamel.yaml import YAML
@@ -28,6 +29,7 @@ from dam_sync.mapping.document import mapping_of_file
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
+from dam_sync.model.state_server import StateServer
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
 from dam_sync.store.sqlite import raw_of
@@ -41,6 +43,9 @@ from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import VirtualLoop
 from tests.support.virtual.wire import Network, VirtualTransport
 from tests.support.virtual.writer import VirtualWriter
+
+if TYPE_CHECKING:
+    from tests.support.virtual.server_writer import VirtualServerReader, VirtualServerWriter
 
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
 _WHOLE = Fuse()
@@ -79,7 +84,15 @@ class Universe:
         self.network = network(self.clock, seed)
         self.network.weather.most = calls
         self.limits: Mapping[str, Limits | None] = {}
-        self.storage = Storage(_engine, _writer, process_exists=lambda pid: False)
+        self.storage = Storage(
+            _engine,
+            _writer,
+            process_exists=lambda pid: False,
+            server_reader=self._server_reader,
+            server_writer=self._server_writer,
+        )
+        self.cuts: dict[int, str] = {}  # connections that a server ends: by the number of the commit, and when
+        self._connections: list[VirtualServerReader | VirtualServerWriter] = []
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
@@ -90,6 +103,7 @@ class Universe:
 
     def __exit__(self, *_: object) -> None:
         self._patch.undo()
+        self.end_connections()
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         asyncio.set_event_loop(None)
         self.loop.close()
@@ -154,8 +168,29 @@ class Universe:
         except BaseException:
             if not fuse.blown:
                 raise
+            self.end_connections(fuse)
         self.do(self.network.calm())
         return fuse
+
+    def end_connections(self, fuse: Fuse | None = None) -> None:
+        """Those of a process that is gone, or all."""
+        for each in [each for each in self._connections if fuse is None or each.fuse is fuse]:
+            self._connections.remove(each)
+            each.end()
+
+    def _server_reader(self, server: StateServer, patience: timedelta) -> VirtualServerReader:
+        from tests.support.virtual.server_writer import VirtualServerReader  # needs the driver
+
+        made = VirtualServerReader(server, patience, FUSE.get(_WHOLE))
+        self._connections.append(made)
+        return made
+
+    def _server_writer(self, server: StateServer, patience: timedelta) -> VirtualServerWriter:
+        from tests.support.virtual.server_writer import VirtualServerWriter
+
+        made = VirtualServerWriter(server, patience, FUSE.get(_WHOLE), self.cuts)
+        self._connections.append(made)
+        return made
 
 
 def _standing_still(exchange: Any) -> Any:

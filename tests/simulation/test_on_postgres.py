@@ -1,0 +1,76 @@
+"""The simulation on a state on PostgreSQL.
+
+`make test` runs this sample of it: eight crash points of two pairs of services, two schedules of faults, a process that
+is refused and one that is taken over, and twelve connections that the server ends in one move. `make sim
+STORE=postgres` runs the whole simulation so, and ends the connections at every commit of a move to each service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.errors import SafetyStop, StoreBusy
+from tests.simulation.conftest import TRIED
+from tests.simulation.test_two_processes import both, taken_over
+from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.virtual.crashes import IN_DOUBT, SEED, tried
+from tests.support.virtual.fuse import COMMIT
+from tests.support.virtual.kept import on_postgres
+from tests.support.virtual.moves import Simulation, differences
+from tests.support.virtual.schedules import pair_of
+from tests.support.virtual.schedules import tried as scheduled
+from tests.support.virtual.server_writer import CUTS
+
+CRASHED = [("d_templates", "e_profiles"), ("c_brandlibrary", "b_documents")]
+POINTS, SCHEDULES = 4, range(2)
+CUT = 12  # connections that are ended in one move
+TARGETS = KINDS if EVERYTHING else KINDS[3:4]
+
+
+@pytest.fixture(autouse=True)
+def _server(databases: None) -> Iterator[None]:
+    with on_postgres():
+        yield
+
+
+@pytest.mark.parametrize("kinds", CRASHED, ids=[f"{source[0]}-{target[0]}" for source, target in CRASHED])
+def test_no_crash_leaves_a_trace(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    came = tried(Simulation(tmp_path, kinds, SEED), POINTS)
+    assert came.faults == []
+    assert came.crashes >= POINTS
+
+
+def test_no_schedule_of_faults_leaves_a_trace(tmp_path: Path) -> None:
+    assert scheduled(Simulation(tmp_path, pair_of(0), SEED), SCHEDULES).wrong == []
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("a_hypermedia", "d_templates"))
+    want, fuse = simulation.reference()
+    for act, told, in_doubt in ((both, StoreBusy, 0), (taken_over, SafetyStop, IN_DOUBT)):
+        with simulation.moving() as move:
+            move.universe.storage = replace(move.universe.storage, process_exists=lambda pid: True)
+            assert isinstance(move.universe.do(act(move, fuse.counts[COMMIT] // 2)), told)
+            assert list(differences(move.state(), want, in_doubt=in_doubt)) == []
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_connections_that_the_server_ends_change_nothing(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Before a transaction, before its COMMIT, and before the response to that: it is made once."""
+    simulation = Simulation(tmp_path, (KINDS[KINDS.index(kind) - 1], kind))
+    want, fuse = simulation.reference()
+    commits = range(2, fuse.counts[COMMIT])  # the last one closes the state
+    step = 1 if EVERYTHING else len(commits) // CUT
+    for first in range(len(CUTS) if EVERYTHING else 1):
+        with simulation.moving() as move:
+            move.universe.cuts.update({n: CUTS[(place + first) % 3] for place, n in enumerate(commits[::step])})
+            move.live()
+            assert move.universe.cuts == {}
+            assert list(differences(move.state(), want, in_doubt=0)) == []
+    record_property(TRIED, f"{len(commits[::step])} connections ended")
