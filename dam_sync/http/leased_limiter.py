@@ -26,23 +26,35 @@ FRESH = 0.1  # seconds for which the last response of the schedule is believed
 EARLY = 0.02  # seconds before a permit is due, to ask for pauses
 VALID = 0.05  # seconds for which a permit may still be used
 LEARN_EVERY = 1.0  # seconds between two reports of successes
+_REMEMBERED = 0.1  # the weight of one response in the part of slow ones
+_TURNS = 2  # of the loop after the next one, within which a request is written to its connection
 _TRIES = 8  # to change what other processes change at the same time
 
 
 @dataclass(slots=True)
 class LeasedPermit(Permit):
-    """One of a lease: its number in the schedule, and when it was due by the clock of the schedule."""
+    """One of a lease: its number in the schedule, and when it was due by the clock of the schedule. sent: when the
+    request had surely left this process, which may stand still after `released` on a busy computer."""
 
     number: int = 0
     due: float = 0.0
+    sent: float = -math.inf
+
+    @property
+    def counted(self) -> float:
+        """See `Permit.counted`."""
+        late = max(self.released, self.sent) + LATE
+        return late if self.responded is None else min(late, self.responded)
 
 
-class RecentMost:
-    """The largest number of the last one to two periods; 0 if there is none. Times are in seconds."""
+class UsualMost:
+    """What the largest number of a period usually is: the smaller one of the last two periods, so that a single large
+    number does not count. 0 if there is none. Times are in seconds."""
 
     def __init__(self, period: float) -> None:
         self._period = period
-        self._began, self._before, self._now = -math.inf, 0.0, 0.0
+        self._began = -math.inf
+        self._now, self._last, self._before = 0.0, 0.0, 0.0
 
     def add(self, now: float, number: float) -> None:
         """A number of this time."""
@@ -50,14 +62,15 @@ class RecentMost:
         self._now = max(self._now, number)
 
     def most(self, now: float) -> float:
-        """The largest one at this time."""
+        """The number at this time."""
         self._turn(now)
-        return max(self._before, self._now)
+        return min(self._last, max(self._before, self._now))
 
     def _turn(self, now: float) -> None:
         if now - self._began >= self._period:
             is_next = now - self._began < 2 * self._period
-            self._began, self._before, self._now = now, self._now if is_next else 0.0, 0.0
+            self._last, self._before = (self._now, self._last) if is_next else (0.0, 0.0)
+            self._began, self._now = now, 0.0
 
 
 class LeasedRateLimiter:
@@ -78,8 +91,9 @@ class LeasedRateLimiter:
         self._waiting = self._passed = self._successes = 0
         self._slowed_at = self._learn_at = -math.inf
         self._refused: list[tuple[Permit, float]] = []
-        self._is_late, self._is_slow = False, True  # until a response shows that calls are counted at once
-        self._lateness = RecentMost(WINDOW)
+        self._is_late = False
+        self._slow_part = 1.0  # of the recent responses; until some show that calls are counted at once
+        self._lateness = UsualMost(WINDOW)
         self._head, self._learning = asyncio.Lock(), asyncio.Lock()
 
     @property
@@ -139,7 +153,8 @@ class LeasedRateLimiter:
     def succeeded(self, turn: Permit | None = None) -> None:
         """A request succeeded."""
         if isinstance(turn, LeasedPermit):
-            self._is_slow = turn.counted >= turn.released + LATE
+            is_slow = turn.counted >= max(turn.released, turn.sent) + LATE
+            self._slow_part += (is_slow - self._slow_part) * _REMEMBERED
             self._counted(turn)
             self._is_late = self._is_late or self._matters(turn)
         if not self._rate.is_steady and (turn is None or self._time.earliest(turn.released) > self._slowed_at):
@@ -199,6 +214,7 @@ class LeasedRateLimiter:
             return None
         permit = LeasedPermit(now, waited=waits, number=number, due=due)
         self._sent.append(permit)
+        asyncio.get_running_loop().call_soon(self._leaves, permit, _TURNS)
         if self._is_slow:
             self._counted(permit)
             if self._matters(permit):
@@ -295,13 +311,24 @@ class LeasedRateLimiter:
         once."""
         now, latest = self._now(), None
         for permit in list(self._sent):
-            if permit.responded is None and now < permit.released + LATE and not self._is_slow:
+            if permit.responded is None and now < permit.counted and not self._is_slow:
                 continue
             self._sent.remove(permit)
             counted = self._time.latest(permit.counted)
             if latest is None or counted - permit.number * spacing > latest[1] - latest[0] * spacing:
                 latest = permit.number, counted
         return latest
+
+    def _leaves(self, permit: LeasedPermit, turns: int) -> None:
+        """The request is written within some turns of the loop."""
+        permit.sent = self._now()
+        if turns and permit.responded is None:
+            asyncio.get_running_loop().call_soon(self._leaves, permit, turns - 1)
+
+    @property
+    def _is_slow(self) -> bool:
+        """Whether most responses do not show when calls are counted."""
+        return self._slow_part > 0.5
 
     def _matters(self, permit: LeasedPermit) -> bool:
         """Whether the call may have been counted so late that the permit a window later must keep its distance."""

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 TICK = 0.005
+STALL, CALLER_STALL = 0.02, 0.05  # seconds
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
 TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
 
@@ -31,9 +32,11 @@ class Seen:
     refused: list[float] = field(default_factory=list)
     stalls: list[tuple[float, float]] = field(default_factory=list)
 
-    def unexcused(self, tolerated: float) -> list[float]:
-        """The refusals without such a stall in the second before, in which calls were counted too late."""
-        long = [at for at, seconds in self.stalls if seconds > tolerated]
+    def unexcused(self, results: Sequence[Mapping[str, Any]] = ()) -> list[float]:
+        """The refusals without a stall of the service or of a caller (from `lessees.result`) shortly before, in which
+        calls were counted or reported too late."""
+        long = [at for at, seconds in self.stalls if seconds > STALL]
+        long += [at for each in results for at, seconds in each["stalls"] if seconds > CALLER_STALL]
         return [at for at in self.refused if not any(at - 1.5 < stall <= at + TICK for stall in long)]
 
     def share(self, rate: float, least: float = 2.0) -> float:

@@ -21,6 +21,7 @@ from dam_sync.model.limits import Pace
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.permits import ServerPermits
 
+TICK = 0.02
 GET = Request("GET /thing", "GET", "/thing", repeatable=True)
 
 
@@ -47,10 +48,22 @@ async def call(order: Mapping[str, Any], told: Any) -> dict[str, Any]:
             except DamSyncError as error:
                 errors.append(f"{type(error).__name__}: {error}")
 
+    stalls: list[tuple[float, float]] = []
+    watching = asyncio.ensure_future(_watch(stalls))
     await asyncio.gather(*(work() for _ in range(order["tasks"])))
+    watching.cancel()
     await client.close()
     await permits.close()
-    return {"done": done, "errors": errors}
+    return {"done": done, "errors": errors, "stalls": stalls}
+
+
+async def _watch(stalls: list[tuple[float, float]]) -> None:
+    """When this process stood still, as its machine had no time for it."""
+    while True:
+        before = SYSTEM_CLOCK.monotonic()
+        await SYSTEM_CLOCK.sleep(TICK)
+        if (late := SYSTEM_CLOCK.monotonic() - before - TICK) > TICK:
+            stalls.append((SYSTEM_CLOCK.monotonic(), late))
 
 
 @contextmanager

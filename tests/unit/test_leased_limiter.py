@@ -90,7 +90,7 @@ def test_processes_use_the_limit_together(number: int, response: float) -> None:
         counted = run(processes, 20.0, response)
     settled = [at for at in counted if at >= 3.0]  # before, how long responses take is not known
     used = (len(settled) - 1) / (settled[-1] - settled[0]) / RATE
-    assert used >= min(0.965, 1 / (WINDOW + response + 0.02))
+    assert used >= min(0.96, 1 / (WINDOW + response + 0.03))
     assert most_in_a_second(counted) <= RATE
     least = min(len(each.counted) for each in processes)
     assert least >= 0.5 * len(counted) / number  # nobody starves
