@@ -14,7 +14,7 @@ EVERY = 1.0  # seconds after which the share is asked for again
 
 class SharedConcurrency:
     """Keeps a limiter to the share of this process: nothing until it has one, which is when the others have given back
-    what exceeds theirs."""
+    what exceeds theirs. A process that makes no calls gives back, too."""
 
     def __init__(self, limiter: ConcurrencyLimiter, permits: CredentialPermits, clock: Clock) -> None:
         self._limiter, self._permits, self._clock = limiter, permits, clock
@@ -22,6 +22,7 @@ class SharedConcurrency:
         self._asked = -math.inf
         self._asking = asyncio.Lock()
         limiter.limit = 0
+        permits.on_beat(self._give_back)
 
     async def keep(self) -> None:
         """Call it before each call. Raises StoreUnreachable."""
@@ -29,11 +30,18 @@ class SharedConcurrency:
             async with self._asking:
                 if not self._is_due():
                     continue
-                share = await self._permits.share(self._name, self._most, self._limiter.under_way)
-                self._asked = self._clock.monotonic()
-                self._limiter.limit = share
-            if share == 0:
+                await self._ask()
+            if self._limiter.limit == 0:
                 await self._clock.sleep(EVERY)
+
+    async def _give_back(self) -> None:
+        async with self._asking:
+            if self._limiter.limit and self._is_due():
+                await self._ask()
+
+    async def _ask(self) -> None:
+        self._limiter.limit = await self._permits.share(self._name, self._most, self._limiter.under_way)
+        self._asked = self._clock.monotonic()
 
     def _is_due(self) -> bool:
         return self._limiter.limit == 0 or self._clock.monotonic() - self._asked >= EVERY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -78,6 +78,10 @@ class CredentialPermits(Protocol):
         """How many calls at once a participant may have under way, of `most` of all participants: a client of a
         process. under_way: those that it has now. Call it every second while calls are made. 0: the others must give
         something back first. The share ends with the process."""
+        ...
+
+    def on_beat(self, job: Callable[[], Awaitable[None]]) -> None:
+        """Call this every few seconds until the store is closed, also while no calls are made."""
         ...
 
 

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -48,6 +48,7 @@ class ServerPermits(PermitStore):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="permits")
         self._closed = False
         self._beating: asyncio.Task[None] | None = None
+        self._on_beat: list[Callable[[], Awaitable[None]]] = []
 
     @classmethod
     async def open(cls, server: StateServer, storage: Storage | None = None) -> ServerPermits:
@@ -60,7 +61,7 @@ class ServerPermits(PermitStore):
         digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
-        return _Schedule(self._run, digest, self._process)
+        return _Schedule(self._run, digest, self._process, self._on_beat)
 
     async def close(self) -> None:
         """See `PermitStore.close`."""
@@ -80,6 +81,8 @@ class ServerPermits(PermitStore):
             while True:
                 await SYSTEM_CLOCK.sleep(BEAT_SECONDS)
                 await self._run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
+                for job in self._on_beat:
+                    await job()
 
     async def _run(self, job: Callable[[Any], T]) -> T:
         """The result of a job on the connection; it is called again after a brief outage."""
@@ -114,8 +117,17 @@ class ServerPermits(PermitStore):
 class _Schedule(CredentialPermits):
     """One row; see `CredentialPermits`."""
 
-    def __init__(self, run: Callable[[Callable[[Any], Any]], Any], key: str, process: str) -> None:
-        self._run, self._key, self._process = run, key, process
+    def __init__(
+        self,
+        run: Callable[[Callable[[Any], Any]], Any],
+        key: str,
+        process: str,
+        jobs: list[Callable[[], Awaitable[None]]],
+    ) -> None:
+        self._run, self._key, self._process, self._jobs = run, key, process, jobs
+
+    def on_beat(self, job: Callable[[], Awaitable[None]]) -> None:
+        self._jobs.append(job)
 
     async def lease(self, request: LeaseRequest) -> Lease:
         number, at = request.late or (-1, 0.0)

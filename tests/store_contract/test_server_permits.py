@@ -145,6 +145,20 @@ async def test_concurrent_calls_are_divided_and_given_back() -> None:
         await two.close()
 
 
+async def test_a_process_that_makes_no_calls_gives_back_what_others_need() -> None:
+    one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
+    name = SYSTEM_CLOCK.token()
+    idle, busy = ConcurrencyLimiter(4), ConcurrencyLimiter(4)
+    try:
+        await SharedConcurrency(idle, one.credential(name), SYSTEM_CLOCK).keep()
+        assert idle.limit == 4
+        await SharedConcurrency(busy, two.credential(name), SYSTEM_CLOCK).keep()  # waits until something is given back
+        assert idle.limit == busy.limit == 2
+    finally:
+        await one.close()
+        await two.close()
+
+
 async def test_an_outage_is_bridged_and_a_long_one_ends_it_without_a_permit(proxy: CuttingProxy) -> None:
     permits = await ServerPermits.open(proxy.server, HASTY)
     schedule = permits.credential(SYSTEM_CLOCK.token())

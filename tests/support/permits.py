@@ -92,6 +92,9 @@ class Lessee:
     async def share(self, participant: str, most: int, under_way: int) -> int:
         return most
 
+    def on_beat(self, job: Any) -> None:
+        """Never, because a share is never to be given back."""
+
     async def _sent(self) -> None:
         if self.there:
             await self.shared.clock.sleep(self.there)
