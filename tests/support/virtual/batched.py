@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import timedelta
 from fnmatch import fnmatch
 from functools import partial
 from typing import Any, Final
@@ -13,13 +14,14 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 
 from dam_sync.model.values import Json
-from tests.conformance.catalogue import SCHEMA, asset
+from tests.conformance.catalogue import SCHEMA, asset, moment
 from tests.support.virtual.branching import branches
+from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.crashes import survived
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.library import receiving
 from tests.support.virtual.moves import Simulation, State
-from tests.support.virtual.scripts import Ending, Reference, Script, stormed
+from tests.support.virtual.scripts import Reference
 from tests.support.virtual.universe import Tenant, Universe
 
 SIZE: Final = 700  # bytes of each file
@@ -35,14 +37,33 @@ SHARED: Final[Mapping[str, Sequence[str]]] = {
     "c_brandlibrary": ("POST */assets", "POST */custom_field_values"),
 }
 """The writes of a target that several assets share, and those whose items a crash may separate."""
-TITLES: Final = {11: "First", 12: "Second", 21: "Third", 22: "Fourth", 31: "Same", 32: "Same", 41: "Alike", 42: "Alike"}
-NAMES: Final = {21: "same.jpg", 22: "same.jpg", 41: "alike.jpg", 42: "alike.jpg"}
+SAME: Final = {31: "Same", 32: "Same", 41: "Alike", 42: "Alike"}
+TITLES: Final[Mapping[int, str]] = {11: "First", 12: "Second", 21: "Third", 22: "Fourth", **SAME}
+NAMES: Final[Mapping[int, str]] = {21: "same.jpg", 22: "same.jpg", 41: "alike.jpg", 42: "alike.jpg"}
+SKEW: Final = 600.0  # seconds that the clock of a service may be ahead of ours, more than is allowed for unseen
+BEFORE: Final = "2025-12-01T00:00:00Z"
 
 
 def shared_library() -> list[Json]:
     """Eight assets of one place: two that differ in everything, two with files of one name, two with one title, and two
     of which only the bytes and the values differ."""
     return [*SCHEMA, *(of_place(number, title) for number, title in TITLES.items())]
+
+
+def strangers(now: str) -> list[Json]:
+    """What other people have in that place. Of each of our assets there is one with its name and its file that was
+    created long ago, and of those of `now` one with its name and one with its file."""
+    found = []
+    for number, title in TITLES.items():
+        file = NAMES.get(number, f"{number}.jpg")
+        for place, (name, filename, at) in enumerate(
+            [(title, file, BEFORE), (title, f"theirs {number}.jpg", now), (f"Theirs {number}", file, now)]
+        ):
+            made = of_place(number, title, imported_at=at, created_at=at, changed_at=at)
+            version = {"name": filename, "generate": {"size": SIZE, "seed": 1000 + 10 * number + place}}
+            own = {"id": str(1000 + 10 * number + place), "filename": filename, "versions": [version]}
+            found.append({**made, **own, "fields": {"name": name}})
+    return found
 
 
 def of_place(number: int, title: str, **more: Any) -> Json:
@@ -61,10 +82,10 @@ def of_place(number: int, title: str, **more: Any) -> Json:
 
 @dataclass
 class SharedSimulation(Simulation):
-    """Moves the shared library. there: more records of the target; names: whether assets of C are named by their
-    titles, so that files of one name share a call."""
+    """Moves the shared library to a place where strangers have assets, by a clock that is ahead of ours by `skew`
+    seconds. Assets of C are named by their titles, so that files of one name share a call."""
 
-    there: Sequence[Json] = field(default_factory=list)
+    skew: float = 0.0
 
     def filled(self) -> list[Json]:
         """Records of the source."""
@@ -72,7 +93,14 @@ class SharedSimulation(Simulation):
 
     def receiving(self) -> list[Json]:
         """Records of the target."""
-        return [*receiving(), *self.there]
+        others = strangers(moment(EPOCH + timedelta(seconds=self.skew))) if self.kinds == TO_C else []
+        return [*receiving(), *others]
+
+    def _tenant(self, universe: Universe, role: str, kind: str, rows: Sequence[Any]) -> Tenant:
+        tenant = Simulation._tenant(self, universe, role, kind, rows)
+        if role == "to":
+            tenant.app.world.advance(self.skew)
+        return tenant
 
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
         Simulation._write(self, universe, tenants)
@@ -101,8 +129,3 @@ def shared_calls(reference: Reference) -> Iterator[tuple[str, int]]:
     for (role, call), many in sorted(reference.calls.items()):
         if role == "target" and any(fnmatch(call, match) for match in SHARED[reference.simulation.kinds[1]]):
             yield from ((call, number) for number in range(1, many + 1))
-
-
-def stormy(reference: Reference, *scripts: Script) -> Ending:
-    """A move in which these faults happen."""
-    return stormed(reference, scripts)
