@@ -13,6 +13,7 @@ import pytest
 
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, ids
+from tests.support.virtual.batch_probes import PROBES
 from tests.support.virtual.batched import (
     TO_A,
     TO_B,
@@ -53,3 +54,9 @@ def test_no_lost_or_refused_response_to_a_shared_call_leaves_a_trace(
         ending = stormed(reference, [script])
         assert (ending.wrong, ending.unhit) == ([], []), script
         assert len(ending.parked) <= (script.do == "status:422"), script
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_nothing_that_may_happen_to_a_batch_leaves_a_trace(tmp_path: Path, probe: str) -> None:
+    """Each of these misses a safeguard that is taken away: see `test_mutants.py`."""
+    assert list(PROBES[probe].found(PROBES[probe].reference(tmp_path))) == []

@@ -14,19 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ruamel.yaml import YAML
-
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId
 from dam_sync.services.b_documents import facts
-from tests.support.virtual.batched import SKEW, TITLES, TO_A, TO_B, TO_C, SharedSimulation, crash_points, crashed
+from tests.support.virtual.batched import NAMES, SKEW, TITLES, TO_A, TO_B, TO_C, SharedSimulation
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.fuse import CALL, Fuse, Point
+from tests.support.virtual.fuse import CALL, Fuse
 from tests.support.virtual.lying import kinds
 from tests.support.virtual.moves import Move, differences
 from tests.support.virtual.odd_servers import DroppingNetwork, MixingNetwork, RefusingNetwork
 from tests.support.virtual.scripts import Reference, Script, parked, stormed
+from tests.support.virtual.universe import LAGS
+from tests.support.virtual.weather import Trouble
 from tests.support.virtual.wire import Network
 
 C_CREATE: Final = "POST /api/v4/libraries/{id}/assets"
@@ -35,8 +35,8 @@ B_CREATE: Final = "POST /api/v1/id/{id}"
 B_UPLOAD: Final = "POST /api/v1/upload/{batch}/{index}"
 A_CREATE: Final = "POST /api/dam/folders/{id}/medias"
 SHARE: Final = 12  # of the crash points, one of so many
-AT_ONCE: Final = 2  # assets that are written at the same time to a server that loses batches
-RUNS: Final = 3  # in which what a crash left of assets that are gone must be cleared up
+TWINS: Final = 3  # creates of which each is lost once, while one of two assets with the same bytes is recorded
+LOSSES: Final = facts.BATCH_LOSSES  # as the product has it
 
 Act = Callable[[Reference], Iterator[str]]
 
@@ -74,12 +74,6 @@ def responses(call: str, do: str, *numbers: int, guilty: int = 0) -> Act:
     return act
 
 
-def crashes(reference: Reference) -> Iterator[str]:
-    """At some points of the move."""
-    some = SharedSimulation.reference(reference.simulation)[1]
-    yield from crashed(reference.simulation, reference.want, crash_points(some, SHARE))
-
-
 def quiet(reference: Reference) -> Iterator[str]:
     """Nothing goes wrong, and nothing is left of the uploads."""
     with reference.simulation.moving() as move:
@@ -112,7 +106,11 @@ def guilty_value(reference: Reference) -> Iterator[str]:
 
 def own_files(reference: Reference) -> Iterator[str]:
     """Assets with a marker have their own files; those that the service mixed up are parked."""
-    files = {row["fields"]["note"]: row["versions"][-1]["digests"]["sha256"] for row in reference.want.assets if _is_ours(row)}
+    files = {
+        row["fields"]["note"]: row["versions"][-1]["digests"]["sha256"]
+        for row in reference.want.assets
+        if _is_ours(row)
+    }
     with reference.simulation.moving() as move:
         move.live()
         ours = [row for row in move.target.assets if _is_ours(row)]
@@ -128,25 +126,35 @@ def _is_ours(row: Mapping[str, Mapping[str, str]]) -> bool:
 
 
 def losing_server(reference: Reference) -> Iterator[str]:
-    """A server that loses batches: nothing is parked, and no more files are sent twice than those of a few batches."""
+    """A server that loses batches, and assets one after the other: one file is sent twice for each of a few batches."""
     with reference.simulation.moving() as move:
-        _limit(move.job, AT_ONCE)
+        before = move.job.read_text(encoding="utf-8")
+        move.job.write_text(f"{before}limits: {{concurrency: 1}}\n", encoding="utf-8")
         try:
             move.live()
         finally:
-            _limit(move.job, 0)
-        sent = move.universe.network.weather.called[move.target.app, B_UPLOAD]
-        if sent > len(TITLES) + facts.BATCH_LOSSES * (AT_ONCE - 1):
-            yield f"{sent} files were sent for {len(TITLES)} assets"
-        yield from (f"parked: {row}" for row in parked(move))
+            move.job.write_text(before, encoding="utf-8")
+        yield from _sent(move, len(TITLES) + LOSSES)
+        yield from _parked(move)
 
 
-def _limit(job: Path, concurrency: int) -> None:
-    yaml = YAML()
-    data = yaml.load(job.read_text(encoding="utf-8"))
-    data["limits"] = {"concurrency": concurrency} if concurrency else {}
-    with job.open("w", encoding="utf-8") as out:
-        yaml.dump(data, out)
+def losing_at_once(reference: Reference) -> Iterator[str]:
+    """The same with all assets at the same time: the file of each arrives in the end."""
+    with reference.simulation.moving() as move:
+        move.live()
+        yield from _parked(move)
+        if move.state().assets != reference.want.assets:
+            yield "assets differ"
+
+
+def _sent(move: Move, most: int) -> Iterator[str]:
+    sent = move.universe.network.weather.called[move.target.app, B_UPLOAD]
+    if sent > most:
+        yield f"{sent} files were sent for {len(TITLES)} assets"
+
+
+def _parked(move: Move) -> Iterator[str]:
+    yield from (f"parked: {row}" for row in parked(move))
 
 
 def recorded_files(reference: Reference) -> Iterator[str]:
@@ -155,43 +163,60 @@ def recorded_files(reference: Reference) -> Iterator[str]:
         called = move.universe.network.weather.called
         move.live(Fuse(until=lambda: called[move.target.app, B_CREATE] == len(TITLES)))
         move.live_to_the_end()
-        sent = called[move.target.app, B_UPLOAD]
-        if sent != len(TITLES):
-            yield f"{sent} files were sent for {len(TITLES)} assets"
+        yield from _sent(move, len(TITLES))
         yield from batches_of(move)
 
 
 def gone_meanwhile(reference: Reference) -> Iterator[str]:
-    """A crash, after which all assets whose create has no recorded result leave the source: whatever was created for
-    them goes to the trash, and nothing else does."""
-    calls = reference.calls["target", A_CREATE]
+    """A crash, after which the assets whose create has no recorded result leave the source: whatever was created for
+    them goes to the trash."""
     points = [point for point in reference.points if point.kind == CALL]
-    begun = next(n for n, point in enumerate(points) if point)
     with reference.simulation.moving() as move:
-        plans = [[point] for point in points[begun::SHARE]] if calls else []
-        for branch in branches(move, plans, partial(_left_of_the_gone, move)):
+        plans = [[point] for point in points[::SHARE]]
+        for branch in branches(move, plans, lambda plan: Branch(1, [f"{plan[0]}: {x}" for x in _left_of_gone(move)])):
             yield from branch.faults
 
 
-def _left_of_the_gone(move: Move, plan: Sequence[Point]) -> Branch:
-    """In a child, after its crash."""
-    gone = _in_doubt(move)
+def twin_gone(reference: Reference) -> Iterator[str]:
+    """The create of an asset is lost on its way, that of one with the same bytes is recorded, and the process ends:
+    when the first one leaves the source, the media of the other stays."""
+    met = 0
+    for number in range(1, TWINS + 1):
+        with reference.simulation.moving() as move:
+            weather = move.universe.network.weather
+            weather.lines.append(Trouble(move.target.app, A_CREATE, "lost", nth=number))
+            if move.live(Fuse(until=partial(_one_of_twins, move))).blown:
+                met += 1
+                yield from (f"create {number}: {fault}" for fault in _left_of_gone(move))
+    if not met:
+        yield "no twin was recorded without the other"
+
+
+def _one_of_twins(move: Move) -> bool:
+    """Whether the create of one asset of a pair is recorded, and that of the other was begun."""
+    files = {row["id"]: row["filename"] for row in move.source.assets if row["filename"] in set(NAMES.values())}
+    doubtful = {files.get(each) for each in _creates(move, "intent")} - {None}
+    return bool(doubtful & {files.get(each) for each in _creates(move, "done")})
+
+
+def _left_of_gone(move: Move) -> Iterator[str]:
+    """After a crash."""
+    gone = _creates(move, "intent")
     move.universe.do(_removed(move, gone))
     move.full = True
-    for _ in range(RUNS):
-        move.live_to_the_end()
+    move.live_to_the_end()
     want = sorted(row["id"] for row in move.source.assets if row["status"] != "trash")
     living = [row for row in move.target.assets if row["status"] != "trash"]
     marks = sorted(str(row["fields"].get("srckey", "none")).partition("-")[2] for row in living)
-    fault = [] if marks == want else [f"{plan[0]}: {len(gone)} gone, {marks} instead of {want}"]
-    return Branch(1, fault)
+    if marks != want:
+        yield f"{len(gone)} are gone, and there are {marks} instead of {want}"
 
 
-def _in_doubt(move: Move) -> list[str]:
-    """Source ids of assets whose create was begun and has no result."""
-    begun = "SELECT scope FROM step WHERE name = 'in create: create' AND state = 'intent'"
+def _creates(move: Move, state: str) -> list[str]:
+    """Source ids of unfinished assets whose create is in this state."""
+    begun = "SELECT scope FROM step WHERE name = 'in create: create' AND state = ?"
     with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        return [scope.removeprefix("asset:") for (scope,) in connection.execute(begun).fetchall()]
+        return [scope.removeprefix("asset:") for (scope,) in connection.execute(begun, [state]).fetchall()]
 
 
 async def _removed(move: Move, sources: Sequence[str]) -> None:
@@ -199,19 +224,21 @@ async def _removed(move: Move, sources: Sequence[str]) -> None:
         await service.schema()
         for each in sources:
             await service.remove(AssetId(each))
-    await move.universe.clock.sleep(900)
+    await move.universe.clock.sleep(LAGS)
 
 
 PROBES: Final[Mapping[str, Probe]] = {
     "a lost create": Probe(TO_C, responses(C_CREATE, "mute", 1), SKEW),
+    "two lost creates": Probe(TO_C, responses(C_CREATE, "mute", 1, 2), SKEW),
     "a refused create": Probe(TO_C, responses(C_CREATE, "status:422", 1)),
-    "crashes": Probe(TO_C, crashes),
     "files mixed up": Probe(TO_C, own_files, network=MixingNetwork),
     "lost values": Probe(TO_C, responses(C_VALUES, "mute", 2)),
     "a guilty value": Probe(TO_C, guilty_value, network=RefusingNetwork),
     "a quiet run": Probe(TO_B, quiet),
     "a batch that is gone": Probe(TO_B, responses(B_CREATE, "play:dropped", 1)),
     "a server that loses batches": Probe(TO_B, losing_server, network=DroppingNetwork),
+    "a server that loses batches in use": Probe(TO_B, losing_at_once, network=DroppingNetwork),
     "recorded files": Probe(TO_B, recorded_files),
     "assets gone meanwhile": Probe(TO_A, gone_meanwhile),
+    "a twin gone meanwhile": Probe(TO_A, twin_gone),
 }

@@ -37,17 +37,25 @@ SHARED: Final[Mapping[str, Sequence[str]]] = {
     "c_brandlibrary": ("POST */assets", "POST */custom_field_values"),
 }
 """The writes of a target that several assets share, and those whose items a crash may separate."""
-SAME: Final = {31: "Same", 32: "Same", 41: "Alike", 42: "Alike"}
-TITLES: Final[Mapping[int, str]] = {11: "First", 12: "Second", 21: "Third", 22: "Fourth", **SAME}
-NAMES: Final[Mapping[int, str]] = {21: "same.jpg", 22: "same.jpg", 41: "alike.jpg", 42: "alike.jpg"}
+ALIKE: Final = {41: "Alike", 42: "Alike", 51: "Alike too", 52: "Alike too"}
+SAME: Final = {31: "Same", 32: "Same"}
+TITLES: Final[Mapping[int, str]] = {11: "First", 12: "Second", 21: "Third", 22: "Fourth", **SAME, **ALIKE}
+FILES: Final = {21: "same.jpg", 22: "same.jpg"}
+NAMES: Final[Mapping[int, str]] = {**FILES, 41: "alike.jpg", 42: "alike.jpg", 51: "too.jpg", 52: "too.jpg"}
 SKEW: Final = 600.0  # seconds that the clock of a service may be ahead of ours, more than is allowed for unseen
 BEFORE: Final = "2025-12-01T00:00:00Z"
 
 
-def shared_library() -> list[Json]:
-    """Eight assets of one place: two that differ in everything, two with files of one name, two with one title, and two
-    of which only the bytes and the values differ."""
-    return [*SCHEMA, *(of_place(number, title) for number, title in TITLES.items())]
+def shared_library(*, identical: bool = False) -> list[Json]:
+    """Ten assets of one place: two that differ in everything, two with files of one name, two with one title, and two
+    pairs of which only the values differ, and the bytes unless they are `identical`. Of what several calls create, not
+    every second one of a pair can be the first."""
+    rows = [of_place(number, title) for number, title in TITLES.items()]
+    if identical:
+        for row, number in zip(rows, TITLES, strict=True):
+            if number in ALIKE:
+                row["versions"][0]["generate"]["seed"] = number // 10
+    return [*SCHEMA, *rows]
 
 
 def strangers(now: str) -> list[Json]:
@@ -89,7 +97,7 @@ class SharedSimulation(Simulation):
 
     def filled(self) -> list[Json]:
         """Records of the source."""
-        return shared_library()
+        return shared_library(identical=self.kinds == TO_A)
 
     def receiving(self) -> list[Json]:
         """Records of the target."""

@@ -221,7 +221,7 @@ def no_end_of_batches(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(batches.SharedBatches, "end", left)
 
 
-# -- media of A, created in their folder and marked by a bulk ------------------------------------------------------------
+# -- media of A, created in their folder and marked by a bulk ----------------------------------------------------------
 
 
 def no_unmarked(patch: pytest.MonkeyPatch) -> None:
