@@ -2,11 +2,21 @@
 
 The goal is 1.5 times the bare loop. It is not reached; the budgets below only keep what is. From C to D a run waits
 for most of its time, which the bare loop never does; how much of the ratio that makes is not known.
+
+A reading of CPU seconds is off by a tenth and more while others use this host, and only ever too high. So the product
+and the bare loop are measured in turn, several times, and the least of each counts. Instructions would be steadier, but
+virtual machines often have no counter for them.
+
+What an asset costs besides its requests makes a larger part of the ratio, the fewer requests it needs: since files
+share upload batches, B gets three requests for an asset instead of five, and the bare loop became cheaper by two of
+them while the product did not lose as much. So a second budget counts the CPU for an asset in bare requests, whose
+number for an asset is not in it: a request that is saved never makes it worse.
 """
 
 from __future__ import annotations
 
-import resource
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +24,7 @@ import pytest
 
 from tests.support.bulk import Bulk
 from tests.support.counted import Side, counted
+from tests.support.cpu import ended_children
 from tests.support.processes import measured
 from tests.support.recorded import record, recorded
 from tests.support.replayed import bare_seconds
@@ -21,6 +32,7 @@ from tests.support.tables import show
 
 pytestmark = pytest.mark.bench
 
+ROUNDS = int(os.environ.get("DAM_SYNC_ROUNDS", "3"))
 FEW, MANY = 200, 1_000  # assets; the difference of the two leaves the start out
 GOAL = 1.5  # times the CPU of the bare loop
 C = Side("c_brandlibrary", "section", options={"readiness": "later", "first_look": 1.0}, emulated={"processing": 0.2})
@@ -36,14 +48,34 @@ class Spent:
     bare: float
     requests: int
 
+    @classmethod
+    def least(cls, readings: Sequence[Spent]) -> Spent:
+        """The least of each; the requests are those of any reading, because their number hardly differs."""
+        return cls(*(min(getattr(each, name) for each in readings) for name in ("ours", "bare", "requests")))
 
-@pytest.mark.parametrize(("source", "target", "most"), [(C, B, 2.6), (C, D, 8.5)], ids=["c-b", "c-d"])
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """ratio: times the bare loop that makes the same requests; requests: the CPU for an asset, in bare requests."""
+
+    ratio: float
+    requests: float
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "most"), [(C, B, Budget(2.6, 8.5)), (C, D, Budget(8.5, 65.0))], ids=["c-b", "c-d"]
+)
 def test_a_run_costs_no_more_than_it_did_beside_its_requests(
-    tmp_path: Path, source: Side, target: Side, most: float
+    tmp_path: Path, source: Side, target: Side, most: Budget
 ) -> None:
-    few, many = (_spent(tmp_path / str(size), source, target, size) for size in (FEW, MANY))
+    readings: dict[int, list[Spent]] = {FEW: [], MANY: []}
+    for number in range(ROUNDS):
+        for size, spent in readings.items():
+            spent.append(_spent(tmp_path / f"{number}-{size}", source, target, size))
+    few, many = (Spent.least(spent) for spent in readings.values())
     assets, requests = MANY - FEW, many.requests - few.requests
     ours, bare = many.ours - few.ours, many.bare - few.bare
+    in_requests = ours / assets / (bare / requests)
     rows = [
         ("requests for an asset", requests / assets),
         ("ms of CPU for an asset, dam-sync", 1000 * ours / assets),
@@ -51,11 +83,15 @@ def test_a_run_costs_no_more_than_it_did_beside_its_requests(
         ("ms of CPU for a request, dam-sync", 1000 * ours / requests),
         ("ms of CPU for a request, bare loop", 1000 * bare / requests),
         ("ratio", ours / bare),
-        ("budget", most),
+        ("budget", most.ratio),
         ("goal", GOAL),
+        ("CPU for an asset, in bare requests", in_requests),
+        ("budget", most.requests),
     ]
-    show(f"{MANY:,} assets from {source.kind} to {target.kind}, without the start", ("", "measured"), rows)
-    assert ours <= most * bare
+    title = f"{MANY:,} assets from {source.kind} to {target.kind}, without the start, the least of {ROUNDS}"
+    show(title, ("", "measured"), rows)
+    assert ours <= most.ratio * bare
+    assert in_requests <= most.requests
 
 
 def _spent(folder: Path, source: Side, target: Side, size: int) -> Spent:
@@ -68,14 +104,8 @@ def _spent(folder: Path, source: Side, target: Side, size: int) -> Spent:
             if part == "recorded":
                 assert record(job.pair.job, recording) == size
                 continue
-            before = _children()
+            before = ended_children()
             run = measured("run", str(job.pair.job), "--json", "--no-progress")
-            ours = _children() - before
+            ours = ended_children() - before
             assert run.report["counts"]["created"] == size
     return Spent(ours, bare_seconds(recording), len(recorded(recording)))
-
-
-def _children() -> float:
-    """CPU seconds of processes that were started here and have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime

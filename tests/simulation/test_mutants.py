@@ -13,12 +13,36 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.test_two_processes import both, taken_over
+from tests.support.virtual.batch_probes import PROBES
 from tests.support.virtual.crashes import SEED, left_by
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse
 from tests.support.virtual.moves import Simulation, differences
 from tests.support.virtual.mutants import SAFEGUARDS
 
 MOST = 60  # crash points tried until one is noticed
+OF_BATCHES = {
+    "C: record of a shared create": "a lost create",
+    "C: name": "a lost create",
+    "C: file": "a lost create",
+    "C: time": "a lost create",
+    "C: token": "a lost create",
+    "C: names apart": "a lost create",
+    "C: token of the alike": "two lost creates",
+    "C: reading back": "files mixed up",
+    "C: division of creates": "a refused create",
+    "C: division of values": "a guilty value",
+    "C: record of values in part": "a guilty value",
+    "C: look for values": "lost values",
+    "B: index": "a quiet run",
+    "B: end of batches": "a quiet run",
+    "B: look at files": "a batch that is gone",
+    "B: record of files": "recorded files",
+    "B: count of losses": "a server that loses batches",
+    "B: batch alone": "a server that loses batches in use",
+    "A: unmarked": "assets gone meanwhile",
+    "A: is recorded": "a twin gone meanwhile",
+}
+"""Safeguards of what shares calls, each with the probe that misses it."""
 TO_D, TO_E = ("a_hypermedia", "d_templates"), ("a_hypermedia", "e_profiles")
 
 
@@ -74,3 +98,16 @@ def test_garbled_bytes_miss_the_digest(tmp_path: Path, monkeypatch: pytest.Monke
         move.live_to_the_end()
         assert not move.source.app.faults.unhit()
         assert list(differences(move.state(), want, in_doubt=0)), "nobody misses the digest"
+
+
+@pytest.mark.parametrize("safeguard", OF_BATCHES)
+def test_what_happens_to_a_batch_misses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, safeguard: str) -> None:
+    probe = PROBES[OF_BATCHES[safeguard]]
+    reference = probe.reference(tmp_path)
+    SAFEGUARDS[safeguard](monkeypatch)
+    assert next(probe.found(reference), None), f"nobody misses the {safeguard}"
+
+
+def test_every_safeguard_is_taken_away_once_and_every_probe_misses_one() -> None:
+    assert {name for name in SAFEGUARDS if ": " in name} == set(OF_BATCHES)
+    assert set(PROBES) == set(OF_BATCHES.values())

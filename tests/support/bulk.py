@@ -57,6 +57,7 @@ class Bulk:
     versioned: int = 0
     localized: bool = False
     size: int | None = None  # bytes of each file, generated; None: all share one tiny file
+    stored: bool = False  # each asset has a file of its own by its name, in the folder of files
 
     def has_tags(self, number: int) -> bool:
         return bool(self.tagged) and number % self.tagged == 0

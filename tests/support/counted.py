@@ -95,8 +95,10 @@ class Counted:
 
 
 @contextmanager
-def counted(folder: Path, source: Side, target: Side, bulk: Bulk, **more: Any) -> Iterator[Counted]:
-    """Both services in processes of their own for as long as the block runs."""
+def counted(
+    folder: Path, source: Side, target: Side, bulk: Bulk, files: Path | None = None, **more: Any
+) -> Iterator[Counted]:
+    """Both services in processes of their own for as long as the block runs. files: where stored ones are."""
     mapping = folder / "mapping.yaml"
     mapping.write_text(mapping_of(source, target, bulk), encoding="utf-8")
     with ExitStack() as stack:
@@ -105,7 +107,7 @@ def counted(folder: Path, source: Side, target: Side, bulk: Bulk, **more: Any) -
             catalogue = _written(folder / f"{len(tenants)}.jsonl", rows)
             trial: Profile = profile_of(side.kind)
             options = {**trial.emulated, **QUICK, **side.emulated}
-            tenants.append(stack.enter_context(emulating(side.kind, catalogue, None, **options)))
+            tenants.append(stack.enter_context(emulating(side.kind, catalogue, files, **options)))
         sides = [Emulated(s.kind, t.url, s.options) for s, t in zip((source, target), tenants, strict=True)]
         job = write_job(folder / "job.yaml", "counted", *sides, mapping, **{"policy": ACCEPTED, **more})
         yield Counted(Pair(tenants[0], tenants[1], job, folder))
@@ -143,12 +145,19 @@ def library_of(side: Side, bulk: Bulk) -> Iterator[Record]:
         yield _asset(side, bulk, number)
 
 
+def name_of(number: int) -> str:
+    """The file name of an asset."""
+    return f"picture-{number:06d}.jpg"
+
+
 def _asset(side: Side, bulk: Bulk, number: int) -> Record:
-    name = f"picture-{number:06d}.jpg"
+    name = name_of(number)
     at = (START + timedelta(seconds=31 * number)).isoformat().replace("+00:00", "Z")
-    files = [
+    files: list[Record] = [
         {"name": name, "generate": {"size": 300, "seed": 10 * number + n}} for n in range(bulk.kept_versions(number))
     ]
+    if bulk.stored:
+        files = [{"name": name, "file": name}]
     fields = {key: f"{key} of number {number}" for key in TEXTS}
     path = [f"Folder {(number - 1) % bulk.folders}"] if bulk.folders else []
     return {

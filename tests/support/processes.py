@@ -51,7 +51,7 @@ def emulating(kind: str, catalogue: Path, files: Path | None = None, **options: 
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, "the emulated service did not start"
-        yield Tenant(json.loads(line)["url"])
+        yield Tenant(json.loads(line)["url"], pid=process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         _end(process)

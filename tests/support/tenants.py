@@ -56,10 +56,11 @@ def write_secret(folder: Path, name: str, secret: str) -> None:
 
 @dataclass
 class Tenant:
-    """One emulated service, and what it saw."""
+    """One emulated service, and what it saw. pid: of its process, if it has one of its own."""
 
     url: str
     served: Served | None = None
+    pid: int = 0
 
     def ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()

@@ -15,7 +15,7 @@ from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Service
-from dam_sync.model.values import Localized
+from dam_sync.model.values import Json, Localized
 from dam_sync.services import discover
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
@@ -219,12 +219,16 @@ class Simulation:
             universe = stack.enter_context(Universe(seed, self.network))
             universe.limits = {kind: small_parts(kind) for kind in self.kinds}
             source, target = self.kinds
-            filled = library(max(profile_of(kind).part for kind in self.kinds))
-            empty = [] if target == FOLDER else receiving()
-            yield (
-                universe,
-                [self._tenant(universe, *each) for each in (("from", source, filled), ("to", target, empty))],
-            )
+            sides = ("from", source, self.filled()), ("to", target, [] if target == FOLDER else self.receiving())
+            yield universe, [self._tenant(universe, *each) for each in sides]
+
+    def filled(self) -> list[Json]:
+        """Records of the source."""
+        return library(max(profile_of(kind).part for kind in self.kinds))
+
+    def receiving(self) -> list[Json]:
+        """Records of the target."""
+        return receiving()
 
     def _tenant(self, universe: Universe, role: str, kind: str, rows: Sequence[Any]) -> Tenant:
         if kind == FOLDER:

@@ -48,8 +48,10 @@ IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Script:
-    """One fault at one call of one side: `since` on all calls of this name from there on, `sticky` on all for the same
-    address, until the first run that it stops has ended; else once."""
+    """One fault at one call of one side, the first, a middle, the last or the n-th of its name: `since` on all calls of
+    this name from there on, `sticky` on all for the same address, until the first run that it stops has ended; else
+    once.
+    """
 
     role: str
     call: str
@@ -73,7 +75,11 @@ class Script:
     def trouble(self, move: Move, calls: Calls) -> Trouble:
         """As a line of the weather; calls: how many there are of each."""
         many = calls[self.role, self.call]
-        number = {"first": 1, "middle": (many + 1) // 2, "last": many}[self.where]
+        number = (
+            int(self.where)
+            if self.where.isdigit()
+            else {"first": 1, "middle": (many + 1) // 2, "last": many}[self.where]
+        )
         app = getattr(move, self.role).app
         *how, do = self.do.split(" ")
         if how == ["since"]:

@@ -65,7 +65,10 @@ class MediaFinder(HypermediaBase):
         found, sent = await self.find(marker), await _sent_before(journal)
         if found is not None or not sent or not unmarked:
             return found
-        return next((AssetId(asset) for asset in await self._unmarked(sent[-1], marker, journal)), None)
+        for asset in await self._unmarked(sent[-1], marker, journal):
+            if self._claims.setdefault(asset, marker.value) == marker.value:  # else it is cleared up for a twin
+                return AssetId(asset)
+        return None
 
     async def _marked(self, asset: str, field: str) -> str:
         """The current content of the marker field; reading by id is not delayed like the index."""
