@@ -36,7 +36,7 @@ def linked(kind: str) -> bool:
 def test_every_old_link_has_a_new_one_or_a_reason(tmp_path: Path, kinds: tuple[str, str]) -> None:
     with removing(tmp_path, kinds) as job:
         report = links_of(job, probe=True)
-        with (tmp_path / "links.csv").open(encoding="utf-8", newline="") as rows:
+        with (job.job.parent / "links.csv").open(encoding="utf-8", newline="") as rows:
             table = list(csv.DictReader(rows))
         if not linked(kinds[0]):
             assert (table, report.redirects) == ([], 0)
@@ -54,9 +54,9 @@ def test_every_old_link_has_a_new_one_or_a_reason(tmp_path: Path, kinds: tuple[s
         assert (report.redirects, report.without) == (len(table), [])
         assert all(row["old"] and row["old status"][:3].isdigit() for row in table)
         assert {row["new status"] for row in table} == ({"200"} if kinds[1] != "b_documents" else {"401"})
-        written = (tmp_path / "nginx.conf").read_text(encoding="utf-8")
+        written = (job.job.parent / "nginx.conf").read_text(encoding="utf-8")
         assert all(row["new"] in written for row in table)
-        assert len((tmp_path / "apache.map").read_text(encoding="utf-8").splitlines()) >= ASSETS
+        assert len((job.job.parent / "apache.map").read_text(encoding="utf-8").splitlines()) >= ASSETS
 
 
 def test_an_asset_that_was_not_moved_or_is_gone_says_so(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ class Judge:
                 del self.given[key]
         former = {name: key for key, (name, _) in self.given.items() if key in now and key[1] in before.known}
         made = (
-            "SELECT operation FROM ledger WHERE seq > ? AND (operation GLOB 'container:*' OR operation GLOB 'term:*')"
+            "SELECT operation FROM ledger WHERE seq > ? AND (operation LIKE 'container:%' OR operation LIKE 'term:%')"
         )
         for (operation,) in self._ask(made, before.ledger):
             first, kind, path = operation.split(":", 2)
