@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import metadata
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -27,7 +28,7 @@ MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
 KEYS = {"MUSEUM_A_PASSWORD": CREDENTIALS["a_hypermedia"], "MUSEUM_E_TOKEN": CREDENTIALS["e_profiles"]}
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RECORDS = re.compile(r"^```json\n(.*?)^```", re.DOTALL | re.MULTILINE)
-TRIED = {"emulate", "init", "inspect", "map", "watch"}  # topics with examples of commands
+TRIED = {"emulate", "init", "inspect", "map", "scale", "watch"}  # topics with examples of commands
 PATIENCE = 240.0  # seconds; the machine may be busy
 
 
@@ -136,6 +137,18 @@ def job_at(desk: Desk, path: str, more: str = "") -> None:
 
 def test_no_topic_with_commands_is_left_out() -> None:
     assert {topic for topic in topics() if examples(topic)} == TRIED
+
+
+def test_the_examples_of_scale() -> None:
+    """Runs with workers need several processes and a server: `test_workers` tries them. Here: nothing is misspelled."""
+    for name, verb, *rest in examples("scale"):
+        if name == "pip":
+            extras = re.findall(r"\w+", rest[0].partition("[")[2])
+            assert set(extras) <= set(metadata("dam-sync").get_all("Provides-Extra") or ())
+            continue
+        command = [sys.executable, "-m", {"dam-sync": "dam_sync", "dask": "dask"}[name], verb, "--help"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert [word for word in rest if word.startswith("--") and word not in shown] == []
 
 
 def test_the_examples_of_init(desk: Desk) -> None:
