@@ -6,9 +6,7 @@ away.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,7 @@ from tests.support.virtual.batched import NAMES, SKEW, TITLES, TO_A, TO_B, TO_C,
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import CALL, Fuse
+from tests.support.virtual.kept import ask
 from tests.support.virtual.lying import kinds
 from tests.support.virtual.moves import Move, differences
 from tests.support.virtual.odd_servers import DroppingNetwork, MixingNetwork, RefusingNetwork
@@ -214,9 +213,8 @@ def _left_of_gone(move: Move) -> Iterator[str]:
 
 def _creates(move: Move, state: str) -> list[str]:
     """Source ids of unfinished assets whose create is in this state."""
-    begun = "SELECT scope FROM step WHERE name = 'in create: create' AND state = ?"
-    with closing(sqlite3.connect(move.job.parent / "state" / "job.db")) as connection:
-        return [scope.removeprefix("asset:") for (scope,) in connection.execute(begun, [state]).fetchall()]
+    begun = "SELECT scope, state FROM step WHERE name = 'in create: create'"
+    return [scope.removeprefix("asset:") for scope, found in ask(move.job, begun) if found == state]
 
 
 async def _removed(move: Move, sources: Sequence[str]) -> None:

@@ -113,7 +113,7 @@ class SharedSimulation(Simulation):
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:
         Simulation._write(self, universe, tenants)
         if self.kinds[1] == TO_C[1]:
-            yaml, path = YAML(), self.folder / "mapping.yaml"
+            yaml, path = YAML(), self._job.with_name("mapping.yaml")
             mapping: Any = yaml.load(path)
             mapping["fields"]["name"] = {"from": "fields.title"}
             yaml.dump(mapping, path)
