@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         TruncatedListing,
         Uncertain,
         Unsupported,
+        WorkerLost,
+        WorkersGone,
     )
     from dam_sync.model.run_options import RunOptions
     from dam_sync.report.report import Report
@@ -78,6 +80,8 @@ __all__ = [
     "TruncatedListing",
     "Uncertain",
     "Unsupported",
+    "WorkerLost",
+    "WorkersGone",
     "connect",
 ]
 _MODULES = {

@@ -62,6 +62,7 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
         store=store,
         partial_creates_trashed=0,
         orphans_aborted=0,
+        workers=None,
         options=SimpleNamespace(only=frozenset()),
     )
     made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
