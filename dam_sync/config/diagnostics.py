@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import TypeAlias
 
 from dam_sync.config.positions import position_within
@@ -61,6 +62,7 @@ class SourceMap:
         return Diagnostic(file, there[0], dotted(place), message, hint, column=there[1])
 
 
+@lru_cache(maxsize=10_000)  # every asset asks for the places of all its lines
 def dotted(place: KeyPath) -> str:
     """A place in dotted notation: `fields.title.pipe[2]`; the top of a file is `file`."""
     text = ""

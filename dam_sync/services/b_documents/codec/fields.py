@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement
@@ -96,7 +97,7 @@ class Directory:
         return self.schema.lower().startswith("l10n")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what every asset asks is computed once
 class ServerSchema:
     """Types, schemas and directories of one server."""
 
@@ -105,20 +106,20 @@ class ServerSchema:
     directories: Mapping[str, Directory] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)  # of schemas, by name
 
-    @property
+    @cached_property
     def folder_types(self) -> frozenset[str]:
         """Types that contain others."""
         return frozenset(
             name for name in (*self.types, *facts.FOLDERISH) if self._is(name, "Folderish", facts.FOLDERISH)
         )
 
-    @property
+    @cached_property
     def collection_types(self) -> frozenset[str]:
         """Types of collections."""
         own = {name for name in self.types if self._is(name, "Collection", facts.COLLECTIONS)}
         return frozenset(own | facts.COLLECTIONS)
 
-    @property
+    @cached_property
     def asset_types(self) -> frozenset[str]:
         """Types whose documents are assets."""
         hidden = {"HiddenInNavigation", "SystemDocument"}

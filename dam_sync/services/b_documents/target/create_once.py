@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -101,7 +100,8 @@ class CreateOnce:
         """The document, unless the name was taken: then the one that has it, and the twin is deleted (assumption
         14)."""
         name = member_text(row, "path").rpartition("/")[2]
-        if not re.fullmatch(re.escape(new.name) + r"\.\d+", name):
+        before, _, number = name.rpartition(".")
+        if before != new.name or not number.isdecimal():
             if not name or not new.name.startswith(name[: facts.NAME_LETTERS]):
                 raise ContractBroken(f"a create of {new.name} returned {name!r}", operation=facts.POST_ID)
             return row
