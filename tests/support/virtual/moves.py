@@ -182,13 +182,14 @@ def retitled(value: Any) -> Any:
 
 @dataclass
 class Simulation:
-    """Moves a library from one service to another, each time in a universe of its own. options: of the target; network:
-    between the job and both."""
+    """Moves a library from one service to another, each time in a universe of its own. options: of the target; policy:
+    besides the usual one; network: between the job and both."""
 
     folder: Path
     kinds: tuple[str, str]
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    policy: Mapping[str, Any] = field(default_factory=dict)
     network: type[Network] = Network
 
     @contextmanager
@@ -237,7 +238,7 @@ class Simulation:
         mapping = self.folder / "mapping.yaml"
         source, target = (side_of(each) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
-        job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED)
+        job = write_job(self._job, "move", source, target, mapping, policy={**ACCEPTED, **self.policy})
         marker = marker_in(self.kinds[1], OWN_MARKS)
         universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
 
