@@ -56,14 +56,15 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """ratio: times the bare loop that makes the same requests; requests: the CPU for an asset, in bare requests."""
+    """ratio: times the bare loop that makes the same requests; requests: the CPU for an asset, in bare requests (one
+    reading on a busy host gave 7.8 and 24.9)."""
 
     ratio: float
     requests: float
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "most"), [(C, B, Budget(2.6, 8.5)), (C, D, Budget(8.5, 65.0))], ids=["c-b", "c-d"]
+    ("source", "target", "most"), [(C, B, Budget(2.6, 8.5)), (C, D, Budget(8.5, 26.0))], ids=["c-b", "c-d"]
 )
 def test_a_run_costs_no_more_than_it_did_beside_its_requests(
     tmp_path: Path, source: Side, target: Side, most: Budget

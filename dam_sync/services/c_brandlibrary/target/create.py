@@ -339,8 +339,8 @@ class _Making:
                 raise failed.error from None
             lost = isinstance(failed.error, Transient)
         call = SharedCall.of(await self.journal.get(CALL))
-        if call is not None:
-            made = await self.creator.find_shared(marker, call, patient=lost)
+        if call is not None:  # the first asset of the call may be there by a call of its own, and proves nothing then
+            made = await self.creator.find_shared(marker, call, patient=lost, renamed=False)
         else:
             made = await self.creator.find(marker, section=self.section, patient=lost)
         if made is None and lost:

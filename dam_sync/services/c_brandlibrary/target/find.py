@@ -58,15 +58,18 @@ class BrandLibraryFinder(BrandLibraryBase):
             return AssetId(made)
         return await (self.find(marker) if call is None else self.find_shared(marker, call))
 
-    async def find_shared(self, marker: Marker, call: SharedCall, *, patient: bool = True) -> AssetId | None:
+    async def find_shared(
+        self, marker: Marker, call: SharedCall, *, patient: bool = True, renamed: bool = True
+    ) -> AssetId | None:
         """The asset that a shared call created without a token, or None. Safe to repeat.
 
-        patient: as long as the index may take. Raises Conflict if several assets may be this one.
+        patient: as long as the index may take; renamed: also under another name, which people may have given it since.
+        Raises Conflict if several assets may be this one.
         """
         fitting: list[str] = []
 
         async def look() -> Json:
-            fitting[:], certain = await self._fitting(marker, call)
+            fitting[:], certain = await self._fitting(marker, call, renamed)
             return fitting[0] if certain and len(fitting) == 1 else None
 
         seconds = self._api.options.index_lag if patient else 0.0
@@ -84,7 +87,7 @@ class BrandLibraryFinder(BrandLibraryBase):
             self._claims.put(found, marker.value)
         return None if found is None else AssetId(found)
 
-    async def _fitting(self, marker: Marker, call: SharedCall) -> tuple[list[str], bool]:
+    async def _fitting(self, marker: Marker, call: SharedCall, renamed: bool) -> tuple[list[str], bool]:
         """The assets that may be this one, and whether the call is known to have created assets."""
         lead = await self._lead(Marker(marker.field, call.lead), call)
         since = call.at if lead is None else parse_timestamp(lead["attributes"].get("created_at")) or call.at
@@ -95,7 +98,7 @@ class BrandLibraryFinder(BrandLibraryBase):
         found = [row for row in rows if call.fits(row, marker.field, lead)]
         found = [row for row in found if self._claims.get(row["id"]) in (None, marker.value)]
         named = [row for row in found if call.is_named(row)]
-        if not named and lead is not None and call.file and call.only:  # somebody may have renamed it since
+        if renamed and not named and lead is not None and call.file and call.only:
             named = found
         return [row["id"] for row in named if await self._still_fits(row["id"], marker, call, lead)], lead is not None
 
