@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,12 +14,13 @@ from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
+from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, RunContext
 from dam_sync.http.shared_rates import CredentialRate, JobRates
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
-from dam_sync.model.asset import FileRef, digest_of
+from dam_sync.model.asset import FileLink, FileRef, digest_of
 from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, MappingError
@@ -33,6 +34,7 @@ from dam_sync.services import discover
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.content import MemoryBudget, content_of
+from dam_sync.transfer.linked import LinkedContent
 
 MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of 16 MiB: one is read while two are sent
 SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
@@ -240,6 +242,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         clock=options.clock,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
+        pulls=Pulls(opened.source, opened.target, job.policy.bytes, dry=isinstance(opened.target, DryTarget)),
         run=run,
         source_scope=scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
@@ -261,16 +264,26 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
     spool = opened.job.state_path.parent / "spool"
 
     @asynccontextmanager
-    async def contents(file: FileRef, name: str) -> AsyncIterator[Content]:
-        async with content_of(
-            lambda offset: side.open(file, offset),
-            FileRef(file.id, name, file.size, file.media_type, file.digests),
-            spool=spool,
-            budget=opened.budget,
-            single_bytes=single_bytes,
-            wanted=frozenset() if file.digests else frozenset({"sha256"}),
-        ) as content:
-            yield content
-            options.progress.bytes += content.size
+    async def contents(file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
+        named = FileRef(file.id, name, file.size, file.media_type, file.digests)
+
+        def opened_content() -> AbstractAsyncContextManager[Content]:
+            return content_of(
+                lambda offset: side.open(file, offset),
+                named,
+                spool=spool,
+                budget=opened.budget,
+                single_bytes=single_bytes,
+                wanted=frozenset() if file.digests else frozenset({"sha256"}),
+            )
+
+        if link is None:
+            async with opened_content() as content:
+                yield content
+                options.progress.bytes += content.size
+            return
+        async with LinkedContent.of(named, link, opened_content) as linked:
+            yield linked
+            options.progress.bytes += linked.size if linked.opened else 0
 
     return contents

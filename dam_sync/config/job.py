@@ -139,6 +139,7 @@ class PolicyConfig(StrictModel):
     drift: Literal["tell", "ignore", "repair"] = "tell"
     ledger: Literal["values", "keys"] = "values"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
+    bytes: Literal["through_us", "pull"] = "through_us"
 
 
 @dataclass(frozen=True, slots=True)

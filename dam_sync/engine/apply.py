@@ -23,7 +23,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.engine.three_way import Files, kept_values, may_overwrite, overlay
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
+from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
@@ -35,6 +35,7 @@ from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record, recording
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.transfer.linked import LinkedContent
 
 log = structlog.get_logger(__name__)
 DRIFT = "changed at the target"  # the rule of what a rotation finds
@@ -208,10 +209,13 @@ class TargetWriter:
             scoped = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
             if first is None:
                 return await target.create(draft, None, scoped)
-            async with self._contents(first, draft, asset.file) as content:
+            link = await self.context.pulls.link(first) if len(action.versions) == 1 else None
+            async with self._contents(first, draft, asset.file, link) as content:
                 made = await target.create(draft, content, scoped)
                 _sent(content)
-                return made
+            if isinstance(content, LinkedContent):
+                self.context.pulls.note(first, opened=content.opened)
+            return made
 
         return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
 
@@ -373,10 +377,12 @@ class TargetWriter:
         compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))
 
-    def _contents(self, file: FileRef, draft: Draft, current: FileRef | None) -> AbstractAsyncContextManager[Content]:
+    def _contents(
+        self, file: FileRef, draft: Draft, current: FileRef | None, link: FileLink | None = None
+    ) -> AbstractAsyncContextManager[Content]:
         """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
         mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
-        return self.context.contents(file, draft.filename if mapped else file.name or draft.filename)
+        return self.context.contents(file, draft.filename if mapped else file.name or draft.filename, link)
 
     def _link(self, asset: Asset, meant: Json, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
         """As it will be settled; see `_completed`. meant: the draft as JSON."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import count
 
 from dam_sync.aio.lru import LruCache
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
@@ -147,7 +147,12 @@ class DryTarget(Service):
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Nothing is sent."""
-        self._estimate(draft, content.size if content else 0)
+        if content is not None and content.link is not None:
+            self.began = self.began or self._moment()
+            size = content.size
+            self._count(lambda: self._target.estimate_fetched(draft, size))
+        else:
+            self._estimate(draft, content.size if content else 0)
         return AssetId(self._name())
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -254,7 +259,7 @@ class DryContent:
     size: int
     media_type: str = "application/octet-stream"
     digests: Mapping[str, str] = field(default_factory=dict)
-    link: str = ""
+    link: FileLink | None = None
 
     async def read(self, start: int, stop: int) -> bytes:
         """There are none."""
@@ -270,18 +275,26 @@ class DryContent:
 
 @dataclass(slots=True)
 class DryFiles:
-    """Estimates the calls of opening each file instead of downloading it. size: bytes of all
-    files; largest: of the largest."""
+    """Estimates the calls of opening each file instead of downloading it. size: bytes of all files that go through us;
+    largest: of the largest; fetched: files that the target fetches itself, fetched_size: their bytes."""
 
     source: Service
     estimated: Counter[str] = field(default_factory=Counter)
     opened: int = 0
     size: int = 0
     largest: int = 0
+    fetched: int = 0
+    fetched_size: int = 0
 
     @asynccontextmanager
-    async def contents(self, file: FileRef, name: str) -> AsyncIterator[Content]:
-        """See `Session.contents`."""
+    async def contents(self, file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
+        """See `Session.contents`. The calls for a link are those of `estimate_link`."""
+        if link is not None:
+            self.estimated.update(self.source.estimate_link(file) or {})
+            self.fetched += 1
+            self.fetched_size += file.size or 0
+            yield DryContent(name, file.size or 0, file.media_type, link=link)
+            return
         self.estimated.update(self.source.estimate_open(file))
         self.opened += 1
         self.size += file.size or 0

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dam_sync.engine.counterparts import Counterparts
 from dam_sync.engine.decide import REPAIR, Policy
 from dam_sync.engine.planned import PlannedWork
+from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.engine.waves import WaveRun
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Asset, AssetId, FileRef
+from dam_sync.model.asset import Asset, AssetId, FileLink, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
@@ -31,8 +32,18 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.store.store import SqlStore
 
 LEASE = timedelta(minutes=10)
-Contents = Callable[[FileRef, str], AbstractAsyncContextManager[Content]]
-"""(file, new name) -> its bytes, checked."""
+
+
+class Contents(Protocol):
+    """Opens files of one side."""
+
+    def __call__(
+        self, file: FileRef, name: str, link: FileLink | None = None
+    ) -> AbstractAsyncContextManager[Content]:
+        """The bytes of a file under a new name, checked. link: where the target may fetch them itself; then they are
+        opened only if it does not."""
+        ...
+
 
 
 @dataclass(slots=True)
@@ -52,6 +63,7 @@ class RunContext:
     clock: Clock
     contents: Contents  # of the source's files
     target_contents: Contents
+    pulls: Pulls
     run: Run
     source_scope: str = ""  # a digest of what the job lists at the source
     dry: bool = False  # the target only simulates writes

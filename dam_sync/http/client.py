@@ -85,6 +85,15 @@ class Client:
         """Send no API call from now on that exceeds what is left of the allowance."""
         self._dispatcher.allowance = allowance
 
+    def link_for_others(self, request: Request) -> str:
+        """The URL of a request that somebody else will send, if it needs no credential of ours; otherwise empty. It is
+        refused where `stream` would refuse it. Raises Rejected, ContractBroken."""
+        try:
+            resolved = self._base_urls.of(request)
+        except DamSyncError as problem:
+            raise self._within(problem, request) from None
+        return "" if resolved.api else resolved.url
+
     async def send(self, request: Request) -> Response:
         """Send a request and read the whole response. Redirects are followed for GET and HEAD."""
         try:

@@ -43,6 +43,15 @@ class FileRef:
 
 
 @dataclass(frozen=True, slots=True)
+class FileLink:
+    """Where a target can fetch a file itself, without a credential of ours. url: a secret, never stored, logged or shown.
+    file: identifies its bytes at the source, for the journal."""
+
+    url: str = field(repr=False)
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Membership in a container. kind: folder, category, collection, section or label; path from the root down.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 
 from dam_sync.model.limits import Limits
@@ -33,6 +34,7 @@ class Operation(StrEnum):
     RELATE = "relate"
     UNRELATE = "unrelate"
     PUBLIC_LINKS = "public_links"
+    DOWNLOAD_LINK = "download_link"
     SUBSCRIBE = "subscribe"
     ESTIMATE = "estimate"
 
@@ -138,7 +140,9 @@ class Capabilities:
     neither read nor written. limits: numeric limits. memberships: how assets get into containers, by kind;
     kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`. renames,
     moves: the kinds of containers that `rename_container` renames, and moves to another parent. batch: assets that the
-    engine writes at once, so that their calls can be shared; each keeps its own journal and outcome.
+    engine writes at once, so that their calls can be shared; each keeps its own journal and outcome. fetches: the
+    target fetches the file of a new asset from a URL itself, which must stay reachable for this long; None if it does
+    not.
     """
 
     operations: frozenset[Operation] = frozenset()
@@ -148,6 +152,7 @@ class Capabilities:
     renames: frozenset[str] = frozenset()
     moves: frozenset[str] = frozenset()
     batch: int = 1
+    fetches: timedelta | None = None
 
     @property
     def writers(self) -> int:

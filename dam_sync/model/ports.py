@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from dam_sync.model.asset import FileLink
 from dam_sync.model.values import Json
 
 Call: TypeAlias = Callable[[], Awaitable[Json]]
@@ -66,8 +67,8 @@ class Content(Protocol):
         ...
 
     @property
-    def link(self) -> str:
-        """A public URL of the bytes, or empty."""
+    def link(self) -> FileLink | None:
+        """Where a target with `Capabilities.fetches` may fetch the bytes itself; None if they go through us."""
         ...
 
     async def read(self, start: int, stop: int) -> bytes:

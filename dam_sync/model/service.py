@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -347,6 +347,12 @@ class Service(ABC):
         itself); none if it is not published. Raises NotFound."""
         raise Unsupported("has no public links that last")
 
+    async def download_link(self, file: FileRef, lasts: timedelta) -> str:
+        """A URL of the bytes of a file that anybody can open for at least `lasts` from now, without a credential or a
+        header of ours; empty if there is none. It is a secret, on a host that `open` would ask. Raises NotFound. Safe to
+        repeat."""
+        raise Unsupported("has no links to files that others can open")
+
     async def subscribe(self, endpoint: Endpoint) -> Subscribed:
         """Subscribes an endpoint to the changes of all assets; what is subscribed already is kept. Safe to repeat.
         Raises ConfigError if deliveries cannot be verified with the secret, Conflict for a subscription of others."""
@@ -393,6 +399,14 @@ class Service(ABC):
     def estimate_grown(self, file: FileRef, size: int = 0) -> Calls:
         """API calls of the first `replace` of an asset, right after its `create`."""
         return self.estimate(file, size)
+
+    def estimate_link(self, file: FileRef) -> Calls | None:
+        """API calls of `download_link`, for a plan; None if there will be no link to this file."""
+        return self.estimate_open(file)
+
+    def estimate_fetched(self, draft: Draft, size: int) -> Calls:
+        """API calls of a `create` whose file of `size` bytes the target fetches itself."""
+        return self.estimate(draft, size)
 
     def estimate_saved(self, change: Change) -> Calls:
         """API calls, of those of `estimate`, that a write of an asset saves if `fetch` read the asset just before."""

@@ -169,6 +169,22 @@ def about_orphans(number: int) -> list[str]:
     return [f"{counted(number, *words)} aborted"] if number else []
 
 
+def about_fetched(files: int, size: int, sent: int) -> list[str]:
+    """Files that the target fetched itself, and those that it was given a link to in vain."""
+    fetched = counted(files, "file was", "files were")
+    found = [f"{fetched} fetched by the target itself ({size:,} bytes), compared by size only"] if files else []
+    if sent:
+        those = counted(sent, "file was", "files were")
+        found.append(f"{those} not fetched by the target by its link as announced, and sent through this process instead")
+    return found
+
+
+def about_fetches(files: int, size: int) -> list[str]:
+    """Files that the target will fetch itself."""
+    fetched = counted(files, "file will be", "files will be")
+    return [f"{fetched} fetched by the target itself ({size:,} bytes), by links of the source"] if files else []
+
+
 def about_partial_creates(number: int) -> list[str]:
     """Assets of a killed run that will not be completed."""
     assets = counted(number, "asset was", "assets were")

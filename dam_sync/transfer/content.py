@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
-from dam_sync.model.asset import FileRef
+from dam_sync.model.asset import FileLink, FileRef
 from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Budget, Content
 from dam_sync.transfer.budget import MemoryBudget
@@ -52,6 +52,12 @@ async def content_of(
             yield content
 
 
+def media_type_of(file: FileRef) -> str:
+    """The media type; guessed from the name if the source does not state it."""
+    stated = file.media_type
+    return stated if stated not in ("", UNKNOWN) else _TYPES.guess_type(file.name)[0] or UNKNOWN
+
+
 class _Described:
     """What all kinds of content have in common."""
 
@@ -69,9 +75,8 @@ class _Described:
 
     @property
     def media_type(self) -> str:
-        """See `Content.media_type`; guessed from the name if the source does not state it."""
-        stated = self._file.media_type
-        return stated if stated not in ("", UNKNOWN) else _TYPES.guess_type(self._file.name)[0] or UNKNOWN
+        """See `Content.media_type`."""
+        return media_type_of(self._file)
 
     @property
     def size(self) -> int:
@@ -79,9 +84,9 @@ class _Described:
         return self._size
 
     @property
-    def link(self) -> str:
-        """See `Content.link`."""
-        return self._file.link
+    def link(self) -> FileLink | None:
+        """See `Content.link`; None, because these bytes are read by us."""
+        return None
 
     def _within(self, start: int, stop: int) -> None:
         if not 0 <= start <= stop <= self._size:

@@ -36,6 +36,10 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         self._away += 1
         return +(Counter(self.estimate(file, size)) - Counter({facts.ASSET: int(self._away > 1), facts.ATTACHMENT: 1}))
 
+    def estimate_fetched(self, draft: Draft, size: int) -> Calls:
+        """See `Service.estimate_fetched`: nothing is uploaded."""
+        return +(Counter(self.estimate(draft, size)) - Counter({facts.UPLOAD_REQUEST: 1}))
+
     def estimate_saved(self, change: Change) -> Calls:
         """See `Service.estimate_saved`."""
         if isinstance(change, Patch):

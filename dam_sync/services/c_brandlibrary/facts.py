@@ -60,6 +60,7 @@ AHEAD = timedelta(days=1)  # upper bound of an enumeration by date: no asset is 
 EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any library began
 READY_WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # wire C 6.3: between looks at a new file, the last repeated
 FIRST_LOOK = 8.0  # before the first look at a new file that is waited for; small ones take 5 s (wire C 6.3)
+FETCH_LIFE = timedelta(hours=2)  # wire C 6.3: a URL that is imported stays reachable "a couple of hours"
 READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
 SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
 TAG_WAITS = (10.0, 10.0, 20.0, 30.0, 60.0, 120.0)  # wire C 6.6: tags are deleted asynchronously
@@ -205,6 +206,7 @@ CAPABILITIES = Capabilities(
     limits=LIMITS,
     renames=frozenset({"collection"}),
     batch=MADE_AT_ONCE,
+    fetches=FETCH_LIFE,
     memberships={"section": MembershipWrite.AT_CREATION, "collection": MembershipWrite.AT_CREATION},
 )
 
@@ -238,9 +240,16 @@ ASSUMPTIONS = (
     Assumption(20, "an asset whose file is there already may be deleted up to 15 minutes later, and not after", "6.9"),
     Assumption(21, "the response to a create of several assets names each, in the order sent or by its name", "6.3"),
     Assumption(22, "the assets of one create are created within 2 minutes, by the clock of the service", "6.3"),
+    Assumption(23, "an attachment whose URL is dead keeps no size; its file is replaced by PUT, as any other", "6.3"),
 )
 
 ASSUMED_WRITES = (
+    AssumedWrite(
+        23,
+        "`attachments[].url` with a link of the source, if the job says `policy: {bytes: pull}`",
+        "waiting for each file until it has the size of the source; after `fetch_seconds`, or with another size, it is "
+        "sent as usual",
+    ),
     AssumedWrite(
         9,
         "`PUT` of the bytes to the upload link",

@@ -57,6 +57,11 @@ class BrandLibraryOptions(Options):
     first_look: Seconds = Field(
         facts.FIRST_LOOK, description="seconds to wait before a new file version is checked (default 8)"
     )
+    fetch_seconds: Seconds = Field(
+        facts.FETCH_LIFE.total_seconds(),
+        description="seconds that the service may take to fetch a file by its link (`policy: {bytes: pull}`) before it "
+        "is sent instead (default 7200)",
+    )
     resumable_above: Count = Field(
         facts.SINGLE_BYTES,
         description="size in bytes above which files are uploaded in ranges (default 200000000)",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from dam_sync.http.client import Request
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id
@@ -33,6 +35,17 @@ class MediaOpener(MediaReader):
             return await self._static(file, await self._attachment_link(media, tail(rest)), offset)
         return await self._original(file, media, rest, offset)
 
+    async def download_link(self, file: FileRef, lasts: timedelta) -> str:
+        """The static link of the file; it does not expire (wire A 4)."""
+        return self._api.client.link_for_others(self._static_request(file, file.link)) if self._is_static(file) else ""
+
+    def estimate_link(self, file: FileRef) -> Calls | None:
+        """See `Service.estimate_link`; the link came with the asset."""
+        return {} if self._is_static(file) else None
+
+    def _is_static(self, file: FileRef) -> bool:
+        return bool(file.link) and not urlsplit(file.link).path.startswith(_API)
+
     async def _original(self, file: FileRef, media: str, version: str, offset: int) -> Stream:
         _, now = await self.media(media)
         current = tail(link(now, "current"))
@@ -56,10 +69,12 @@ class MediaOpener(MediaReader):
         return await self._api.client.stream(request)
 
     async def _static(self, file: FileRef, url: str, offset: int) -> Stream:
+        return await self._api.client.stream(self._static_request(file, url), offset)
+
+    def _static_request(self, file: FileRef, url: str) -> Request:
         asset = file.id.partition("/")[0]
         bare = not urlsplit(url).path.startswith(_API)  # files are public at their URL (wire A 4)
-        request = Request(operation="GET the file", method="GET", path=url, asset=asset, bare=bare)
-        return await self._api.client.stream(request, offset)
+        return Request(operation="GET the file", method="GET", path=url, asset=asset, bare=bare)
 
     async def _version_link(self, media: str, version: str) -> str:
         request = HalRequest("GET", "medias", "/{mediaId}/file-versions/{versionId}", (media, version), asset=media)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 from dam_sync.http.dates import parse_timestamp
@@ -178,11 +178,17 @@ def count_of(attachment: Json) -> int:
 
 def is_fresh(link: str, now: datetime) -> bool:
     """Whether a signed link lives long enough to be used; one without `Expires` counts as valid."""
+    left = life_of(link, now)
+    return left is None or left > facts.LINK_RESERVE
+
+
+def life_of(link: str, now: datetime) -> timedelta | None:
+    """For how long a signed link opens; None if it does not say so."""
     query = parse_qs(urlsplit(link).query)
     expires = (query.get("Expires") or query.get("expiry") or [""])[0]
     if not expires.isdecimal() or len(expires) > 11:  # none, or beyond the year 5000
-        return True
-    return datetime.fromtimestamp(int(expires), UTC) - now > facts.LINK_RESERVE
+        return None
+    return datetime.fromtimestamp(int(expires), UTC) - now
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
@@ -190,9 +196,9 @@ def is_fresh(link: str, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An uploaded object and the name for its file."""
+    """The URL of an uploaded object, or a link of the source, and the name for its file."""
 
-    url: str
+    url: str = field(repr=False)
     filename: str
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
@@ -48,8 +49,19 @@ class BrandLibraryOpener(BrandLibraryBase):
                 self._links.drop(file.id)
         return await self._stream(await self._link(file), asset, offset)
 
+    async def download_link(self, file: FileRef, lasts: timedelta) -> str:
+        """The signed link, renewed once if too little of its life is left; empty if it does not say how long it
+        lives."""
+        for _ in range(2):
+            link = await self._link(file)
+            left = wire.life_of(link, self._api.clock.now())
+            if left is not None and left >= lasts:
+                return self._api.client.link_for_others(_download(link, wire.parts_of(file.id)[0]))
+            self._links.drop(file.id)
+        return ""
+
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self._api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
+        return await self._api.client.stream(_download(link, asset), offset)
 
     async def _link(self, file: FileRef) -> str:
         kept = self._links.get(file.id) or ""
@@ -75,3 +87,7 @@ class BrandLibraryOpener(BrandLibraryBase):
             )
         self._keep_link(file.id, link)
         return link
+
+
+def _download(link: str, asset: str) -> Request:
+    return Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)

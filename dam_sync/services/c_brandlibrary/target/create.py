@@ -24,6 +24,7 @@ from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
+from dam_sync.services.c_brandlibrary.target.pull import Arrival, is_pulled, is_sent, link_for_create
 from dam_sync.services.c_brandlibrary.target.resend import Resend
 from dam_sync.services.c_brandlibrary.target.shared import CALL, Creation, SharedCall, SharedCallFailed, SharedCreates
 from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
@@ -188,13 +189,16 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
     ) -> Json:
         """Check what the service may have dropped. Raises Rejected, IntegrityError."""
         sent = 1 if await journal.get(ANOTHER) is None else 2
-        waits = content is not None and self._api.options.readiness == "wait"
+        pulled = content is not None and await is_pulled(journal)
+        waits = content is not None and (pulled or self._api.options.readiness == "wait")
         if waits:
             await self._api.clock.sleep(self._api.options.first_look)
         row = await self._looks.ask(made, seat)
         row = await self._approved(row if _tells(row, draft, content) else await self._reread(made), draft, journal)
         refuse_claimed(row, draft)
-        if waits and not wire.is_settled(row):
+        if pulled and content is not None:
+            row, sent = await Arrival(self._api, self._uploads, self._reread).complete(row, content, journal)
+        elif waits and not wire.is_settled(row):
             row = await self._ready(made)
             files = wire.attachments_of(row)
             if content is not None and files and not wire.is_settled(row):
@@ -291,10 +295,9 @@ class _Making:
     async def make(self, seat: CoalescedCall | None) -> Json:
         """Returns the id. Raises what the upload and the create raise. seat: among those that share calls, None for an
         asset that is created alone."""
-        if self.content is not None and await self.journal.get("create") is None:
-            await self.creator._uploads.send(
-                self.content, self.journal
-            )  # before the intent, because it creates no asset
+        content = self.content
+        if content is not None and await self.journal.get("create") is None and not await self._may_pull(content):
+            await self.creator._uploads.send(content, self.journal)  # before the intent, because it creates no asset
         intent = await self.journal.run("intent", self._intent, idempotent=True)
         begun = intent["at"] if isinstance(intent, dict) else intent  # a state of an older release has the time alone
 
@@ -308,6 +311,9 @@ class _Making:
 
         known = found if self.draft.marker is not None else None
         return await self.journal.run("create", lambda: self._post(seat), reconcile=known)
+
+    async def _may_pull(self, content: Content) -> bool:
+        return content.link is not None and not await is_sent(self.journal)
 
     def marked(self) -> None:
         """It has its marker now: its name need no longer distinguish it."""
@@ -324,9 +330,20 @@ class _Making:
         if made is None:
             if await self.journal.get(CALL) is not None:
                 await self.journal.discard(CALL)  # from now on it has a token of its own
-            made = await self._alone(self._creation)
+            made = await self._alone_in_any_way(self._creation)
         self.creator._claims.put(made, creation.owner)
         return made
+
+    async def _alone_in_any_way(self, creation: Creation) -> str:
+        """With the bytes if the service refuses the asset with a link: it may be the link."""
+        try:
+            return await self._alone(creation)
+        except Rejected:
+            if self.content is None or not await is_pulled(self.journal):
+                raise
+        await self.creator._uploads.send(self.content, self.journal)
+        self._creation = await self._planned()
+        return await self._alone(self._creation)
 
     async def _together(self, creation: Creation, seat: CoalescedCall) -> str | None:
         """By a call shared with others. If that failed, the asset is looked for; None if there is none: it is to be
@@ -360,7 +377,9 @@ class _Making:
     async def _planned(self) -> Creation:
         upload, size = None, None
         if self.content is not None:
-            upload, size = wire.Upload(await self._unused(self.content), self.draft.filename), self.content.size
+            link = await link_for_create(self.content, self.journal)
+            url = link.url if link is not None else await self._unused(self.content)
+            upload, size = wire.Upload(url, self.draft.filename), self.content.size
         hidden = self.draft.closed or self.creator._hides_at_first(self.draft)
         operation, home = facts.ADD_TO_LIBRARY, await self.creator._tenant.id()
         if self.collection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from urllib.parse import parse_qsl, urlsplit
 
@@ -42,6 +43,7 @@ class TemplatesOpen(TemplatesPart):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._chunks = LruCache[str, LinkChunk](facts.FAMILIES_KEPT)
+        self._lends = True  # as far as is known, links live as long as is asked
 
     def expect_opens(self, families: Iterable[VersionGroup]) -> None:
         """Announce files that may be opened soon, in this order, so that one call can fetch their URLs."""
@@ -70,31 +72,52 @@ class TemplatesOpen(TemplatesPart):
             if not link.lower().startswith(("https://", "http://")):
                 raise Rejected("the download link is not an http URL", asset=asset, operation=facts.CONTENT)
             try:
-                request = Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)
-                return await self.api.client.stream(request, offset)
+                return await self.api.client.stream(_download(link, asset), offset)
             except NotFound:
                 if not renewals:
                     raise
         raise NotFound("the file cannot be downloaded", asset=asset)
 
-    async def _exposed(self, record: str) -> str:
-        """A URL fetched for the chunk, used once; empty if there is none or it expired."""
+    async def download_link(self, file: FileRef, lasts: timedelta) -> str:
+        """A URL that was asked to live long enough, with those of the other files of its chunk; empty where the service
+        gives a shorter one."""
+        asset, _, record = file.id.partition("/")
+        owner = self.version_groups.owners.get(record)
+        if owner is not None and owner[0] != asset:
+            raise NotFound("the file belongs to another asset", asset=asset, operation=facts.CONTENT)
+        chunk = self._chunks.get(record)
+        if chunk is None or record not in chunk.waiting:
+            self._chunks.put(record, LinkChunk({record: None}))
+        link = await self._exposed(record, lasts.total_seconds()) if self._lends else ""
+        return self.api.client.link_for_others(_download(link, asset)) if link else ""
+
+    def estimate_link(self, file: FileRef) -> Calls:
+        """See `Service.estimate_link`: as `estimate_open`, but a file without a chunk gets one of its own."""
+        record = file.id.partition("/")[2]
+        return self.estimate_open(file) if self._chunks.get(record) is not None else {facts.EXPOSE: 1}
+
+    async def _exposed(self, record: str, lasts: float = 0.0) -> str:
+        """A URL fetched for the chunk, used once; empty if there is none or it expires before that."""
         chunk = self._chunks.get(record)
         if chunk is None:
             return ""
         async with chunk.turn:
             if record not in chunk.waiting:
                 return ""
-            if self.api.clock.monotonic() >= chunk.until:
-                await self._expose(chunk)
+            if self.api.clock.monotonic() + lasts >= chunk.until:
+                await self._expose(chunk, lasts)
+            if chunk.links and self.api.clock.monotonic() + lasts >= chunk.until:
+                self._lends = False  # whatever is asked, links live shorter here
+                return ""
             chunk.waiting.pop(record, None)
             return chunk.links.pop(record, "")
 
-    async def _expose(self, chunk: LinkChunk) -> None:
+    async def _expose(self, chunk: LinkChunk, lasts: float) -> None:
         """Fetch the URLs of all files of a chunk that are still unopened; missing ones are fetched one by one (wire D
         15)."""
         asked = self.api.clock.monotonic()
-        component = {"componentType": "object", "componentRef": "original", "expiration": facts.EXPOSED_SECONDS}
+        life = facts.EXPOSED_SECONDS + int(lasts)  # the last one of a chunk is used later than the first
+        component = {"componentType": "object", "componentRef": "original", "expiration": life}
         body = [{"id": one, "identifier": "objectId", "components": [component]} for one in chunk.waiting]
         request = self.api.request(facts.EXPOSE, json=body, reads=True, repeatable=True, accept=_REFUSED)
         reply = await self.api.send(request)
@@ -125,6 +148,10 @@ class TemplatesOpen(TemplatesPart):
         if known.deleted:
             raise Rejected("a file in the recycle bin cannot be downloaded", asset=asset, operation=facts.CONTENT)
         raise NotFound("the asset has no file", asset=asset, operation=facts.CONTENT, code="no-file", hint=_FILELESS)
+
+
+def _download(link: str, asset: str) -> Request:
+    return Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)
 
 
 def _shares(records: Sequence[str], most: int) -> Iterable[Sequence[str]]:

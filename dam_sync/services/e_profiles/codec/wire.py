@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
 from dam_sync.http.dates import parse_timestamp
@@ -334,10 +334,16 @@ def download_link(row: Json) -> str:
 
 def is_fresh(link: str, now: datetime) -> bool:
     """Whether a signed link lives long enough to be used; one without `Expires` is taken at its word."""
+    left = life_of(link, now)
+    return left is None or left > LINK_RESERVE
+
+
+def life_of(link: str, now: datetime) -> timedelta | None:
+    """For how long a signed link opens; None if it does not say so."""
     expires = parse_qs(urlsplit(link).query).get("Expires", [""])[0]
     if not expires.isdecimal() or len(expires) > 11:  # none, or beyond the year 5000
-        return True
-    return datetime.fromtimestamp(int(expires), UTC) - now > LINK_RESERVE
+        return None
+    return datetime.fromtimestamp(int(expires), UTC) - now
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------

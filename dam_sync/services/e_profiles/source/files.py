@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
@@ -34,6 +36,18 @@ class ProfilesFiles(ProfilesPart):
                 self._links.drop(file.id)
         return await self._stream(await self._link(file, asset, version), asset, offset)
 
+    async def download_link(self, file: FileRef, lasts: timedelta) -> str:
+        """The signed link, renewed once if too little of its life is left; empty if it does not say how long it
+        lives."""
+        asset, _, version = file.id.partition("/")
+        for _ in range(2):
+            link = await self._link(file, asset, version)
+            left = wire.life_of(link, self.api.clock.now())
+            if left is not None and left >= lasts:
+                return self.api.client.link_for_others(_download(link, asset))
+            self._links.drop(file.id)
+        return ""
+
     @interprets_response
     def keep_link(self, row: Json) -> None:
         """Remember the link that an asset object, of the current or an older version, came with."""
@@ -53,7 +67,7 @@ class ProfilesFiles(ProfilesPart):
             self._links.put(name, link)
 
     async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.api.client.stream(Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True), offset)
+        return await self.api.client.stream(_download(link, asset), offset)
 
     async def _link(self, file: FileRef, asset: str, version: str) -> str:
         kept = self._links.get(file.id) or ""
@@ -91,3 +105,7 @@ class ProfilesFiles(ProfilesPart):
         if row is None:
             raise NotFound("this file version is gone", asset=asset, operation=facts.VERSIONS)
         return row
+
+
+def _download(link: str, asset: str) -> Request:
+    return Request(facts.DOWNLOAD, "GET", link, asset=asset, bare=True)

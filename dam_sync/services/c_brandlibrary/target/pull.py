@@ -1,0 +1,105 @@
+"""Files that service C fetches by a link of the source (wire C 6.3): given to a create, waited for, and sent by us where
+they did not come."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from dam_sync.aio.polling import poll_until
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import AssetId, FileLink
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.c_brandlibrary import facts
+from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.services.c_brandlibrary.codec import wire
+from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
+from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
+
+PULL = "pull"  # the journal entry that names the file whose link a create was given
+SENT_INSTEAD = "sent instead"
+
+
+async def link_for_create(content: Content, journal: Journal) -> FileLink | None:
+    """The link that a create is given, whose file is recorded before; None if the bytes are sent, as they are if an
+    earlier attempt began to."""
+    begun = await journal.get(PULL)
+    link = content.link
+    if link is None or await is_sent(journal):
+        if begun is not None:
+            await journal.discard(PULL)
+        return None
+    if begun not in (None, link.file):
+        await journal.discard(PULL)
+    await note_fact(journal, PULL, link.file)
+    return link
+
+
+async def is_sent(journal: Journal) -> bool:
+    """Whether an upload of the file was begun."""
+    return await journal.get("file") is not None or await journal.get("file:begin") is not None
+
+
+async def is_pulled(journal: Journal) -> bool:
+    """Whether the create was given a link."""
+    return await journal.get(PULL) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The file of a new asset that the service fetches. read: the asset as it is now."""
+
+    api: BrandLibraryApi
+    uploads: BrandLibraryUploads
+    read: Callable[[AssetId], Awaitable[Json]]
+
+    async def complete(self, row: Json, content: Content, journal: Journal) -> tuple[Json, int]:
+        """The asset once its file has arrived with its size, and how often it got a file from us: by the link, and once
+        more where that brought nothing, something else, or a file that the source no longer has. Safe to repeat."""
+        made = AssetId(row["id"])
+        meant = content.link is not None and await journal.get(PULL) == content.link.file
+        if await journal.get(SENT_INSTEAD) is None:
+            row = await self._waited(row, made, content, self.api.options.fetch_seconds, any_size=True)
+            if meant and has_arrived(row, content):
+                return row, 1
+            files = wire.attachments_of(row)
+            if not files or await self._has_more_versions(row, files[0]["id"]):
+                return row, 1  # somebody removed it, or added a version: that stays
+            await journal.run(SENT_INSTEAD, lambda: self._send(made, files[0]["id"], content, journal), idempotent=True)
+            row = await self.read(made)
+        return await self._waited(row, made, content, facts.READY_SECONDS), 2
+
+    async def _waited(
+        self, row: Json, made: AssetId, content: Content, seconds: float, *, any_size: bool = False
+    ) -> Json:
+        """The asset with its file, or as it is when time is up. any_size: also if it is another file."""
+        last = row
+
+        async def look() -> Json:
+            nonlocal last
+            last = await self.read(made)
+            return last if has_arrived(last, content, any_size=any_size) else None
+
+        if not has_arrived(row, content, any_size=any_size):
+            await poll_until(self.api.clock, look, seconds, facts.READY_WAITS[1:], delay=facts.READY_WAITS[0])
+        return last
+
+    async def _send(self, made: AssetId, attachment: str, content: Content, journal: Journal) -> Json:
+        url = await self.uploads.send(content, journal)
+        body = {"data": {"attributes": {"url": url, "filename": content.name}}}
+        await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=made, repeatable=True)
+        return True
+
+    async def _has_more_versions(self, row: Json, attachment: str) -> bool:
+        asked = (("fields", VERSION_FIELDS),)
+        return wire.count_of(await self.api.one(facts.ATTACHMENT, (attachment,), asked, asset=row["id"])) > 1
+
+
+@interprets_response
+def has_arrived(row: Json, content: Content, *, any_size: bool = False) -> bool:
+    """Whether the asset has its first file, with the size of the content."""
+    files = wire.attachments_of(row)
+    size = files[0]["attributes"].get("size") if files else None
+    return bool(files) and wire.is_settled(row) and size is not None and (any_size or size == content.size)
