@@ -37,13 +37,10 @@ LEASE = timedelta(minutes=10)
 class Contents(Protocol):
     """Opens files of one side."""
 
-    def __call__(
-        self, file: FileRef, name: str, link: FileLink | None = None
-    ) -> AbstractAsyncContextManager[Content]:
+    def __call__(self, file: FileRef, name: str, link: FileLink | None = None) -> AbstractAsyncContextManager[Content]:
         """The bytes of a file under a new name, checked. link: where the target may fetch them itself; then they are
         opened only if it does not."""
         ...
-
 
 
 @dataclass(slots=True)

@@ -44,8 +44,8 @@ class FileRef:
 
 @dataclass(frozen=True, slots=True)
 class FileLink:
-    """Where a target can fetch a file itself, without a credential of ours. url: a secret, never stored, logged or shown.
-    file: identifies its bytes at the source, for the journal."""
+    """Where a target can fetch a file itself, without a credential of ours. url: a secret, never stored, logged or
+    shown. file: identifies its bytes at the source, for the journal."""
 
     url: str = field(repr=False)
     file: str

@@ -349,8 +349,8 @@ class Service(ABC):
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """A URL of the bytes of a file that anybody can open for at least `lasts` from now, without a credential or a
-        header of ours; empty if there is none. It is a secret, on a host that `open` would ask. Raises NotFound. Safe to
-        repeat."""
+        header of ours; empty if there is none. It is a secret, on a host that `open` would ask. Raises NotFound. Safe
+        to repeat."""
         raise Unsupported("has no links to files that others can open")
 
     async def subscribe(self, endpoint: Endpoint) -> Subscribed:

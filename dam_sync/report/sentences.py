@@ -175,7 +175,7 @@ def about_fetched(files: int, size: int, sent: int) -> list[str]:
     found = [f"{fetched} fetched by the target itself ({size:,} bytes), compared by size only"] if files else []
     if sent:
         those = counted(sent, "file was", "files were")
-        found.append(f"{those} not fetched by the target by its link as announced, and sent through this process instead")
+        found.append(f"{those} not fetched by the target as announced, and sent through this process instead")
     return found
 
 

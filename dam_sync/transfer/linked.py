@@ -17,8 +17,8 @@ OpenContent = Callable[[], AbstractAsyncContextManager[Content]]
 
 
 class LinkedContent:
-    """A file of known size with a link. The first read opens the bytes, as for a file without one; `opened` says whether
-    that happened. `digests` are those of the source until then."""
+    """A file of known size with a link. The first read opens the bytes, as for a file without one; `opened` says
+    whether that happened. `digests` are those of the source until then."""
 
     def __init__(self, file: FileRef, link: FileLink, size: int, open_content: OpenContent, stack: AsyncExitStack):
         self.name, self.link, self.size = file.name, link, size

@@ -11,14 +11,15 @@ from dam_sync.model.service import Service
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 
 
-MORE = ("types", "nested", "sweeps", "network", "checks")
+MORE = ("types", "nested", "sweeps", "network", "checks", "fetches")
 
 
 def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
     """Operations by name, `limits:…` that are numbers, `read:…` and `write:…` of features.
 
     types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.
-    network, checks: it is called, and refuses what its schema does not have (both are added by the caller).
+    network, checks: it is called, and refuses what its schema does not have (both are added by the caller). fetches: it
+    fetches files from URLs.
     """
     able = service.capabilities
     found = {operation.value for operation in able.operations}
@@ -27,6 +28,7 @@ def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
     found |= {"limits:link"} if service.limits.lifetimes.link is not None else set()
     found |= {word("read", feature) for feature in Feature if able.reads(feature)}
     found |= {word("write", feature) for feature in Feature if able.writes(feature)}
+    found |= {"fetches"} if able.fetches is not None else set()
     found |= {"types"} if schema.types else set()
     found |= {"nested"} if schema.container_depth.get(folder, 2) > 1 else set()
     found |= {"sweeps"} if service.limits.enumerates_all else set()

@@ -20,7 +20,7 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
-from dam_sync.model.asset import AssetId, Entry, FileRef
+from dam_sync.model.asset import AssetId, Entry, FileLink, FileRef
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Connector, Context, Service, Window
 from dam_sync.model.values import Json
@@ -60,7 +60,7 @@ class HastyClock:
 class Bytes:
     """Content in memory; its digest is `known` before it is read or not."""
 
-    link = ""
+    link: FileLink | None = None
 
     def __init__(self, name: str, data: bytes, media_type: str = "image/jpeg", known: bool = False) -> None:
         self.name, self.data, self.media_type = name, data, media_type

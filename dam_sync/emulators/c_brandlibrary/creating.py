@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-import urllib.request
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from http.client import HTTPException
 from urllib.parse import unquote, urlsplit
 
 from dam_sync.emulators.c_brandlibrary.links import Links
@@ -27,12 +25,12 @@ from dam_sync.emulators.c_brandlibrary.records import (
 from dam_sync.emulators.c_brandlibrary.state import Tenant
 from dam_sync.emulators.c_brandlibrary.uploads import Uploads
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.fetching import UNREACHABLE
 from dam_sync.emulators.kit.object_store import Blob
 
 ATTACHMENTS_MOST = 75
 DUPLICATE_MS = 600_000
 AUTO_TAG_MS = 20_000
-_FETCH_SECONDS = 60
 _VISUAL = ("image/", "video/")
 SHORT_NAME = 40  # characters, where names are cut
 
@@ -159,9 +157,10 @@ class Creator:
         task.add_done_callback(self._fetching.discard)
 
     async def _pull(self, attachment: Attachment) -> None:
+        self._tenant.world.fetches += 1
         try:
-            blob = await self._tenant.objects.put(_downloaded(attachment.coming))
-        except (OSError, HTTPException, ValueError):
+            blob = await self._tenant.objects.put(self._tenant.world.fetch(attachment.coming))
+        except UNREACHABLE:
             return  # the source cannot be reached: nobody is notified, the attachment stays as it is
         self._fill(attachment, blob, self._tenant.now())
 
@@ -220,14 +219,6 @@ def stored_of(blob: Blob, filename: str, at: int) -> Stored:
 
 def _digests(attachment: Attachment) -> list[str]:
     return [attachment.current.blob.digests().sha256] if attachment.current else []
-
-
-async def _downloaded(url: str) -> AsyncIterator[bytes]:
-    request = urllib.request.Request(url, headers={"User-Agent": "brand-library-fetcher"})
-    response = await asyncio.to_thread(urllib.request.urlopen, request, None, _FETCH_SECONDS)
-    with response:
-        while piece := await asyncio.to_thread(response.read, 1 << 18):
-            yield piece
 
 
 def _address(url: Json) -> str:

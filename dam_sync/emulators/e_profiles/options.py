@@ -19,6 +19,8 @@ VARIANTS: Mapping[str, str] = {
     "strict_names": "names that the documents say to avoid are refused: reserved characters, device names, whitespace"
     " or dots at ends, over 128 characters (wire E 5.4, 5.5, 8)",
     "late_versions": "a new file version is taken up when its processing is over (wire E 6.7)",
+    "late_fetch": "a file is fetched from its `url` after the response; one that cannot be read stays pending (wire E "
+    "6.2)",
     "purge_event": "`asset_deleted` fires for a purge, too (wire E 2.6)",
     "ignore_unknown": "unknown display keys in a write are ignored, no 400 (wire E 6.4)",
     "refuse_names": "an upload under an existing file name is refused with 409 (wire E 13)",
@@ -29,7 +31,7 @@ VARIANTS: Mapping[str, str] = {
 }
 SECOND = frozenset(
     {"window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required", "strict_names"}
-    | {"purge_event"}
+    | {"purge_event", "late_fetch"}
 )
 MODES = ("normal", "duplicate", "reorder", "drop")
 POLICIES = ("file_only", "file_and_information", "none")

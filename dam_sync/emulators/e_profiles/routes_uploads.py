@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import urllib.request
-from collections.abc import AsyncIterator
-from http.client import HTTPException, HTTPResponse
 from urllib.parse import unquote, urlsplit
 
 from dam_sync.emulators.e_profiles.calls import Call, Reply
@@ -13,9 +9,7 @@ from dam_sync.emulators.e_profiles.forms import Form, read_form
 from dam_sync.emulators.e_profiles.records import Refusal, instant
 from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.e_profiles.uploads import Uploads
-from dam_sync.emulators.kit.object_store import Blob, TooLong
-
-_STEP = 1 << 20
+from dam_sync.emulators.kit.object_store import Blob
 
 
 class UploadCalls:
@@ -35,6 +29,8 @@ class UploadCalls:
         filename = form.text.get("filename") or named
         draft = self._uploads.draft(profile, filename, form.text.get("metadata", ""), blob)
         asset = self._uploads.create(draft, call.user, queued="queue" in call.plays)
+        if blob is self._uploads.awaited:
+            self._uploads.fetch_later(form.text["url"], asset)
         return Reply(201, {"_links": {"self": f"{self._tenant.world.api_origin}/v2/assets/{asset.id}"}})
 
     async def create_v1(self, call: Call) -> Reply:
@@ -102,24 +98,10 @@ class UploadCalls:
         url = form.text["url"]
         if urlsplit(url).scheme not in ("http", "https"):
             raise Refusal(400, "invalid_request", "`url` must be public")
-        try:
-            blob = await self._tenant.objects.put(_fetched(url), self._tenant.options.v1_most)
-        except (OSError, HTTPException, ValueError, TooLong):
-            raise Refusal(400, "invalid_request", "`url` could not be read") from None
-        return blob, unquote(urlsplit(url).path.rpartition("/")[2])
-
-
-async def _fetched(url: str) -> AsyncIterator[bytes]:
-    response = await asyncio.to_thread(_opened, url)
-    try:
-        while piece := await asyncio.to_thread(response.read, _STEP):
-            yield piece
-    finally:
-        response.close()
-
-
-def _opened(url: str) -> HTTPResponse:
-    response = urllib.request.urlopen(url, timeout=60)
-    if not isinstance(response, HTTPResponse):
-        raise ValueError("not an HTTP address")
-    return response
+        named = unquote(urlsplit(url).path.rpartition("/")[2])
+        if "late_fetch" in self._tenant.options.plays:
+            return self._uploads.awaited, named
+        blob = await self._uploads.fetched(url)
+        if blob is None:
+            raise Refusal(400, "invalid_request", "`url` could not be read")
+        return blob, named

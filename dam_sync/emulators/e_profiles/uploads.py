@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 from dataclasses import dataclass, field, replace
 
 from dam_sync.emulators.e_profiles.metadata import Values
 from dam_sync.emulators.e_profiles.records import Asset, Profile, Refusal, User, Version
 from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.object_store import Blob
+from dam_sync.emulators.kit.fetching import UNREACHABLE
+from dam_sync.emulators.kit.object_store import Blob, TooLong
 
 SESSION_SECONDS = 7 * 86400
 CHUNKS = 10_000
@@ -42,6 +45,8 @@ class Uploads:
         self._tenant = tenant
         self._sessions: dict[str, Session] = {}
         self._files: dict[str, tuple[Blob, float]] = {}
+        self._fetching: set[asyncio.Task[None]] = set()
+        self.awaited = tenant.objects.generated(0, "awaited")  # stands for a file until it was fetched
         self.at_once = 0
 
     def begin(self) -> str:
@@ -147,6 +152,37 @@ class Uploads:
         if queued or draft.profile.version_policy == "none":
             return self._new(draft, user, conflicted=True)
         return self._version(existing, draft, user)
+
+    async def fetched(self, url: str) -> Blob | None:
+        """The file behind a URL; None if it cannot be read."""
+        self._tenant.world.fetches += 1
+        try:
+            return await self._tenant.objects.put(self._tenant.world.fetch(url), self._tenant.options.v1_most)
+        except (*UNREACHABLE, TooLong):
+            return None
+
+    def fetch_later(self, url: str, asset: Asset) -> None:
+        """Fetch the current file of an asset after a while; it is pending until then, and for ever without it."""
+        version = asset.current.id
+        self._tenant.keep(replace(asset, ready=math.inf))
+        self._tenant.after(self._tenant.options.processing, lambda: self._begin_fetch(url, asset.id, version))
+
+    def _begin_fetch(self, url: str, asset: str, version: str) -> None:
+        try:
+            task = asyncio.get_running_loop().create_task(self._complete(url, asset, version))
+        except RuntimeError:  # asked for by the dump, outside any loop: the next call will see to it
+            self._tenant.after(self._tenant.options.processing, lambda: self._begin_fetch(url, asset, version))
+            return
+        self._fetching.add(task)
+        task.add_done_callback(self._fetching.discard)
+
+    async def _complete(self, url: str, key: str, version: str) -> None:
+        blob = await self.fetched(url)
+        asset = self._tenant.assets.get(key)
+        if blob is None or asset is None or asset.deleted is not None:
+            return
+        versions = tuple(replace(each, blob=blob) if each.id == version else each for each in asset.versions)
+        self._tenant.keep(replace(asset, versions=versions, ready=self._ready()))
 
     def _new(self, draft: Draft, user: User, *, conflicted: bool) -> Asset:
         tenant, profile, now = self._tenant, draft.profile, self._tenant.now()

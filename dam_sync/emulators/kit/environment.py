@@ -12,6 +12,8 @@ from email.utils import formatdate
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
+from dam_sync.emulators.kit.fetching import Fetch, fetched
+
 Json: TypeAlias = Any  # what `json.loads` gives
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -62,7 +64,8 @@ class Environment:
 
     `set_back` is by how many seconds its clock was set back in all. `lag_s` is how far search indexes trail, in
     seconds. `api_origin` and `storage_origin` (`http://127.0.0.1:8080`) are set by whoever serves. `api_calls` counts
-    by `METHOD /template`, `api_days` also by day (UTC), `refused` answers of 4xx and 5xx by status.
+    by `METHOD /template`, `api_days` also by day (UTC), `refused` answers of 4xx and 5xx by status, `fetches` files
+    that it was asked to fetch from a URL, which `fetch` does.
     """
 
     def __init__(self, seed: int = 0, clock: Clock | None = None, lag_s: float = 0.0) -> None:
@@ -75,6 +78,8 @@ class Environment:
         self.api_calls: Counter[str] = Counter()
         self.api_days: Counter[tuple[date, str]] = Counter()
         self.storage_calls = 0
+        self.fetch: Fetch = fetched
+        self.fetches = 0
         self.refused: Counter[str] = Counter()
         self.events: list[dict[str, Json]] = []
         self.peak_per_second = 0
@@ -131,7 +136,7 @@ class Environment:
         self.api_calls.clear()
         self.api_days.clear()
         self.refused.clear()
-        self.storage_calls = self.peak_per_second = self.peak_at_once = 0
+        self.storage_calls = self.fetches = self.peak_per_second = self.peak_at_once = 0
         self._recent.clear()
 
     def calls(self) -> Mapping[str, Json]:
@@ -139,6 +144,7 @@ class Environment:
         return {
             "api": dict(self.api_calls),
             "storage": self.storage_calls,
+            "fetches": self.fetches,
             "refused": dict(self.refused),
             "peak_per_second": self.peak_per_second,
             "peak_at_once": self.peak_at_once,

@@ -21,6 +21,11 @@ class ProfilesEstimate(ProfilesTarget):
         """See `Service.estimate_saved`."""
         return {facts.ASSET: 1} if isinstance(change, FileRef) else {}
 
+    def estimate_fetched(self, draft: Draft, size: int) -> Calls:
+        """See `Service.estimate_fetched`: one call without chunks, and a look at a file that comes at once."""
+        calls = Counter(self.estimate(draft))
+        return calls + Counter({facts.ASSET: 1}) if calls else calls
+
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """Calls of one write."""
         match change:

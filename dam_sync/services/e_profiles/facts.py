@@ -57,6 +57,7 @@ EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any tenant began
 FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may respond with 404, 409 or 5xx for about a minute
 FRESH_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between asking again for a fresh id; together FRESH_SECONDS
 SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
+FETCH_LIFE = timedelta(hours=2)  # spec 002, Upload: `url` is public; for how long is not shown, as for C
 PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
 TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its upload; then it is queued, or stuck
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
@@ -232,7 +233,11 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.MOVED_CONTAINERS: Support("categories", "categories"),
 }
 CAPABILITIES = Capabilities(
-    features=FEATURES, limits=LIMITS, renames=frozenset({"category"}), moves=frozenset({"category"})
+    features=FEATURES,
+    limits=LIMITS,
+    renames=frozenset({"category"}),
+    moves=frozenset({"category"}),
+    fetches=FETCH_LIFE,
 )
 
 LEAVES = (
@@ -285,9 +290,21 @@ ASSUMPTIONS = (
         "5.6",
     ),
     Assumption(29, "a value of a list that is renamed is renamed on all assets", "5.3"),
+    Assumption(
+        30,
+        "a `url` that cannot be read is refused, or its upload never becomes complete; either way its asset can be "
+        "trashed, and then its file name is free",
+        "6.2",
+    ),
 )
 
 ASSUMED_WRITES = (
+    AssumedWrite(
+        30,
+        "`POST /v2/uploads` with `url`, if the job says `policy: {bytes: pull}`",
+        "waiting for each upload until it is complete, with the size of the source; after `fetch_seconds`, or with "
+        "another size, its asset goes to the trash, and the file is sent as usual",
+    ),
     AssumedWrite(
         23,
         "`PUT .../tags/add` and `POST .../tags/remove` of `{tags: [...]}`",

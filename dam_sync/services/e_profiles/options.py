@@ -53,6 +53,11 @@ class ProfilesOptions(Options):
         frozenset(), description="asset groups that stand for everybody who can use the tenant (default none)"
     )
     chunked: AutoSwitch = Field(True, description="auto (default: files above 20 MB are uploaded in chunks) or off")
+    fetch_seconds: Seconds = Field(
+        facts.FETCH_LIFE.total_seconds(),
+        description="seconds that the service may take to fetch a file by its link (`policy: {bytes: pull}`) before it "
+        "is sent instead (default 7200)",
+    )
     attachments: Switch = Field(
         False, description="off (default) or on: read the documents attached to assets; one more call per asset"
     )

@@ -17,6 +17,7 @@ from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.codec import security, wire
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
+from dam_sync.services.e_profiles.pull import GIVEN_UP, Pull
 from dam_sync.services.e_profiles.tenant import ProfilesPart
 from dam_sync.services.e_profiles.uploads import UPLOAD, ProfilesUploads, UploadForm
 from dam_sync.transfer.budget import MemoryBudget
@@ -47,13 +48,19 @@ class ProfilesTarget(ProfilesPart):
                 hint="create a profile there that does not release automatically, or name one in `closed_profile`",
             )
         form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
-        made = await self.uploads.upload(form, content, journal, self._finder(draft.marker))
+        made = await self._uploaded(form, content, journal, draft.marker)
         self.api.uploaded(made)
         if draft.tags:
             await journal.run("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), idempotent=True)
         if plan.body:
             await journal.run("security", lambda: self._put_security(made, plan.body), idempotent=True)
         return made
+
+    async def _uploaded(self, form: UploadForm, content: Content, journal: Journal, marker: Marker | None) -> AssetId:
+        """By the link of the source if there is one, and with the bytes where that fails."""
+        found = self._finder(marker)
+        pulled = await Pull(self.api, marker, journal, found).upload(form, content)
+        return pulled if pulled is not None else await self.uploads.upload(form, content, journal, found)
 
     def plan(self, draft: Draft) -> UploadPlan | None:
         """How the draft is uploaded, the tenant having been read; None if that cannot be done unseen."""
@@ -70,12 +77,15 @@ class ProfilesTarget(ProfilesPart):
         return await self._found(marker, [])
 
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
-        """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other."""
-        made = await journal.get(UPLOAD)
-        if made is not None:
+        """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other. One that
+        was given up for its file is not completed, so that only `unmarked` finds it, till it is in the trash."""
+        made, given_up = await journal.get(UPLOAD), await journal.get(GIVEN_UP)
+        if made is not None and (unmarked or made != given_up):
             return AssetId(str(made))
         trashed: list[AssetId] = []
         found = await self._found(marker, trashed)
+        found = None if found == given_up else found
+        trashed = [each for each in trashed if each != given_up]
         return found if found is not None or not trashed else trashed[-1]
 
     async def update(self, asset: AssetId, patch: Patch) -> None:

@@ -326,7 +326,12 @@ class _Making:
     async def _post(self, seat: CoalescedCall | None) -> Json:
         """Never repeated blindly."""
         creation = self._creation = await self._planned()
-        made = await self._together(creation, seat) if seat is not None else None
+        try:
+            made = await self._together(creation, seat) if seat is not None else None
+        except Rejected:
+            if not await is_pulled(self.journal):
+                raise
+            made = None
         if made is None:
             if await self.journal.get(CALL) is not None:
                 await self.journal.discard(CALL)  # from now on it has a token of its own

@@ -1,5 +1,5 @@
-"""Files that service C fetches by a link of the source (wire C 6.3): given to a create, waited for, and sent by us where
-they did not come."""
+"""Files that service C fetches by a link of the source (wire C 6.3): given to a create, waited for, and sent by us
+where they did not come."""
 
 from __future__ import annotations
 

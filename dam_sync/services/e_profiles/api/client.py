@@ -36,6 +36,7 @@ class ProfilesApi:
     tenant_url: str
     read_only: bool
     just_read: JustRead[Json]  # assets of a target, with what `expand` asks for
+    shows_sizes: bool = True  # as far as is known, of files in bytes
     _recent: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     @classmethod

@@ -1,0 +1,135 @@
+"""Files that service E fetches by a link of the source (wire E 6.2): uploaded by URL, waited for, and given up
+where they did not come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dam_sync.aio.polling import poll_until
+from dam_sync.http.client import FormPart, Request
+from dam_sync.http.interpreting import interprets_response
+from dam_sync.model.asset import AssetId, FileLink, Marker
+from dam_sync.model.errors import Conflict, NotFound, Rejected
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Call, Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.services.e_profiles import facts
+from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.codec import wire
+from dam_sync.services.e_profiles.uploads import UPLOAD, UploadForm
+
+PULL = "pull"  # the journal entry that names the file whose link an upload was given
+GIVEN_UP = "given up"  # that of the asset that got no file by its link, or another one; true where none was made
+STATE = (("expand", "status,file_properties,metadata"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """The upload by URL of one new asset. found: finds it when the response was lost."""
+
+    api: ProfilesApi
+    marker: Marker | None
+    journal: Journal
+    found: Call | None
+
+    async def upload(self, form: UploadForm, content: Content) -> AssetId | None:
+        """The asset, with a file of the size of the content; None if the bytes have to be sent, and there is no such
+        asset any more. Safe to repeat. Raises Conflict for an asset that is not ours to give up."""
+        if await self.journal.get(GIVEN_UP) is None and not await self._fetched(form, content):
+            return None
+        given_up = await self.journal.get(GIVEN_UP)
+        if given_up is None:
+            return AssetId(str(await self.journal.get(UPLOAD)))
+        if given_up is not True and await self.journal.get(UPLOAD) == given_up:
+            await self._discard(AssetId(given_up))
+        return None
+
+    async def _fetched(self, form: UploadForm, content: Content) -> bool:
+        """Whether the upload was one by a link; what became of it is in the journal."""
+        link, begun = content.link if self.api.shows_sizes else None, await self.journal.get(PULL)
+        if begun is None and (link is None or await self._is_sent()):
+            return False
+        made = await self._made(form, link, begun)
+        if made is None:
+            await note_fact(self.journal, GIVEN_UP)
+        elif not await self._has_arrived(made, content) or link is None or begun not in (None, link.file):
+            await note_fact(self.journal, GIVEN_UP, made)
+        return True
+
+    async def _is_sent(self) -> bool:
+        """Whether an earlier attempt began to send the bytes."""
+        return await self.journal.get(UPLOAD) is not None or await self.journal.get("chunks:begin") is not None
+
+    async def _made(self, form: UploadForm, link: FileLink | None, begun: Json) -> AssetId | None:
+        """The asset of the upload; None if the service refused it, so that nothing was made."""
+        if link is not None:
+            await note_fact(self.journal, PULL, link.file)
+
+        async def post() -> Json:
+            return None if link is None else await self._post(form, link)
+
+        try:
+            made = await self.journal.run(UPLOAD, post, reconcile=self.found)
+        except Rejected:  # maybe for the link
+            made = None
+        if made is None:
+            await self.journal.discard(UPLOAD)
+            return None
+        self.api.uploaded(AssetId(made))
+        return AssetId(made)
+
+    async def _post(self, form: UploadForm, link: FileLink) -> AssetId:
+        """The call that makes the asset; never repeated blindly."""
+        parts = [FormPart("profile", form.profile), FormPart("filename", form.filename)]
+        if form.metadata:
+            parts.append(FormPart("metadata", form.metadata))
+        parts.append(FormPart("url", link.url))
+        request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
+        return wire.made_id((await self.api.client.send(request)).json())
+
+    async def _has_arrived(self, made: AssetId, content: Content) -> bool:
+        """Whether the service fetched a file of this size in time."""
+
+        async def look() -> Json:
+            row = await self._state(made)
+            return row if wire.is_complete(row) else None
+
+        waits, seconds = facts.PENDING_WAITS, self.api.options.fetch_seconds
+        row = await poll_until(self.api.clock, look, seconds, waits, delay=facts.SETTLE_SECONDS)
+        if row is None:
+            return False
+        size = wire.file_of(row, made).size
+        self.api.shows_sizes = size is not None  # of older servers nothing can be compared
+        return size == content.size
+
+    async def _discard(self, made: AssetId) -> None:
+        """Move the asset of the upload to the trash, and forget the upload. Raises Conflict for an asset that others
+        made, and that took the upload for a version (wire E 6.7)."""
+        try:
+            row = await self._state(made)
+        except NotFound:  # somebody deleted it for good
+            row = None
+        if row is not None and row.get("deleted_date") is None:
+            if self.marker is None or not is_new(row, self.marker):
+                raise Conflict(
+                    f"the file of {made} was not fetched as announced, and the asset was not created by this job alone",
+                    asset=made,
+                    operation=facts.UPLOAD,
+                    code="not fetched",
+                    hint="check its versions there, then `errors JOB --retry` with `policy: {bytes: through_us}`",
+                )
+            gone = frozenset({404, 410})
+            request = Request(facts.TRASH, "DELETE", wire.asset_path(made), asset=made, repeatable=True, accept=gone)
+            await self.api.client.send(request)
+        await self.journal.discard(UPLOAD)
+
+    async def _state(self, made: AssetId) -> Json:
+        request = self.api.reading(facts.ASSET, wire.asset_path(made), STATE, asset=made)
+        return (await self.api.send_fresh(request)).object()
+
+
+@interprets_response
+def is_new(row: Json, marker: Marker) -> bool:
+    """Whether an asset has our marker and only one file version, so that one upload made it."""
+    texts = ((row.get("metadata") or {}).get("fields") or {}).get(marker.field) or ()
+    return marker.value in map(str, texts) and row.get("created_date") == row.get("file_upload_date")
