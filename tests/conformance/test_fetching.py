@@ -1,5 +1,5 @@
-"""The contract of links: a source gives one that opens for anybody, a target fetches a file by one, and what it does not
-fetch is sent."""
+"""The contract of links: a source gives one that opens for anybody, a target fetches a file by one, and what it does
+not fetch is sent."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def opened(link: str) -> bytes:
 
 @asynccontextmanager
 async def linked(tenant: Tenant, name: str, served: int, *, file: str = "") -> AsyncIterator[tuple[LinkedContent, str]]:
-    """A file with a link, by which the target gets `served` bytes of it, none at all for 0; with the MD5 of the file."""
+    """A file with a link, by which the target gets `served` bytes of it, none at all for 0; and the MD5 of the
+    file."""
     async with content(tenant, name, SIZE, seed=file) as (given, digest):
         data = await given.read(0, SIZE)
 
@@ -121,7 +122,7 @@ def check_one(tenant: Tenant, draft: Draft, made: AssetId, digest: str) -> None:
     assert draft.marker is not None
     [row] = [row for row in tenant.marked(draft.marker.value) if row["status"] != "trash"]
     assert row["id"] == made
-    assert row["versions"][-1]["md5"] == digest
+    assert row["versions"][-1]["digests"]["md5"] == digest
     assert row["filename"] == draft.filename
 
 

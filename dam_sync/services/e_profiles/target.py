@@ -58,7 +58,7 @@ class ProfilesTarget(ProfilesPart):
 
     async def _uploaded(self, form: UploadForm, content: Content, journal: Journal, marker: Marker | None) -> AssetId:
         """By the link of the source if there is one, and with the bytes where that fails."""
-        found = self._finder(marker)
+        found = self._finder(marker, journal)
         pulled = await Pull(self.api, marker, journal, found).upload(form, content)
         return pulled if pulled is not None else await self.uploads.upload(form, content, journal, found)
 
@@ -83,9 +83,7 @@ class ProfilesTarget(ProfilesPart):
         if made is not None and (unmarked or made != given_up):
             return AssetId(str(made))
         trashed: list[AssetId] = []
-        found = await self._found(marker, trashed)
-        found = None if found == given_up else found
-        trashed = [each for each in trashed if each != given_up]
+        found = await self._found(marker, trashed, given_up)
         return found if found is not None or not trashed else trashed[-1]
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -186,27 +184,28 @@ class ProfilesTarget(ProfilesPart):
                 "no upload profile is configured", hint="map `profile`, or set the option upload_profile in the job"
             )
 
-    def _finder(self, marker: Marker | None) -> Call | None:
+    def _finder(self, marker: Marker | None, journal: Journal) -> Call | None:
         if marker is None:
             return None
 
         async def found() -> Json:
-            return await self.find(marker)
+            return await self._found(marker, [], await journal.get(GIVEN_UP))
 
         return found
 
-    async def _found(self, marker: Marker, trashed: list[AssetId]) -> AssetId | None:
-        """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it."""
+    async def _found(self, marker: Marker, trashed: list[AssetId], given_up: Json = None) -> AssetId | None:
+        """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it. given_up:
+        one that is on its way there, though the index may not know."""
         return await poll_until(
-            self.api.clock, lambda: self._marked(marker, trashed), self.api.options.index_lag, FIND_WAITS
+            self.api.clock, lambda: self._marked(marker, trashed, given_up), self.api.options.index_lag, FIND_WAITS
         )
 
-    async def _marked(self, marker: Marker, trashed: list[AssetId]) -> AssetId | None:
+    async def _marked(self, marker: Marker, trashed: list[AssetId], given_up: Json) -> AssetId | None:
         """The one with the marker itself in its field, the oldest first. One in the trash is of an earlier run, or
         people put it there."""
         asked = query.exactly(marker.field, marker.value)
         hits = await self.search.page(asked, expand="metadata")
-        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field)]
+        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field) and wire.id_of(row) != given_up]
         trashed[:] = [wire.id_of(row) for row in ours if row.get("deleted_date")]
         return next((wire.id_of(row) for row in ours if not row.get("deleted_date")), None)
 

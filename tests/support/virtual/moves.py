@@ -181,13 +181,14 @@ def retitled(value: Any) -> Any:
 
 @dataclass
 class Simulation:
-    """Moves a library from one service to another, each time in a universe of its own. options: of the target; network:
-    between the job and both."""
+    """Moves a library from one service to another, each time in a universe of its own. options: of the target; policy:
+    besides the usual one; network: between the job and both."""
 
     folder: Path
     kinds: tuple[str, str]
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    policy: Mapping[str, Any] = field(default_factory=dict)
     network: type[Network] = Network
 
     @contextmanager
@@ -240,7 +241,8 @@ class Simulation:
         mapping, state = self._job.with_name("mapping.yaml"), state_for(self._job)
         source, target = (side_of(each) for each in tenants)
         target = replace(target, options={**target.options, **self.options})
-        job = write_job(self._job, "move", source, target, mapping, policy=ACCEPTED, state=state)
+        policy = {**ACCEPTED, **self.policy}
+        job = write_job(self._job, "move", source, target, mapping, policy=policy, state=state)
         marker = marker_in(self.kinds[1], OWN_MARKS)
         universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
 

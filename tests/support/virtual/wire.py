@@ -18,6 +18,7 @@ from tests.support.virtual.reply import Reply
 from tests.support.virtual.weather import Weather, patience
 
 NEAR, FAR = 0.004, 0.030  # seconds that a way takes
+REDIRECTS = 5  # that a service follows
 
 
 class Network:
@@ -29,6 +30,7 @@ class Network:
         self.hosts: dict[str, Application] = {}
         self.weather = Weather(clock)
         self.trace: list[tuple[float, str, int]] = []
+        self.fetched: list[tuple[str, int]] = []  # by services, from each other
         self._rng = random.Random(f"network {seed}")
         self._under_way: set[asyncio.Task[Reply]] = set()
 
@@ -36,7 +38,25 @@ class Network:
         """Give the API and the storage host of `app` their origins; the API's."""
         app.world.api_origin, app.world.storage_origin = (f"http://127.0.0.1:{number + more}" for more in (0, 1))
         self.hosts[app.world.api_origin] = self.hosts[app.world.storage_origin] = app
+        app.world.fetch = self.fetch
         return str(app.world.api_origin)
+
+    async def fetch(self, url: str) -> AsyncIterator[bytes]:
+        """What a service gets that fetches from this URL; see `Environment.fetch`."""
+        for _ in range(REDIRECTS):
+            request = httpx.Request("GET", url)
+            app = self.called(request)
+            if app is None:
+                raise ConnectionRefusedError(url)
+            reply = await self._served(app, request, [])
+            self.fetched.append((url, reply.status))
+            if reply.status not in (301, 302, 303, 307, 308):
+                break
+            url = next(value.decode() for name, value in reply.headers if name.lower() == b"location")
+        if reply.status != 200:
+            raise ConnectionError(f"{reply.status} for {url}")
+        for block in reply.blocks:
+            yield block
 
     async def carry(self, outgoing: httpx.Request) -> Reply:
         """There and back, whatever the weather."""
