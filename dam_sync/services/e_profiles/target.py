@@ -194,8 +194,8 @@ class ProfilesTarget(ProfilesPart):
         return found
 
     async def _found(self, marker: Marker, trashed: list[AssetId], given_up: Json = None) -> AssetId | None:
-        """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it. given_up:
-        one that is on its way there, though the index may not know."""
+        """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it.
+        given_up: one that is on its way there, though the index may not know."""
         return await poll_until(
             self.api.clock, lambda: self._marked(marker, trashed, given_up), self.api.options.index_lag, FIND_WAITS
         )

@@ -34,6 +34,7 @@ class LinkChunk:
     links: dict[str, str] = field(default_factory=dict)
     until: float = 0.0
     foreseen: bool = False
+    lent: bool = False  # a plan has counted URLs that live long enough for others
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -92,9 +93,12 @@ class TemplatesOpen(TemplatesPart):
         return self.api.client.link_for_others(_download(link, asset)) if link else ""
 
     def estimate_link(self, file: FileRef) -> Calls:
-        """See `Service.estimate_link`: as `estimate_open`, but a file without a chunk gets one of its own."""
-        record = file.id.partition("/")[2]
-        return self.estimate_open(file) if self._chunks.get(record) is not None else {facts.EXPOSE: 1}
+        """See `Service.estimate_link`: the first link of a chunk pays for all of it, also if a file of it was opened
+        before, by a URL that lives shorter."""
+        chunk = self._chunks.get(file.id.partition("/")[2]) or LinkChunk({})
+        first = not chunk.lent
+        chunk.lent = chunk.foreseen = True
+        return {facts.EXPOSE: 1} if first else {}
 
     async def _exposed(self, record: str, lasts: float = 0.0) -> str:
         """A URL fetched for the chunk, used once; empty if there is none or it expires before that."""

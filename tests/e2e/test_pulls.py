@@ -1,0 +1,90 @@
+"""Files that the target fetches from the source over sockets: their bytes do not pass through us, and arrive; a link that
+is refused, and a file of another size, are sent instead."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.emulators.kit.fetching import fetched
+from tests.conformance.catalogue import SCHEMA, asset
+from tests.support.anypair import hurried, joined, living, planned, ran, receiver_of, tenant_of, verified
+from tests.support.everything import OWN_MARKS
+from tests.support.exposure import ACCEPTED
+from tests.support.folders import side_of
+from tests.support.pairs import ids
+from tests.support.profiles import profile_of
+from tests.support.tenants import Pair
+
+LARGE, SMALL = 30_000_000, 700
+SIZES = (LARGE, LARGE + 1, SMALL)
+PAIRS = [("a_hypermedia", "c_brandlibrary"), ("c_brandlibrary", "e_profiles")]
+FETCHED, SENT = "fetched by the target itself", "sent through this process"
+
+
+def library() -> list[dict[str, Any]]:
+    """An asset for each of the sizes."""
+    names = [f"file {number}.jpg" for number, _ in enumerate(SIZES, 1)]
+    return [
+        asset(number, filename=name, versions=[{"name": name, "generate": {"size": size, "seed": number}}])
+        for number, (name, size) in enumerate(zip(names, SIZES, strict=True), 1)
+    ]
+
+
+@contextmanager
+def pulling(folder: Path, source: str, target: str) -> Iterator[Pair]:
+    """A pair whose job lets the target fetch files, and gives up after a few seconds of a faster clock."""
+    policy, records = {**ACCEPTED, "bytes": "pull"}, [*SCHEMA, *library()]
+    with hurried(), tenant_of(source, records) as first, receiver_of(target, SCHEMA) as second:
+        into = side_of(target, second, {**profile_of(target).parted, "fetch_seconds": 600})
+        yield joined(folder, side_of(source, first, {}), into, (first, second), OWN_MARKS, policy=policy)
+
+
+def check_arrived(pair: Pair) -> None:
+    """Every file is at the target, once."""
+    there, here = ([row["versions"][-1] for row in living(one).values()] for one in (pair.source, pair.target))
+    assert sorted(file["digests"]["md5"] for file in here) == sorted(file["digests"]["md5"] for file in there)
+    assert len(here) == len(SIZES)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
+def test_large_files_do_not_pass_through_us(tmp_path: Path, source: str, target: str) -> None:
+    with pulling(tmp_path, source, target) as pair:
+        plan = planned(pair)
+        report = ran(pair)
+        check_arrived(pair)
+        assert plan["bytes"] == report["bytes"] == 0
+        assert [note for note in report["notes"] if FETCHED in note] == [
+            f"3 files were fetched by the target itself ({sum(SIZES):,} bytes), compared by size only"
+        ]
+        assert pair.target.ask("/_emulator/calls")["fetches"] == len(SIZES)
+        assert not [call for call in pair.target.calls if "chunks" in call or "upload_requests" in call]
+        state = b"".join(path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file())
+        assert b"Signature" not in state
+        assert pair.source.served is not None
+        assert pair.source.served.storage_url.encode() not in state
+        assert verified(pair)["differences"] == 0
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
+def test_what_is_not_fetched_as_announced_is_sent(tmp_path: Path, source: str, target: str) -> None:
+    with pulling(tmp_path, source, target) as pair:
+        assert pair.target.served is not None
+        served: dict[str, int] = {}
+
+        async def fetch(url: str) -> AsyncIterator[bytes]:
+            """The source refuses the first link; of the second file the end is missing."""
+            number = served.setdefault(url, len(served))
+            blocks = [block async for block in fetched(f"{url}0" if number == 0 else url)]
+            yield b"".join(blocks)[: -1 if number == 1 else None]
+
+        pair.target.served.app.world.fetch = fetch
+        report = ran(pair)
+        check_arrived(pair)
+        (sent,) = [note for note in report["notes"] if SENT in note]
+        assert sent.startswith("2 files were not fetched")
+        assert 0 < report["bytes"] < sum(SIZES)

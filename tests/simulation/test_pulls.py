@@ -1,0 +1,119 @@
+"""Files that the target fetches from the source, in virtual time: in the end there is what there is when the bytes go
+through us, also if the links are dead or lead to something else, and after a crash at any moment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
+from tests.simulation.conftest import TRIED
+from tests.support.virtual.crashes import POINTS, SEED, tried
+from tests.support.virtual.moves import Simulation, options_of
+from tests.support.virtual.universe import Tenant, Universe
+from tests.support.virtual.wire import Network
+
+PULL = {"bytes": "pull"}
+LOOKS = 1  # at what only a plan tells of
+SHORT = {"fetch_seconds": 120}
+PAIRS = [("a_hypermedia", "c_brandlibrary"), ("d_templates", "e_profiles"), ("c_brandlibrary", "e_profiles")]
+IDS = [f"{source[0]}-{target[0]}" for source, target in PAIRS]
+
+
+class DeadLinks(Network):
+    """Every link between services is refused."""
+
+    async def fetch(self, url: str) -> AsyncIterator[bytes]:
+        self.fetched.append((url, 403))
+        raise ConnectionError("403")
+        yield b""
+
+
+class CutFiles(Network):
+    """Every file that a service fetches lacks its last byte."""
+
+    async def fetch(self, url: str) -> AsyncIterator[bytes]:
+        yield b"".join([block async for block in super().fetch(url)])[:-1]
+
+
+NETWORKS = [Network, DeadLinks, CutFiles]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_a_library_ends_as_if_its_bytes_had_gone_through_us(
+    tmp_path: Path, kinds: tuple[str, str], network: type[Network]
+) -> None:
+    usual, _ = Simulation(tmp_path / "usual", kinds, SEED).reference()
+    pulling = Simulation(tmp_path / "pull", kinds, SEED, policy=PULL, network=network, options=SHORT)
+    with pulling.moving() as move:
+        move.live()
+        assert move.universe.network.fetched, "no file was fetched"
+        state = move.state()
+    assert state.assets == usual.assets
+    assert state.links == usual.links
+    assert state.left == usual.left
+
+
+class LateFetches(Network):
+    """Services get to the files that they fetch after more than two hours."""
+
+    async def fetch(self, url: str) -> AsyncIterator[bytes]:
+        await self.clock.sleep(8_000)
+        async for block in super().fetch(url):
+            yield block
+
+
+class ShortLinks(Simulation):
+    """Links of the source end shortly after two hours."""
+
+    def _tenant(self, universe: Universe, role: str, kind: str, rows: Sequence[Any]) -> Tenant:
+        more = {"file_link": 7_300} if role == "from" else {}
+        return universe.tenant(kind, rows, **{**options_of(kind), **more})
+
+
+def test_links_that_end_too_early_lose_nothing(tmp_path: Path) -> None:
+    kinds, waits = ("c_brandlibrary", "c_brandlibrary"), {"fetch_seconds": 9_000}
+    usual, _ = Simulation(tmp_path / "usual", kinds, SEED).reference()
+    late = ShortLinks(tmp_path / "pull", kinds, SEED, policy=PULL, options=waits, network=LateFetches)
+    with late.moving() as move:
+        move.live()
+        refused = [status for _, status in move.universe.network.fetched]
+        state = move.state()
+    assert refused
+    assert set(refused) == {403}
+    assert (state.assets, state.links, state.left) == (usual.assets, usual.links, usual.left)
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_a_plan_tells_what_a_run_fetches_and_what_it_costs(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    patient = {"first_look": FIRST_LOOK} if kinds[1] == "c_brandlibrary" else {}
+    with Simulation(tmp_path, kinds, SEED, policy=PULL, options=patient).moving() as move:
+        do, options = move.universe.do, move.universe.options
+        plan, run = do(plan_job(move.job, options())), do(run_job(move.job, options()))
+        fetched = move.target.app.world.fetches
+    (foreseen,) = [note for note in plan.notes if "fetched by the target itself" in note]
+    (told,) = [note for note in run.notes if "fetched by the target itself" in note]
+    assert foreseen.split()[0] == told.split()[0] == str(fetched)
+    assert re.findall(r"\([\d,]+ bytes\)", foreseen) == re.findall(r"\([\d,]+ bytes\)", told)
+    assert plan.bytes == run.bytes
+    assert plan.source.calls == run.source.calls
+    assert 0 <= plan.target.total_calls - run.target.total_calls <= LOOKS
+    assert not [text for text in (str(plan.as_json()), str(run.as_json())) if "Signature" in text]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_no_crash_leaves_a_trace(
+    tmp_path: Path, kinds: tuple[str, str], network: type[Network], record_property: Callable[[str, object], None]
+) -> None:
+    share = -(-POINTS // (len(PAIRS) * len(NETWORKS)))
+    came = tried(Simulation(tmp_path, kinds, SEED, policy=PULL, network=network, options=SHORT), share, changing=0)
+    record_property(TRIED, str(came))
+    assert came.faults == [], f"seed {came.seed}"
+    assert came.crashes >= share
