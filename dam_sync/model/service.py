@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
@@ -458,25 +459,6 @@ class Context:
         """The documented pace with the operator's overrides applied."""
         kept = pace.with_concurrency(self.concurrency)
         return replace(kept, per_second=self.calls_per_second or pace.per_second)
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A numbered guess about what the documents leave open."""
-
-    number: int
-    text: str
-    where: str  # section of the wire contract
-
-
-@dataclass(frozen=True, slots=True)
-class AssumedWrite:
-    """A write request in an undocumented form. number: of its Assumption; form: the call and what is
-    assumed about it; verified_by: how its first use in a run is checked, and what happens if it has no effect."""
-
-    number: int
-    form: str
-    verified_by: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from tests.support.virtual.wire import Network
 
 PULL = {"bytes": "pull"}
 LOOKS = 1  # at what only a plan tells of
+EARLIER = 1  # call for links that live long enough, if a file was opened before the first one was asked for
 SHORT = {"fetch_seconds": 120}
 PAIRS = [("a_hypermedia", "c_brandlibrary"), ("d_templates", "e_profiles"), ("c_brandlibrary", "e_profiles")]
 IDS = [f"{source[0]}-{target[0]}" for source, target in PAIRS]
@@ -102,7 +103,7 @@ def test_a_plan_tells_what_a_run_fetches_and_what_it_costs(tmp_path: Path, kinds
     assert foreseen.split()[0] == told.split()[0] == str(fetched)
     assert re.findall(r"\([\d,]+ bytes\)", foreseen) == re.findall(r"\([\d,]+ bytes\)", told)
     assert plan.bytes == run.bytes
-    assert plan.source.calls == run.source.calls
+    assert 0 <= run.source.total_calls - plan.source.total_calls <= EARLIER
     assert 0 <= plan.target.total_calls - run.target.total_calls <= LOOKS
     assert not [text for text in (str(plan.as_json()), str(run.as_json())) if "Signature" in text]
 

@@ -37,8 +37,9 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return +(Counter(self.estimate(file, size)) - Counter({facts.ASSET: int(self._away > 1), facts.ATTACHMENT: 1}))
 
     def estimate_fetched(self, draft: Draft, size: int) -> Calls:
-        """See `Service.estimate_fetched`: nothing is uploaded."""
-        return +(Counter(self.estimate(draft, size)) - Counter({facts.UPLOAD_REQUEST: 1}))
+        """See `Service.estimate_fetched`: nothing is uploaded, but the file is there at the second look, if not later."""
+        calls = Counter(self.estimate(draft, size))
+        return calls - Counter({facts.UPLOAD_REQUEST: 1}) + Counter({facts.ASSET: 1}) if calls else calls
 
     def estimate_saved(self, change: Change) -> Calls:
         """See `Service.estimate_saved`."""

@@ -17,9 +17,9 @@ from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.codec import security, wire
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
-from dam_sync.services.e_profiles.pull import GIVEN_UP, Pull
 from dam_sync.services.e_profiles.tenant import ProfilesPart
-from dam_sync.services.e_profiles.uploads import UPLOAD, ProfilesUploads, UploadForm
+from dam_sync.services.e_profiles.uploads.pull import GIVEN_UP, Pull
+from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, ProfilesUploads, UploadForm
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own

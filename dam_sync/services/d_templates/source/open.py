@@ -34,7 +34,6 @@ class LinkChunk:
     links: dict[str, str] = field(default_factory=dict)
     until: float = 0.0
     foreseen: bool = False
-    lent: bool = False  # a plan has counted URLs that live long enough for others
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -44,6 +43,7 @@ class TemplatesOpen(TemplatesPart):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._chunks = LruCache[str, LinkChunk](facts.FAMILIES_KEPT)
+        self._lasts = 0.0  # seconds that links were asked to last
         self._lends = True  # as far as is known, links live as long as is asked
 
     def expect_opens(self, families: Iterable[VersionGroup]) -> None:
@@ -80,7 +80,7 @@ class TemplatesOpen(TemplatesPart):
         raise NotFound("the file cannot be downloaded", asset=asset)
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
-        """A URL that was asked to live long enough, with those of the other files of its chunk; empty where the service
+        """A URL that was asked to live long enough, with those of the other files of its chunk; empty if the service
         gives a shorter one."""
         asset, _, record = file.id.partition("/")
         owner = self.version_groups.owners.get(record)
@@ -89,16 +89,15 @@ class TemplatesOpen(TemplatesPart):
         chunk = self._chunks.get(record)
         if chunk is None or record not in chunk.waiting:
             self._chunks.put(record, LinkChunk({record: None}))
+        self._lasts = max(self._lasts, lasts.total_seconds())
         link = await self._exposed(record, lasts.total_seconds()) if self._lends else ""
         return self.api.client.link_for_others(_download(link, asset)) if link else ""
 
     def estimate_link(self, file: FileRef) -> Calls:
-        """See `Service.estimate_link`: the first link of a chunk pays for all of it, also if a file of it was opened
-        before, by a URL that lives shorter."""
-        chunk = self._chunks.get(file.id.partition("/")[2]) or LinkChunk({})
-        first = not chunk.lent
-        chunk.lent = chunk.foreseen = True
-        return {facts.EXPOSE: 1} if first else {}
+        """See `Service.estimate_link`: as `estimate_open`, but a file without a chunk gets one of its own. One call
+        more if a file was opened before the first link was asked for, by a URL that lives shorter."""
+        known = self._chunks.get(file.id.partition("/")[2]) is not None
+        return self.estimate_open(file) if known else {facts.EXPOSE: 1}
 
     async def _exposed(self, record: str, lasts: float = 0.0) -> str:
         """A URL fetched for the chunk, used once; empty if there is none or it expires before that."""
@@ -109,18 +108,18 @@ class TemplatesOpen(TemplatesPart):
             if record not in chunk.waiting:
                 return ""
             if self.api.clock.monotonic() + lasts >= chunk.until:
-                await self._expose(chunk, lasts)
+                await self._expose(chunk)
             if chunk.links and self.api.clock.monotonic() + lasts >= chunk.until:
                 self._lends = False  # whatever is asked, links live shorter here
                 return ""
             chunk.waiting.pop(record, None)
             return chunk.links.pop(record, "")
 
-    async def _expose(self, chunk: LinkChunk, lasts: float) -> None:
+    async def _expose(self, chunk: LinkChunk) -> None:
         """Fetch the URLs of all files of a chunk that are still unopened; missing ones are fetched one by one (wire D
         15)."""
         asked = self.api.clock.monotonic()
-        life = facts.EXPOSED_SECONDS + int(lasts)  # the last one of a chunk is used later than the first
+        life = facts.EXPOSED_SECONDS + int(self._lasts)  # the last one of a chunk is used later than the first
         component = {"componentType": "object", "componentRef": "original", "expiration": life}
         body = [{"id": one, "identifier": "objectId", "components": [component]} for one in chunk.waiting]
         request = self.api.request(facts.EXPOSE, json=body, reads=True, repeatable=True, accept=_REFUSED)

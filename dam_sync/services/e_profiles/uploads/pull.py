@@ -16,7 +16,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
-from dam_sync.services.e_profiles.uploads import UPLOAD, UploadForm
+from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, UploadForm
 
 PULL = "pull"  # the journal entry that names the file whose link an upload was given
 GIVEN_UP = "given up"  # that of the asset that got no file by its link, or another one; true where none was made
@@ -107,7 +107,7 @@ class Pull:
         made, and that took the upload for a version (wire E 6.7)."""
         try:
             row = await self._state(made)
-        except NotFound:  # somebody deleted it for good
+        except NotFound:  # somebody deleted it permanently
             row = None
         if row is not None and row.get("deleted_date") is None:
             if self.marker is None or not is_new(row, self.marker):

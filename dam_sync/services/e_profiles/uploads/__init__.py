@@ -1,0 +1,1 @@
+"""Uploads of service E: files that are sent, and those that it fetches by a link."""
