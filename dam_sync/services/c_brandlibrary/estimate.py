@@ -37,7 +37,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return +(Counter(self.estimate(file, size)) - Counter({facts.ASSET: int(self._away > 1), facts.ATTACHMENT: 1}))
 
     def estimate_fetched(self, draft: Draft, size: int) -> Calls:
-        """See `Service.estimate_fetched`: nothing is uploaded, but the file is there at the second look, if not later."""
+        """See `Service.estimate_fetched`: nothing is uploaded; the file is there at the second look, if not later."""
         calls = Counter(self.estimate(draft, size))
         return calls - Counter({facts.UPLOAD_REQUEST: 1}) + Counter({facts.ASSET: 1}) if calls else calls
 
