@@ -12,7 +12,7 @@ from tests.support.journal import Crash
 class Breaking:
     """Bytes in memory that differ everywhere, and for each seed; the first read at or behind `at` ends the process."""
 
-    link = ""
+    link = None
     media_type = "image/jpeg"
 
     def __init__(self, name: str, size: int, at: int | None = None, seed: str = "") -> None:

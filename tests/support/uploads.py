@@ -161,7 +161,7 @@ class Once:
     def __init__(self, size: int = SIZE, *, name: str = "a.tif", digest: str = "d", wrong: bool = False) -> None:
         self.source = generated(size)
         self.size, self.name, self.wrong = size, name, wrong
-        self.media_type, self.link = "image/tiff", ""
+        self.media_type, self.link = "image/tiff", None
         self.digests = {"md5": digest}
         self.reads: list[tuple[int, int]] = []
         self.checks = 0

@@ -81,4 +81,5 @@ def test_counters_and_peaks() -> None:
     assert world.calls()["peak_at_once"] == 2
     assert world.calls()["peak_per_second"] == 3
     world.reset_calls()
-    assert world.calls() == {"api": {}, "storage": 0, "refused": {}, "peak_per_second": 0, "peak_at_once": 0}
+    counters = dict.fromkeys(("storage", "fetches", "peak_per_second", "peak_at_once"), 0)
+    assert world.calls() == {"api": {}, "refused": {}, **counters}

@@ -1,0 +1,101 @@
+"""Which files a target is given a link to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dam_sync.engine.pulls import PULL, Pulls
+from dam_sync.model.asset import FileRef
+from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.errors import DamSyncError, NotFound, Rejected, SafetyStop, Transient
+from dam_sync.model.limits import Limits
+
+FILE = FileRef("1", "a.jpg", 3)
+LASTS = timedelta(hours=2)
+URL = "https://files.example/a?Signature=s3cret"
+
+
+class Source:
+    """Gives this link, or raises."""
+
+    def __init__(self, link: str | DamSyncError = URL, *, offers: bool = True, estimate: Any = ()) -> None:
+        self.capabilities = Capabilities(frozenset({Operation.DOWNLOAD_LINK} if offers else ()))
+        self._link, self._estimate = link, estimate
+        self.asked: list[timedelta] = []
+
+    async def download_link(self, file: FileRef, lasts: timedelta) -> str:
+        self.asked.append(lasts)
+        if isinstance(self._link, DamSyncError):
+            raise self._link
+        return self._link
+
+    def estimate_link(self, file: FileRef) -> Any:
+        return self._estimate
+
+
+def pulls(
+    source: Any = None, *, policy: str = PULL, fetches: timedelta | None = LASTS, most: int = 10, **more: Any
+) -> Any:
+    limits = Limits(largest_bytes=most)
+    target: Any = SimpleNamespace(capabilities=Capabilities(fetches=fetches), limits=limits)
+    return Pulls(source or Source(), target, policy, **more)
+
+
+async def test_a_link_is_asked_to_last_as_long_as_the_target_needs() -> None:
+    source = Source()
+    link = await pulls(source).link(FILE)
+    assert link is not None
+    assert (link.url, source.asked) == (URL, [LASTS])
+    assert "s3cret" not in repr(link)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "file"),
+    [
+        (pulls(policy="through_us"), FILE),
+        (pulls(fetches=None), FILE),
+        (pulls(Source(offers=False)), FILE),
+        (pulls(Source("")), FILE),
+        (pulls(), FileRef("1", "a.jpg")),
+        (pulls(), FileRef("1", "a.jpg", 0)),
+        (pulls(), FileRef("1", "a.jpg", 11)),
+        (pulls(Source(estimate=None), dry=True), FILE),
+    ],
+    ids=["policy", "target", "source", "no-link", "no-size", "empty", "too-large", "planned"],
+)
+async def test_otherwise_the_bytes_go_through_us(chosen: Pulls, file: FileRef) -> None:
+    assert await chosen.link(file) is None
+
+
+@pytest.mark.parametrize("error", [Rejected("no"), NotFound("gone"), Transient("later")])
+async def test_without_a_link_the_download_says_what_is_wrong(error: DamSyncError) -> None:
+    assert await pulls(Source(error)).link(FILE) is None
+
+
+async def test_what_ends_a_run_ends_it() -> None:
+    with pytest.raises(SafetyStop):
+        await pulls(Source(SafetyStop("stop"))).link(FILE)
+
+
+async def test_a_plan_asks_for_no_link() -> None:
+    source = Source()
+    assert await pulls(source, dry=True).link(FILE) is not None
+    assert source.asked == []
+
+
+async def test_another_version_of_a_file_is_another_file() -> None:
+    one, other = [await pulls().link(FileRef(name, "a.jpg", 3)) for name in ("1/1", "1/2")]
+    assert one is not None
+    assert other is not None
+    assert one.file != other.file
+
+
+def test_files_are_counted_by_what_became_of_them() -> None:
+    counted = pulls()
+    counted.note(FILE, opened=False)
+    counted.note(FILE, opened=True)
+    assert (counted.fetched, counted.size, counted.sent) == (1, 3, 1)
