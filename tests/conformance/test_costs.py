@@ -466,7 +466,7 @@ async def test_a_source_takes_nothing_out_of_the_trash(tenant: Tenant, source: S
 
 def test_every_writing_operation_is_tried() -> None:
     reading = {Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
-    reading |= {Operation.COUNTS, Operation.PUBLIC_LINKS}
+    reading |= {Operation.COUNTS, Operation.PUBLIC_LINKS, Operation.DOWNLOAD_LINK}
     elsewhere = {Operation.RESTORE, Operation.SUBSCRIBE}  # in tests of their own
     assert set(WRITES) == set(Operation) - reading - elsewhere - {Operation.ESTIMATE}
 

@@ -362,3 +362,22 @@ async def test_a_bare_request_goes_without_our_credential_wherever_it_leads() ->
         assert client.storage_calls == 2
     assert [seen.path for seen in server.seen] == ["/f", "/g"]
     assert not any({"authorization", "x-own"} & set(seen.headers) for seen in server.seen)
+
+
+async def test_a_link_for_others_is_refused_as_our_own_download_would_be() -> None:
+    async with client_of("https://dam.example") as client:
+        for url in (
+            "https://10.0.0.1/f",
+            "https://127.0.0.1/f",
+            "http://files.example/f",
+            "https://u:p@files.example/f",
+        ):
+            with pytest.raises(Rejected):
+                client.link_for_others(get(url, operation="GET the file", asset="7", bare=True))
+
+
+async def test_a_link_for_others_needs_no_credential() -> None:
+    signed = "https://files.example/f?Signature=x"
+    async with client_of("https://dam.example") as client:
+        assert client.link_for_others(get(signed, operation="GET the file", bare=True)) == signed
+        assert client.link_for_others(get("https://dam.example/f", operation="GET the file")) == ""
