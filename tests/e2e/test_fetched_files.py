@@ -106,3 +106,4 @@ def test_what_is_not_fetched_as_announced_is_sent(tmp_path: Path, source: str, t
         (sent,) = [note for note in report["notes"] if SENT in note]
         assert sent.startswith("2 files were not fetched")
         assert 0 < report["bytes"] < sum(SIZES)
+        assert proven(pair, "digest") == {"V3": len(SIZES)}

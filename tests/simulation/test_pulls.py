@@ -56,9 +56,16 @@ def test_a_library_ends_as_if_its_bytes_had_gone_through_us(
         move.live()
         assert move.universe.network.fetched, "no file was fetched"
         state = move.state()
-    assert state.assets == usual.assets
+    assert [current(row) for row in state.assets] == [current(row) for row in usual.assets]
+    replaced = kinds[1] == "c_brandlibrary" and network is CutFiles  # its file gets a second version (wire C 6.5)
+    assert (state.assets == usual.assets) is not replaced
     assert state.links == usual.links
     assert state.left == usual.left
+
+
+def current(row: Any) -> Any:
+    """An asset without the older versions of its file."""
+    return {**row, "versions": row["versions"][-1:]}
 
 
 class LateFetches(Network):
