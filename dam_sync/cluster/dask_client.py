@@ -70,8 +70,8 @@ async def local_client(number: int) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def remote_client(url: str) -> AsyncIterator[Client]:
-    """The scheduler at an URL; for `tls://` with the certificates of Dask's own configuration. Raises ConfigError for
-    an URL that is none, WorkersGone if it does not answer."""
+    """The scheduler at a URL; for `tls://` with the certificates of Dask's own configuration. Raises ConfigError for
+    another scheme, WorkersGone if it does not answer."""
     if not url.startswith(("tcp://", "tls://")):
         hint = "write --cluster tls://HOST:8786, or tcp://HOST:8786 in a network that only you use"
         raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)

@@ -1,4 +1,5 @@
-"""The rate of a credential as it is now: a limit, a temporary slowdown after refusals, or a learned limit."""
+"""The rate of a credential as it is now: a limit, a temporary slowdown after refusals, or a learned limit; and what its
+limiters have in common."""
 
 from __future__ import annotations
 
@@ -38,11 +39,12 @@ class AdaptiveRate:
         """Whether successes change nothing."""
         return self.learned.limit is None if self.ceiling is None else self._knee is None
 
-    def lower_to(self, per_second: float) -> None:
-        """Keep to this limit, too."""
-        current = self.current
-        self.ceiling = per_second
-        self._rate = per_second if current is None else min(current, per_second)
+    def lower_to(self, per_second: float | None) -> None:
+        """Keep to this limit, too; a higher one changes nothing."""
+        if per_second is not None and (self.ceiling is None or per_second < self.ceiling):
+            current = self.current
+            self.ceiling = per_second
+            self._rate = per_second if current is None else min(current, per_second)
 
     def refused(self, accepted: float | None) -> None:
         """The service refused a call; it accepted so many in the second before, None just after a pause."""
@@ -77,3 +79,34 @@ class AdaptiveRate:
         self._rate = self.ceiling
         if self.ceiling is not None and self._knee is not None:
             self._rate = min(self.ceiling, dumped.get("rate") or self.ceiling)
+
+
+class RateLimiter:
+    """Limits calls to a rate that adapts."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._rate = AdaptiveRate(per_second)
+
+    @property
+    def rate(self) -> float | None:
+        """Current calls per second, of all processes that share the limit; None without a limit."""
+        return self._rate.current
+
+    @property
+    def expected(self) -> float | None:
+        """Calls per second to be expected in the long run; None without a limit."""
+        return self._rate.expected
+
+    @property
+    def learned(self) -> float | None:
+        """The limit that was learned because none is known; None if nothing was refused."""
+        return self._rate.learned.limit if self._rate.ceiling is None else None
+
+    def restore(self, learned: float) -> None:
+        """Begin with what an earlier process learned, unless this one already has."""
+        if self._rate.learned.limit is None:
+            self._rate.learned = LearnedRate(max(SLOWEST, learned))
+
+    def lower_to(self, per_second: float | None) -> None:
+        """Keep to this rate, too; a higher one changes nothing."""
+        self._rate.lower_to(per_second)

@@ -104,9 +104,9 @@ class RequestDispatcher:
         self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
         if self._learned is not None:
             self._api.limit = self._learned.limit
-        self._shared: SharedConcurrency | None = None
+        self._gate: ConcurrencyLimiter | SharedConcurrency = self._api
         if self._learned is None and self._rate.permits is not None:
-            self._shared = SharedConcurrency(self._api, self._rate.permits, config.clock)
+            self._gate = SharedConcurrency(self._api, self._rate.permits, config.clock)
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
         self.flow = BandwidthLimiter(config.bandwidth, config.clock)
@@ -125,7 +125,7 @@ class RequestDispatcher:
         Raises StopRequested beyond `max_calls` and what is left of the day and the month, Throttled if the requested
         pause is too long, what `may_write` raises unless the method is GET or HEAD, and what `open_response` raises.
         """
-        async with await self._limit_of(resolved):
+        async with self._gate if resolved.api else self.storage:
             permit = await self._admit(prepared.operation) if resolved.api else None
             if isinstance(prepared.body, bytes):
                 await self.flow.pass_on(len(prepared.body))
@@ -145,13 +145,6 @@ class RequestDispatcher:
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
-
-    async def _limit_of(self, resolved: ResolvedUrl) -> ConcurrencyLimiter | asyncio.Semaphore:
-        if not resolved.api:
-            return self.storage
-        if self._shared is not None:
-            await self._shared.keep()
-        return self._api
 
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""

@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from dam_sync.http.adaptive_rate import AdaptiveRate
-from dam_sync.http.learning import SLOWEST, LearnedRate
+from dam_sync.http.adaptive_rate import RateLimiter
 from dam_sync.http.limiters import COOL_DOWN, LATE, RESERVE, WINDOW, Permit
 from dam_sync.http.server_time import ServerTime
 from dam_sync.model.clock import Clock
@@ -73,14 +72,14 @@ class UsualMost:
             self._began, self._now = now, 0.0
 
 
-class LeasedRateLimiter:
+class LeasedRateLimiter(RateLimiter):
     """Takes the place of `AdaptiveRateLimiter` for a credential whose limit is shared by processes.
 
     Every method that waits raises StoreUnreachable if the schedule cannot be reached: nothing is sent without a permit.
     """
 
     def __init__(self, per_second: float | None, clock: Clock, permits: CredentialPermits) -> None:
-        self._rate = AdaptiveRate(per_second)
+        super().__init__(per_second)
         self._clock, self._permits = clock, permits
         self._time = ServerTime()
         self._seen: Lease | None = None
@@ -97,34 +96,14 @@ class LeasedRateLimiter:
         self._head, self._learning = asyncio.Lock(), asyncio.Lock()
 
     @property
-    def rate(self) -> float | None:
-        """Current calls per second of all processes; None without a limit."""
-        return self._rate.current
-
-    @property
-    def expected(self) -> float | None:
-        """Calls per second to be expected in the long run; None without a limit."""
-        return self._rate.expected
-
-    @property
-    def learned(self) -> float | None:
-        """The limit that was learned because none is known; None if nothing was refused."""
-        return self._rate.learned.limit if self._rate.ceiling is None else None
-
-    @property
     def has_news(self) -> bool:
         """Whether other processes must be told something at once; see `publish`."""
         return bool(self._refused) or self._is_late
 
     def restore(self, learned: float) -> None:
-        """Begin with what an earlier process learned, unless the processes that share this know better."""
-        if self._seen is None and self._rate.learned.limit is None:
-            self._rate.learned = LearnedRate(max(SLOWEST, learned))
-
-    def lower_to(self, per_second: float | None) -> None:
-        """Keep to this rate, too; a higher one changes nothing."""
-        if per_second is not None and (self._rate.ceiling is None or per_second < self._rate.ceiling):
-            self._rate.lower_to(per_second)
+        """See `RateLimiter.restore`; the processes that share the limit may know better."""
+        if self._seen is None:
+            super().restore(learned)
 
     def pause_left(self) -> float:
         """Remaining seconds of a pause, whichever process was asked for it."""

@@ -7,8 +7,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from dam_sync.http.adaptive_rate import AdaptiveRate
-from dam_sync.http.learning import SLOWEST, LearnedRate
+from dam_sync.http.adaptive_rate import RateLimiter
 from dam_sync.model.clock import Clock
 
 RESERVE = 0.02  # of the documented rate is left unused, see Bucket
@@ -43,7 +42,7 @@ class Permit:
         return late if self.responded is None else min(late, self.responded)
 
 
-class AdaptiveRateLimiter:
+class AdaptiveRateLimiter(RateLimiter):
     """Spaces calls: never more than `per_second` of them in any window of one second.
 
     Calls are spaced evenly at 98 % of the rate, without bursts. Services count calls on arrival, and calls that take
@@ -58,7 +57,7 @@ class AdaptiveRateLimiter:
     """
 
     def __init__(self, per_second: float | None, clock: Clock) -> None:
-        self._rate = AdaptiveRate(per_second)
+        super().__init__(per_second)
         self._clock = clock
         self._next = -math.inf
         self._until = -math.inf
@@ -67,31 +66,11 @@ class AdaptiveRateLimiter:
         self.has_news = False  # nobody else must be told anything
         self._turns: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
-    @property
-    def rate(self) -> float | None:
-        """Current calls per second; None without a limit."""
-        return self._rate.current
-
-    @property
-    def expected(self) -> float | None:
-        """Calls per second to be expected in the long run; None without a limit."""
-        return self._rate.expected
-
-    @property
-    def learned(self) -> float | None:
-        """The limit that was learned because none is known; None if nothing was refused."""
-        return self._rate.learned.limit if self._rate.ceiling is None else None
-
-    def restore(self, learned: float) -> None:
-        """Begin with what an earlier process learned, unless this one already has."""
-        if self._rate.learned.limit is None:
-            self._rate.learned = LearnedRate(max(SLOWEST, learned))
-
     def lower_to(self, per_second: float | None) -> None:
-        """Keep to this rate, too; a higher one changes nothing."""
-        if per_second is not None and (self._rate.ceiling is None or per_second < self._rate.ceiling):
-            self._rate.lower_to(per_second)
-            self._turns = deque(self._turns, maxlen=math.ceil(per_second))
+        """See `RateLimiter.lower_to`."""
+        super().lower_to(per_second)
+        if self._rate.ceiling is not None:
+            self._turns = deque(self._turns, maxlen=math.ceil(self._rate.ceiling))
 
     async def take(self) -> Permit:
         """Wait for permission to send, first come, first served; set `responded` when the response begins."""

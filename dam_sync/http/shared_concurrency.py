@@ -14,7 +14,10 @@ EVERY = 1.0  # seconds after which the share is asked for again
 
 class SharedConcurrency:
     """Keeps a limiter to the share of this process: nothing until it has one, which is when the others have given back
-    what exceeds theirs. A process that makes no calls gives back, too."""
+    what exceeds theirs. The share of a process that begins no calls changes, too.
+
+    Each call is made within `async with`, which raises StoreUnreachable.
+    """
 
     def __init__(self, limiter: ConcurrencyLimiter, permits: CredentialPermits, clock: Clock) -> None:
         self._limiter, self._permits, self._clock = limiter, permits, clock
@@ -22,10 +25,9 @@ class SharedConcurrency:
         self._asked = -math.inf
         self._asking = asyncio.Lock()
         limiter.limit = 0
-        permits.on_beat(self._give_back)
+        permits.on_beat(self._renew)
 
-    async def keep(self) -> None:
-        """Call it before each call. Raises StoreUnreachable."""
+    async def __aenter__(self) -> None:
         while self._is_due():
             async with self._asking:
                 if not self._is_due():
@@ -34,9 +36,15 @@ class SharedConcurrency:
             if self._limiter.limit == 0:
                 await self._clock.sleep(EVERY)
 
-    async def _give_back(self) -> None:
+        await self._limiter.__aenter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._limiter.__aexit__()
+
+    async def _renew(self) -> None:
+        """Calls that wait for the limiter ask for nothing themselves."""
         async with self._asking:
-            if self._limiter.limit and self._is_due():
+            if self._asked > -math.inf and self._is_due():
                 await self._ask()
 
     async def _ask(self) -> None:

@@ -157,8 +157,9 @@ class StoreBusy(Transient):
 
 
 class WorkerLost(Transient):
-    """The worker process that wrote an asset ended, or cannot be reached. What it began is in the journal; the asset is
-    written again by another one."""
+    """The worker process that wrote an asset ended, or cannot be reached: another one writes the asset.
+
+    What was begun is in the journal."""
 
 
 class WorkersGone(DamSyncError):

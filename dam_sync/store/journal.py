@@ -209,14 +209,10 @@ class StoredJournal(Repository):
         """Durable on return; on an error, only the file knows the result. A worker process that does not hold the asset
         any more is refused."""
         tickets = self._database.tickets
-
-        def fenced(c: Connection) -> None:
-            if tickets is not None and self._scope.startswith(ASSET_SCOPE):
-                refuse_without_ticket(c, self._asset, tickets.get(self._asset))
-            job(c)
-
+        if tickets is not None and self._scope.startswith(ASSET_SCOPE):
+            job = _fenced(job, self._asset, tickets.get(self._asset))
         try:
-            await self._write(fenced)
+            await self._write(job)
         except BaseException:
             self._memory.certain = False
             raise
@@ -239,10 +235,15 @@ class JournalRepository(Repository):
         return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0)
 
 
-def refuse_without_ticket(c: Connection, asset: str, ticket: str | None) -> None:
-    """Raises WorkerLost unless the asset is held with this ticket."""
-    if ticket is None or _TICKET.value(c, of=asset) != ticket:
-        raise WorkerLost("this worker was taken for lost, and the asset was taken back from it", asset=asset)
+def _fenced(job: Job[None], asset: str, ticket: str | None) -> Job[None]:
+    """The job; it raises WorkerLost unless the asset is held with this ticket."""
+
+    def fenced(c: Connection) -> None:
+        if ticket is None or _TICKET.value(c, of=asset) != ticket:
+            raise WorkerLost("this worker was taken for lost, and the asset was taken back from it", asset=asset)
+        job(c)
+
+    return fenced
 
 
 def _contains(c: Connection, text: str) -> bool:

@@ -11,10 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    Column,
     Double,
-    MetaData,
-    Table,
     Text,
     Update,
     bindparam,
@@ -30,39 +27,9 @@ from sqlalchemy.sql import ColumnElement, Select
 from sqlalchemy.sql.functions import FunctionElement
 
 from dam_sync.model.permits import AHEAD
+from dam_sync.store.shared_schema import PERMIT
 
 KEPT_SECONDS = 2.0  # how long after its last lease the spacing of a slower process holds for all
-
-SHARED = MetaData()
-PERMIT = Table(
-    "permit",
-    SHARED,
-    Column("credential", Text, primary_key=True),
-    Column("free", Double, nullable=False, server_default="0"),
-    Column("issued", BigInteger, nullable=False, server_default="0"),
-    Column("granted", BigInteger, nullable=False, server_default="0"),
-    Column("spacing", Double, nullable=False, server_default="0"),
-    Column("spaced_until", Double, nullable=False, server_default="0"),
-    Column("paused_until", Double, nullable=False, server_default="0"),
-    Column("version", BigInteger, nullable=False, server_default="0"),
-    Column("learned", Text, nullable=False, server_default="{}"),
-)
-PARTICIPANT = Table(
-    "participant",
-    SHARED,
-    Column("credential", Text, primary_key=True),
-    Column("process", Text, primary_key=True),
-    Column("seen", Double, nullable=False),
-    Column("held", BigInteger, nullable=False),
-)
-
-SECRET = Table(
-    "secret",
-    SHARED,
-    Column("scope", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-)
 
 
 class Largest(FunctionElement[float]):

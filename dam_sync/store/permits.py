@@ -13,30 +13,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import timedelta
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from psycopg import errors, sql
 from sqlalchemy import ClauseElement
 from sqlalchemy.dialects.postgresql import psycopg as postgresql
-from sqlalchemy.schema import CreateTable
 
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.permits import CredentialPermits, Lease, LeaseRequest, PermitStore
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 from dam_sync.store import permit_schedule as schedule
 from dam_sync.store.base import Storage
-from dam_sync.store.server import raw_of, translated, writing
+from dam_sync.store.server import raw_of, translated
 from dam_sync.store.server_threads import ServerConnection
+from dam_sync.store.shared_schema import SCHEMA, open_shared
 
 T = TypeVar("T")
-SCHEMA: Final = "dam_sync"  # of no job: theirs have a suffix
 BEAT_SECONDS: Final = 2.0
 GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has no share any more
-KEY_TABLE: Final = "digest_key"
 
 
 class ServerPermits(PermitStore):
@@ -198,50 +194,3 @@ def _compiled(made: Callable[..., ClauseElement]) -> tuple[str, Mapping[str, Any
     dialect: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
     compiled: Any = made(schedule.server_now()).compile(dialect=dialect)
     return str(compiled), dict(compiled.params)
-
-
-def open_shared(server: StateServer, patience: timedelta) -> tuple[ServerConnection, bytes]:
-    """A connection to the schema that all jobs of a database share, which is created if it is missing, and the key of
-    its digests. Raises ConfigError, StoreUnreachable."""
-    link = ServerConnection(server, patience)
-    try:
-        with translated(server):
-            return link, _made(link, server)
-    except BaseException:
-        link.close()
-        raise
-
-
-def _made(link: ServerConnection, server: StateServer) -> bytes:
-    """Create the tables if they are missing; returns the key of the digests. Raises ConfigError without the right."""
-    raw = raw_of(link.connection)
-    try:
-        known = raw.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.{KEY_TABLE}",)).fetchone()
-        if known != (True,):
-            with writing(link.connection, server):
-                _create(raw)
-        row = raw.execute(f"SELECT key FROM {KEY_TABLE}").fetchone()
-    except errors.InsufficientPrivilege as error:
-        words = " ".join(str(error).split())
-        raise ConfigError(
-            f"the schema {SCHEMA}, in which jobs share rate limits, cannot be used at {server} ({words})",
-            hint=f"let the user create a schema in the database, or use {SCHEMA} and all of its tables if another user"
-            " created it",
-        ) from None
-    assert row is not None
-    return bytes.fromhex(row[0])
-
-
-def _create(raw: Any) -> None:
-    dialect: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
-    raw.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
-    for table in schedule.SHARED.sorted_tables:
-        raw.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)))
-    raw.execute("ALTER TABLE permit SET (fillfactor = 50)")  # its rows are changed all the time
-    raw.execute(
-        f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)"
-    )
-    raw.execute(
-        f"INSERT INTO {KEY_TABLE} (key) VALUES (%s) ON CONFLICT DO NOTHING",
-        (SYSTEM_CLOCK.token() + SYSTEM_CLOCK.token(),),
-    )

@@ -25,12 +25,12 @@ from dam_sync.model.errors import StoreUnreachable, Transient
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
 from dam_sync.store.credential_store import FileCredentialStore
-from dam_sync.store.permits import SCHEMA, open_shared
 from dam_sync.store.server import raw_of, translated
 from dam_sync.store.server_threads import PAUSE_SECONDS, ServerConnection
+from dam_sync.store.shared_schema import SCHEMA, SECRET, open_shared
 
 T = TypeVar("T")
-TABLE: Final = "secret"
+TABLE: Final = SECRET.name
 RENEWAL_SECONDS: Final = 120.0  # how long another process may take to renew a credential
 UNSTORED: Final = "#not-in-database"  # behind the name of a secret in the file: the database does not have it yet
 

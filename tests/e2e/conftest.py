@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
@@ -14,6 +15,7 @@ from tests.support.disks import WAY
 from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
 from tests.support.pairs import EVERYTHING
+from tests.support.postgres import OwnServer, execute
 from tests.support.sampled import SHARE, leave_out
 from tests.support.tenants import Command, Completed, Pair, pair
 from tests.support.undoing import Chosen, undone_afterwards
@@ -86,3 +88,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ways = {value for report in reports for name, value in getattr(report, "user_properties", ()) if name == WAY}
     for way in sorted(ways):
         terminalreporter.write_line(f"{WAY} {way}")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OwnServer]:
+    """A server of PostgreSQL for the tests of a module, which may kill it."""
+    made = OwnServer(Path(tempfile.mkdtemp(prefix="dam-sync-pg-")) / "data")  # its user cannot read folders of pytest
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def on_server(tenants: Pair, server: OwnServer) -> Iterator[Pair]:
+    """The job, with its state on the server."""
+    text = tenants.job.read_text(encoding="utf-8")
+    tenants.job.write_text(text.replace(f"state: {tenants.folder}/state/job.db", f"state: {server.url}"))
+    yield tenants
+    execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,27 +21,15 @@ from distributed import Client
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
 from tests.support.pairs import EVERYTHING
-from tests.support.postgres import OwnServer, execute
 from tests.support.tenants import Pair, alone, duplicates
 
 SEEDS = range(20 if EVERYTHING else 1)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[OwnServer]:
-    """A server of its own."""
-    made = OwnServer(Path(tempfile.mkdtemp(prefix="dam-sync-pg-")) / "data")
-    yield made
-    made.stop()
-
-
 @pytest.fixture
-def shared(tenants: Pair, server: OwnServer) -> Iterator[Pair]:
-    """The job, with its state on the server."""
-    text = tenants.job.read_text(encoding="utf-8")
-    tenants.job.write_text(text.replace(f"state: {tenants.folder}/state/job.db", f"state: {server.url}"))
-    yield replace(tenants, command=alone)
-    execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')
+def shared(on_server: Pair) -> Pair:
+    """The job, with its state on a server; its commands are processes that are not forked."""
+    return replace(on_server, command=alone)
 
 
 def assert_complete(pair: Pair) -> None:
@@ -143,6 +131,32 @@ def test_a_kill_leaves_no_trace(shared: Pair, killed: str, seed: int) -> None:
     assert_complete(shared)
     assert shared.json("verify", job, "--level", "fields")["verdict"]["clean"]
     assert shared.json("run", job)["counts"]["created"] == 0
+
+
+def test_an_interrupted_run_ends_its_workers_and_the_next_one_resumes_it(shared: Pair) -> None:
+    job = str(shared.job)
+    process = shared.start_until(lambda: len(shared.target.assets) >= 2, "run", job, "--workers", "2", "--no-progress")
+    workers = workers_of(process)
+    assert len(workers) == 2
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 5
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+    assert duplicates(shared.target.assets) == []
+    shared.cli("run", job, "--workers", "2", "--no-progress")
+    assert_complete(shared)
+
+
+def test_a_second_interrupt_ends_all_processes_at_once_and_loses_nothing(shared: Pair) -> None:
+    job = str(shared.job)
+    process = shared.start_until(lambda: len(shared.target.assets) >= 2, "run", job, "--workers", "2", "--no-progress")
+    workers = workers_of(process)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    assert process.wait() != 0
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+    shared.cli("run", job, "--no-progress")
+    assert_complete(shared)
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreUnreachable
 from dam_sync.model.permits import AHEAD, LeaseRequest
 from dam_sync.store.base import Storage
-from dam_sync.store.permits import SCHEMA, ServerPermits
+from dam_sync.store.permits import ServerPermits
+from dam_sync.store.shared_schema import SCHEMA
 from tests.support.counting_server import counting
 from tests.support.lessees import lessees, result
 from tests.support.permits import EPOCH, SharedSchedule
@@ -138,8 +139,8 @@ async def test_concurrent_calls_are_divided_and_given_back() -> None:
         await two.close()
         assert await first.share("a", 16, 8) == 16
         limiter = ConcurrencyLimiter(16)
-        await SharedConcurrency(limiter, one.credential("other"), SYSTEM_CLOCK).keep()
-        assert limiter.limit == 16
+        async with SharedConcurrency(limiter, one.credential("other"), SYSTEM_CLOCK):
+            assert limiter.limit == 16
     finally:
         await one.close()
         await two.close()
@@ -150,10 +151,30 @@ async def test_a_process_that_makes_no_calls_gives_back_what_others_need() -> No
     name = SYSTEM_CLOCK.token()
     idle, busy = ConcurrencyLimiter(4), ConcurrencyLimiter(4)
     try:
-        await SharedConcurrency(idle, one.credential(name), SYSTEM_CLOCK).keep()
-        assert idle.limit == 4
-        await SharedConcurrency(busy, two.credential(name), SYSTEM_CLOCK).keep()  # waits until something is given back
-        assert idle.limit == busy.limit == 2
+        async with SharedConcurrency(idle, one.credential(name), SYSTEM_CLOCK):
+            assert idle.limit == 4
+        async with SharedConcurrency(busy, two.credential(name), SYSTEM_CLOCK):  # once something is given back
+            assert idle.limit == busy.limit == 2
+    finally:
+        await one.close()
+        await two.close()
+
+
+async def test_calls_that_wait_go_on_once_a_process_that_was_taken_for_gone_has_a_share_again() -> None:
+    one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
+    name = SYSTEM_CLOCK.token()
+    other, limiter = two.credential(name), ConcurrencyLimiter(4)
+    shared = SharedConcurrency(limiter, one.credential(name), SYSTEM_CLOCK)
+    try:
+        async with shared:
+            execute(started(), f"DELETE FROM {SCHEMA}.participant")  # as after a computer that slept
+            assert await other.share("b", 4, 0) == 4
+        while limiter.limit:
+            await SYSTEM_CLOCK.sleep(0.1)
+        waiting = asyncio.ensure_future(limiter.__aenter__())
+        assert await other.share("b", 4, 0) == 2
+        await asyncio.wait_for(waiting, 60)
+        assert limiter.limit == 2
     finally:
         await one.close()
         await two.close()

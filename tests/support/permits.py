@@ -18,6 +18,7 @@ from dam_sync.model.permits import Lease, LeaseRequest
 from dam_sync.model.values import Json
 from dam_sync.store import permit_schedule as schedule
 from dam_sync.store.permits import lease_from
+from dam_sync.store.shared_schema import PERMIT
 from tests.support.stepped_clock import SteppedClock
 
 NOW = bindparam("now", type_=Double())
@@ -43,7 +44,7 @@ class SharedSchedule:
         self.clock = clock
         self.leases = 0
         self._raw = sqlite3.connect(":memory:", isolation_level=None)
-        self._raw.execute(str(CreateTable(schedule.PERMIT).compile(dialect=DIALECT)))
+        self._raw.execute(str(CreateTable(PERMIT).compile(dialect=DIALECT)))
         self._raw.execute("INSERT INTO permit (credential) VALUES (?)", (KEY,))
 
     def run(self, statement: Any, **given: Any) -> Any:

@@ -63,6 +63,7 @@ class Stage:
     process: Killed = field(default_factory=Killed)
     journals: list[ProcessJournal] = field(init=False)
     calls: Calls = field(default_factory=dict)
+    later: float = 0.0  # seconds after which each asset follows the one before it
 
     def __post_init__(self) -> None:
         self.journals = [ProcessJournal(process=self.process) for _ in self.drafts]
@@ -75,13 +76,14 @@ class Stage:
     async def _live(self) -> list[Outcome]:
         async with self.universe.side(self.job, "target") as service:
             await service.schema()
-            works = zip(self.drafts, self.journals, strict=True)
-            pending = [asyncio.ensure_future(self._created(service, *work)) for work in works]
+            works = enumerate(zip(self.drafts, self.journals, strict=True))
+            pending = [asyncio.ensure_future(self._created(service, *work, number)) for number, work in works]
             await asyncio.wait(pending, return_when=asyncio.ALL_COMPLETED)
             self.calls = dict(service.calls)
         return [each.exception() or each.result() for each in pending]
 
-    async def _created(self, service: Service, draft: Draft, journal: MemoryJournal) -> AssetId:
+    async def _created(self, service: Service, draft: Draft, journal: MemoryJournal, number: int) -> AssetId:
+        await self.universe.clock.sleep(number * self.later)
         return await service.create(draft, bytes_of(draft), journal)
 
     def fail(self, call: str, do: str, **when: Any) -> None:
@@ -137,6 +139,18 @@ def test_assets_that_are_written_at_the_same_time_share_calls(tmp_path: Path) ->
         assert made.calls[facts.PUT_ASSET] == 2, "one token for each call"
         assert made.calls[facts.SECTION_ASSETS] == 1, "the first shared call is read back"
         assert made.calls[facts.ADD_VALUES] == 2, "one for each field"
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(2.0, 1), (4.0, 2)])
+def test_an_asset_waits_for_those_that_follow_it_for_a_part_of_the_wait_for_a_file(
+    tmp_path: Path, seconds: float, calls: int
+) -> None:
+    """With the default of `first_look`. A group of its own for every asset that comes a moment later doubles the calls
+    of a long run, and its time."""
+    with stage(tmp_path, drafts(2), first_look=8.0) as made:
+        made.later = seconds
+        made.holds_each_once(made.live())
+        assert made.calls[facts.ADD_TO_LIBRARY] == calls
 
 
 def test_each_asset_is_created_alone_if_the_job_says_so(tmp_path: Path) -> None:

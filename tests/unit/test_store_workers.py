@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -18,24 +21,43 @@ from tests.support.postgres import emptied
 LEASE = timedelta(minutes=10)
 
 
-async def claimed(server: StateServer) -> tuple[SqlStore, Run, Work]:
-    """The coordinator, its run, and an asset that it claimed."""
-    store = await SqlStore.open(server, SYSTEM_CLOCK)
-    run = await store.begin("job", "run")
-    await store.set_shards(run.id, [Shard("all")], complete=True)
-    await store.record(run.id, Shard("all"), Batch((Entry(AssetId("1"), Revision("a")),), None), ())
-    (work,) = await store.claim(run.id, 1, LEASE)
-    return store, run, work
+@dataclass(frozen=True)
+class Running:
+    """A run: the store of its coordinator, and an asset that was claimed."""
+
+    server: StateServer
+    store: SqlStore
+    run: Run
+    work: Work
+    stack: AsyncExitStack
+
+    async def join(self, places: int = 1) -> tuple[SqlStore, int]:
+        """The store of a worker of so many, and its place."""
+        worker, place = await SqlStore.join(self.server, SYSTEM_CLOCK, self.run.id, self.run.owner, places)
+        self.stack.push_async_callback(worker.close)
+        return worker, place
+
+
+@pytest.fixture
+async def running() -> AsyncIterator[Running]:
+    server = emptied("dam_sync_zombie")
+    async with AsyncExitStack() as stack:
+        store = await SqlStore.open(server, SYSTEM_CLOCK)
+        stack.push_async_callback(store.close)
+        run = await store.begin("job", "run")
+        await store.set_shards(run.id, [Shard("all")], complete=True)
+        await store.record(run.id, Shard("all"), Batch((Entry(AssetId("1"), Revision("a")),), None), ())
+        (work,) = await store.claim(run.id, 1, LEASE)
+        yield Running(server, store, run, work, stack)
 
 
 async def made() -> str:
     return "target-1"
 
 
-async def test_a_worker_whose_asset_was_taken_back_makes_no_call() -> None:
-    server = emptied("dam_sync_zombie")
-    store, run, work = await claimed(server)
-    zombie, _ = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 2)
+async def test_a_worker_whose_asset_was_taken_back_makes_no_call(running: Running) -> None:
+    store, run, work = running.store, running.run, running.work
+    zombie, _ = await running.join(2)
     await zombie.take_over(work, "first")
     journal, calls = zombie.journal(work, run.id), list[str]()
 
@@ -51,7 +73,7 @@ async def test_a_worker_whose_asset_was_taken_back_makes_no_call() -> None:
     await store.retry(work, 0.0)
     (again,) = await store.claim(run.id, 1, LEASE)
     assert again.begun
-    other, _ = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 2)
+    other, _ = await running.join(2)
     with pytest.raises(WorkerLost):
         await zombie.take_over(work, "first")  # the order of an attempt that is over
     await other.take_over(again, "second")
@@ -61,63 +83,45 @@ async def test_a_worker_whose_asset_was_taken_back_makes_no_call() -> None:
         await journal.discard("*")
     assert await other.journal(again, run.id).run("create", call) == "target-1"
     assert calls == ["call"]
-    for each in (zombie, other, store):
-        await each.close()
 
 
-async def test_an_asset_that_was_taken_back_unbegun_is_not_begun_later() -> None:
-    server = emptied("dam_sync_zombie")
-    store, run, work = await claimed(server)
-    zombie, _ = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
-    assert not await store.take_back(work)
+async def test_an_asset_that_was_taken_back_unbegun_is_not_begun_later(running: Running) -> None:
+    zombie, _ = await running.join()
+    assert not await running.store.take_back(running.work)
     with pytest.raises(WorkerLost):
-        await zombie.take_over(work, "late")
-    await zombie.close()
-    await store.close()
+        await zombie.take_over(running.work, "late")
 
 
-async def test_places_are_limited_and_end_with_their_sessions() -> None:
-    server = emptied("dam_sync_zombie")
-    store, run, _ = await claimed(server)
-    one, place = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
+async def test_places_are_limited_and_end_with_their_sessions(running: Running) -> None:
+    one, place = await running.join()
     assert place == 0
     with pytest.raises(StoreUnreachable, match="all 1 places"):
-        await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
+        await running.join()
     await one.close()
-    two, place = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
+    _, place = await running.join()
     assert place == 0
-    await two.close()
-    await store.close()
 
 
-async def test_a_worker_leaves_a_run_that_ended() -> None:
-    server = emptied("dam_sync_zombie")
-    store, run, _ = await claimed(server)
-    worker, _ = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
+async def test_a_worker_leaves_a_run_that_ended(running: Running) -> None:
+    worker, _ = await running.join()
     seen = await worker.look("")
     worker.prove_held()
     assert await worker.look(seen) == seen
-    await store.stop(run.id, "stopped")
+    await running.store.stop(running.run.id, "stopped")
     with pytest.raises(SafetyStop):
         await worker.look(seen)
     with pytest.raises(SafetyStop):
-        await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 2)
-    await worker.close()
-    await store.close()
+        await running.join(2)
 
 
-async def test_a_worker_without_a_new_heartbeat_sends_nothing_that_writes() -> None:
-    server = emptied("dam_sync_zombie")
-    store, run, _ = await claimed(server)
-    worker, _ = await SqlStore.join(server, SYSTEM_CLOCK, run.id, run.owner, 1)
+async def test_a_worker_without_a_new_heartbeat_sends_nothing_that_writes(running: Running) -> None:
+    worker, _ = await running.join()
     seen = await worker.look("")
     assert worker._database.beat_at is not None
     worker._database.beat_at -= timedelta(seconds=16)
     await worker.look(seen)
     with pytest.raises(Throttled):
         worker.prove_held()
-    await store.beat(run.id)
+    await running.store.beat(running.run.id)
     await worker.look(seen)
     worker.prove_held()
-    await worker.close()
-    await store.close()

@@ -27,7 +27,7 @@ CREATE_BATCH = 20  # wire C 6.3: assets in one create, at most
 CALL_SPAN = timedelta(minutes=2)  # within which one call creates all its assets, by the clock of the service
 CLAIMS_KEPT = 20_000  # assets of which it is remembered for which source asset they were created
 CREATE_LINGER = 1.0  # for those who begin the next asset, at least
-LINGER_PART = 0.3  # of the wait for a new file: a later group would hold up the next one for as long
+LINGER_PART = 0.3  # of the wait for a new file, which a group of its own would add
 VALUE_LINGER = 0.1  # for those who were created by the same calls
 FILE_LINGER = 0.5  # for those who get another version of their file
 LIST_SECONDS = 120.0  # wire C 11.35: read timeout of lists
