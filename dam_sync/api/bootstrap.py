@@ -16,7 +16,9 @@ from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, RunContext
+from dam_sync.http.redaction import lending
 from dam_sync.http.shared_rates import CredentialRate, JobRates
+from dam_sync.http.urls import can_reach
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
@@ -242,7 +244,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         clock=options.clock,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
-        pulls=Pulls(opened.source, opened.target, job.policy.bytes, dry=isinstance(opened.target, DryTarget)),
+        pulls=_pulls(opened),
         run=run,
         source_scope=scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
@@ -252,6 +254,13 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         repair=options.repair,
         deadline=options.clock.monotonic() + seconds_of(options.max_duration) if options.max_duration else None,
     )
+
+
+def _pulls(opened: ConnectedJob) -> Pulls:
+    """Judged by the addresses of both services, so that a plan and its run come to the same result."""
+    job, opens = opened.job, partial(can_reach, opened.job.target.base_url)
+    dry, near = isinstance(opened.target, DryTarget), opens(job.source.base_url)
+    return Pulls(opened.source, opened.target, job.policy.bytes, dry=dry, near=near, opens=opens)
 
 
 def scope_of(side: SideConfig) -> str:
@@ -282,8 +291,9 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
                 yield content
                 options.progress.bytes += content.size
             return
-        async with LinkedContent.of(named, link, opened_content) as linked:
-            yield linked
-            options.progress.bytes += linked.size if linked.opened else 0
+        with lending(link.url):
+            async with LinkedContent.of(named, link, opened_content) as linked:
+                yield linked
+                options.progress.bytes += linked.size if linked.opened else 0
 
     return contents

@@ -119,7 +119,9 @@ async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:
     """What a run has to report besides its result."""
     notes = [*await _probation(context), *sentences.about_orphans(context.orphans_aborted)]
     notes += sentences.about_partial_creates(context.partial_creates_trashed)
-    notes += sentences.about_fetched(context.pulls.fetched, context.pulls.size, context.pulls.sent)
+    pulls = context.pulls
+    notes += sentences.about_fetched(*astuple(pulls.fetched), exhausted=pulls.exhausted)
+    notes += sentences.about_no_links(pulls.obstacle)
     return [*notes, *await about_wave(context, wave)]
 
 
@@ -155,6 +157,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
             offered = Operation.SUBSCRIBE in opened.source.capabilities
             report.notes.extend(sentences.about_webhooks(job.source.kind, offered=offered))
         report.notes.extend(sentences.about_fetches(files.fetched, files.fetched_size))
+        report.notes.extend(sentences.about_no_links(context.pulls.obstacle))
         add_allowances(report, opened, options)
         complete(report)
         if options.output is not None:

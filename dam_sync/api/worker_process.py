@@ -106,7 +106,7 @@ class WorkerOfRun:
 
     def spent(self) -> Spent:
         """See `Participant`."""
-        return Spent(self._context.calls, self._context.progress.bytes)
+        return Spent(self._context.calls, self._context.progress.bytes, self._context.pulls.fetched)
 
     async def write(self, order: Order) -> Outcome:
         """See `Participant`."""

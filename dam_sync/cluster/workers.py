@@ -280,6 +280,7 @@ class DaskWorkers:
             more = sum(calls.values()) - sum(before.calls.get(side, {}).values())
             self._run.options.rates.note(side, max(0, more))
         self._run.progress.bytes += max(0, reply.spent.bytes - before.bytes)
+        self._run.pulls.add(reply.spent.fetched - before.fetched)
 
     async def _everywhere(self, function: Callable[[str], Awaitable[bytes]]) -> Sequence[WorkerResult]:
         joining, members = self._joining, list(self._members.values())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -16,22 +17,57 @@ from dam_sync.model.service import Service
 log = structlog.get_logger(__name__)
 PULL = "pull"  # the policy under which a target fetches files itself
 NO_LINK = "https://"  # stands for the link in a plan, which gets none
+MOST_IN_VAIN = 3  # links in a row that brought nothing, before no more are given: each may cost hours
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What became of links. files: that the target fetched; size: their bytes; sent: files that were sent, because the
+    target did not fetch them."""
+
+    files: int = 0
+    size: int = 0
+    sent: int = 0
+
+    def __add__(self, other: Fetched) -> Fetched:
+        return Fetched(self.files + other.files, self.size + other.size, self.sent + other.sent)
+
+    def __sub__(self, other: Fetched) -> Fetched:
+        return Fetched(self.files - other.files, self.size - other.size, self.sent - other.sent)
 
 
 @dataclass(slots=True)
 class Pulls:
     """The links that a job hands to its target, if its policy says so.
 
-    fetched: files that the target fetched, size: their bytes; sent: files for which it was given a link in vain.
+    near: whether the target can reach the network of the source; opens: whether it can reach the host of a URL;
+    in_vain: links in a row that brought nothing.
     """
 
     source: Service
     target: Service
     policy: str
     dry: bool = False
-    fetched: int = 0
-    size: int = 0
-    sent: int = 0
+    near: bool = True
+    opens: Callable[[str], bool] = lambda _: True
+    fetched: Fetched = field(default_factory=Fetched)
+    in_vain: int = 0
+
+    @property
+    def obstacle(self) -> str:
+        """Why the policy has no effect; empty if it has, or nothing is to be fetched."""
+        if self.policy != PULL:
+            return ""
+        if self.target.capabilities.fetches is None:
+            return "the target does not fetch files"
+        if Operation.DOWNLOAD_LINK not in self.source.capabilities:
+            return "the source gives no links that others can open"
+        return "" if self.near else "the source is in a private network that the target is not in"
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more links are given, because those before brought nothing."""
+        return self.in_vain >= MOST_IN_VAIN
 
     async def link(self, file: FileRef) -> FileLink | None:
         """The link to the only file of a new asset; None if its bytes go through us. Raises what ends a run."""
@@ -46,18 +82,24 @@ class Pulls:
         except (Rejected, Denied, Transient) as error:  # if it is not one of the link alone, the download says so too
             log.info("file.no_link", asset=error.asset, cause=error.cause)
             return None
-        return FileLink(url, identity) if url else None
+        return FileLink(url, identity) if url and self.opens(url) else None
 
     def note(self, file: FileRef, *, opened: bool) -> None:
         """Count a file of which the target was given a link. opened: its bytes went through us all the same."""
-        self.sent += opened
-        self.fetched += not opened
-        self.size += 0 if opened else file.size or 0
+        self.in_vain = self.in_vain + 1 if opened else 0
+        self.add(Fetched(sent=1) if opened else Fetched(1, file.size or 0))
+        if opened and self.in_vain == MOST_IN_VAIN:
+            log.warning("file.no_more_links", in_vain=self.in_vain)
+
+    def add(self, more: Fetched) -> None:
+        """Count what another process did."""
+        self.fetched += more
 
     def _lasts(self, file: FileRef) -> timedelta | None:
         """How long a link to this file must open; None if the target does not fetch it."""
-        fetches, largest = self.target.capabilities.fetches, self.target.limits.largest_bytes
-        offered = self.policy == PULL and Operation.DOWNLOAD_LINK in self.source.capabilities
-        if not offered or not file.size or (largest is not None and file.size > largest):
+        largest = self.target.limits.largest_bytes
+        if self.policy != PULL or self.obstacle or self.exhausted:
+            return None
+        if not file.size or (largest is not None and file.size > largest):
             return None  # without its size there is nothing to compare what arrived with
-        return fetches
+        return self.target.capabilities.fetches

@@ -6,9 +6,12 @@ import html
 import json
 import re
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit
 
 MASK = "***"
 _SHORTEST = 8  # a shorter secret may be part of an ordinary word: it is masked as a whole word alone
@@ -17,6 +20,7 @@ _DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
 
 _hidden: set[str] = set()
 _words: set[str] = set()
+_lent: Counter[str] = Counter()  # hosts of links that others were given, by how many are in use
 
 _SECRET_KEY = (
     r"(?:authorization|cookie|set-cookie|password|passwd|secret|client[_-]?secret|access[_-]?token|refresh[_-]?token"
@@ -64,6 +68,26 @@ def hide(*secrets: str) -> None:
             _words.update(forms)
 
 
+@contextmanager
+def lending(url: str) -> Iterator[None]:
+    """Mask every URL on the host of a link while somebody else has it: what they report of it may repeat it, in whole
+    or cut, and not every link has a signature by which it is recognized."""
+    host = urlsplit(url).netloc
+    _lent[host] += 1
+    try:
+        yield
+    finally:
+        _lent[host] -= 1
+        if not _lent[host]:
+            del _lent[host]
+
+
+@lru_cache(maxsize=64)
+def _on(host: str) -> re.Pattern[str]:
+    """The URLs on a host, also escaped as in JSON, or percent-encoded."""
+    return re.compile(rf"(?i)({'|'.join({re.escape(host), re.escape(quote(host, safe=''))})})(?:/|\\/|%2f)[^\s\"'<>]*")
+
+
 def _forms(secret: str) -> Iterator[str]:
     """How a text is written in URLs, JSON, HTML and messages of Python."""
     yield secret
@@ -82,6 +106,8 @@ def redact(text: str) -> str:
     for word in _words:
         if word in text:
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
+    for host in filter(None, _lent):
+        text = _on(host).sub(rf"\1/{MASK}", text)
     for pattern, replacement in _MASKS:
         text = pattern.sub(replacement, text)
     return text

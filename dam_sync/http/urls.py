@@ -179,6 +179,16 @@ def is_public(host: str) -> bool:
     return _reach(host) == _PUBLIC
 
 
+def can_reach(base: str, url: str) -> bool:
+    """Whether the service at a base URL may be able to open this one, as far as both say themselves: nobody on the
+    internet reaches a private network."""
+    try:
+        service, host = (_origin(each, Rejected)[1] for each in (base, url))
+    except Rejected:
+        return False
+    return _reach(host) <= _reach(service)
+
+
 _PUBLIC, _PRIVATE, _OWN = 0, 1, 2
 
 

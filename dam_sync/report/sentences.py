@@ -169,13 +169,19 @@ def about_orphans(number: int) -> list[str]:
     return [f"{counted(number, *words)} aborted"] if number else []
 
 
-def about_fetched(files: int, size: int, sent: int) -> list[str]:
-    """Files that the target fetched itself, and those that it was given a link to in vain."""
+def about_fetched(files: int, size: int, sent: int, *, exhausted: bool = False) -> list[str]:
+    """Files that the target fetched itself, and those that it was given a link to in vain. exhausted: no more links
+    were given then."""
     fetched = counted(files, "file was", "files were")
     found = [f"{fetched} fetched by the target itself ({size:,} bytes), compared by size only"] if files else []
     if sent:
         those = counted(sent, "file was", "files were")
         found.append(f"{those} not fetched by the target as announced, and sent through this process instead")
+    if exhausted:
+        found.append(
+            "several links in a row brought nothing, so that all other files went through this process: check that the "
+            "target can reach the source, or leave out `policy: {bytes: pull}`"
+        )
     return found
 
 
@@ -183,6 +189,11 @@ def about_fetches(files: int, size: int) -> list[str]:
     """Files that the target will fetch itself."""
     fetched = counted(files, "file will be", "files will be")
     return [f"{fetched} fetched by the target itself ({size:,} bytes), by links of the source"] if files else []
+
+
+def about_no_links(obstacle: str) -> list[str]:
+    """Why no file is fetched though the job says so."""
+    return [f"`policy: {{bytes: pull}}` has no effect: {obstacle}"] if obstacle else []
 
 
 def about_partial_creates(number: int) -> list[str]:

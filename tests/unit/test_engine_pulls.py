@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.pulls import PULL, Pulls
+from dam_sync.engine.pulls import MOST_IN_VAIN, PULL, Fetched, Pulls
 from dam_sync.model.asset import FileRef
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected, SafetyStop, Transient
@@ -94,8 +94,59 @@ async def test_another_version_of_a_file_is_another_file() -> None:
     assert one.file != other.file
 
 
+async def test_a_link_that_the_target_cannot_open_is_not_handed_out() -> None:
+    assert await pulls(opens=lambda url: not url.startswith("https://files.example/")).link(FILE) is None
+
+
+async def test_links_that_lead_nowhere_are_not_handed_out_for_ever() -> None:
+    counted = pulls()
+    for _ in range(MOST_IN_VAIN):
+        assert await counted.link(FILE) is not None
+        counted.note(FILE, opened=True)
+    assert await counted.link(FILE) is None
+    assert counted.exhausted
+
+
+async def test_a_file_that_was_fetched_shows_that_links_work() -> None:
+    counted = pulls()
+    for _ in range(MOST_IN_VAIN):
+        counted.note(FILE, opened=True)
+        counted.note(FILE, opened=False)
+    assert await counted.link(FILE) is not None
+    assert not counted.exhausted
+
+
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        (pulls(), ""),
+        (pulls(policy="through_us", fetches=None), ""),
+        (pulls(fetches=None), "the target does not fetch files"),
+        (pulls(Source(offers=False)), "the source gives no links"),
+        (pulls(near=False), "private network"),
+    ],
+    ids=["possible", "not-wanted", "target", "source", "network"],
+)
+def test_why_the_policy_has_no_effect(chosen: Pulls, why: str) -> None:
+    assert why in chosen.obstacle
+    assert bool(why) == bool(chosen.obstacle)
+
+
+async def test_nothing_is_fetched_from_a_network_that_the_target_is_not_in() -> None:
+    assert await pulls(near=False).link(FILE) is None
+    assert await pulls(near=False, dry=True).link(FILE) is None
+
+
+def test_what_other_processes_fetched_is_added() -> None:
+    counted = pulls()
+    counted.note(FILE, opened=False)
+    counted.add(Fetched(2, 20, 1))
+    assert counted.fetched == Fetched(3, 23, 1)
+    assert counted.fetched - Fetched(2, 20, 1) == Fetched(1, 3)
+
+
 def test_files_are_counted_by_what_became_of_them() -> None:
     counted = pulls()
     counted.note(FILE, opened=False)
     counted.note(FILE, opened=True)
-    assert (counted.fetched, counted.size, counted.sent) == (1, 3, 1)
+    assert counted.fetched == Fetched(1, 3, 1)

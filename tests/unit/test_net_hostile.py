@@ -17,6 +17,7 @@ from dam_sync.http import bounds
 from dam_sync.http.auth.base import refusal_text
 from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import explanation
+from dam_sync.http.urls import can_reach
 from dam_sync.model.errors import ContractBroken, DamSyncError, Denied, Rejected, Transient
 from tests.support.raw_server import RawServer, Said, Seen, dripping, said
 from tests.support.wired import client_of, get
@@ -381,3 +382,22 @@ async def test_a_link_for_others_needs_no_credential() -> None:
     async with client_of("https://dam.example") as client:
         assert client.link_for_others(get(signed, operation="GET the file", bare=True)) == signed
         assert client.link_for_others(get("https://dam.example/f", operation="GET the file")) == ""
+
+
+@pytest.mark.parametrize(
+    ("base", "url", "possible"),
+    [
+        ("https://api.example.com", "https://files.example.com/f", True),
+        ("https://api.example.com", "https://10.0.0.1/f", False),
+        ("https://api.example.com", "https://dam.local/f", False),
+        ("https://api.example.com", "http://127.0.0.1/f", False),
+        ("https://10.0.0.2", "https://10.0.0.1/f", True),
+        ("https://10.0.0.2", "https://files.example.com/f", True),
+        ("http://127.0.0.1:1", "http://127.0.0.1:2/f", True),
+        ("https://api.example.com", "file:///etc/passwd", False),
+        ("https://api.example.com", "", False),
+        ("file:///srv/library", "https://files.example.com/f", False),
+    ],
+)
+def test_which_urls_a_service_can_reach(base: str, url: str, possible: bool) -> None:
+    assert can_reach(base, url) is possible

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 import structlog
 
-from dam_sync.http.redaction import hide, redact, redacting_processor
+from dam_sync.http.redaction import hide, lending, redact, redacting_processor
 from dam_sync.model.errors import Denied
 
 SECRET = "S3cr3tValu3xyz"
@@ -154,3 +154,32 @@ def test_endless_nesting_ends() -> None:
     endless: list[object] = []
     endless.append(endless)
     assert redacting_processor(None, "info", {"event": "x", "data": endless})["data"]
+
+
+LENT = f"https://files.example:8443/s/{SECRET}/a.jpg"  # without a signature that would give it away
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"could not read {LENT}",
+        f"could not read {LENT[:-9]}",
+        f"could not read {LENT.upper()}",
+        json.dumps({"url": LENT}).replace("/", "\\/"),
+        f"see ?url={quote(LENT, safe='')}",
+    ],
+)
+def test_a_link_that_others_were_given_is_masked_as_long_as_it_is_in_use(text: str) -> None:
+    with lending(LENT), lending(LENT):
+        pass
+    assert SECRET[:8].casefold() in redact(text).casefold()
+    with lending(LENT):
+        with lending(LENT):
+            pass
+        assert SECRET[:8].casefold() not in redact(text).casefold()
+        assert "files.example" in redact(text).casefold()
+
+
+def test_a_link_that_is_no_url_hides_nothing() -> None:
+    with lending("nothing"), lending(""):
+        assert redact("nothing / else") == "nothing / else"

@@ -15,6 +15,9 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_probation(0, "") == []
     assert sentences.about_orphans(0) == []
     assert sentences.about_partial_creates(0) == []
+    assert sentences.about_fetched(0, 0, 0) == []
+    assert sentences.about_fetches(0, 0) == []
+    assert sentences.about_no_links("") == []
     assert sentences.about_adopted(0, 0) == []
     assert sentences.about_unclaimed(0, ()) == []
     assert sentences.about_estimate(0, None, 5, 5) == []
@@ -57,3 +60,14 @@ def test_assets_that_are_not_selected_are_counted_by_condition() -> None:
         "1,203 assets are not selected, left out by `select`: where 1,200, status 3"
     ]
     assert sentences.about_left_out({"ids": 1}) == ["1 asset is not selected, left out by `select`: ids 1"]
+
+
+def test_files_that_the_target_fetches_are_told_from_those_that_were_sent() -> None:
+    assert sentences.about_fetches(1, 1_000) == ["1 file will be fetched by the target itself (1,000 bytes), by links of the source"]
+    fetched, sent, why = sentences.about_fetched(2, 1_000, 1, exhausted=True)
+    assert fetched == "2 files were fetched by the target itself (1,000 bytes), compared by size only"
+    assert sent == "1 file was not fetched by the target as announced, and sent through this process instead"
+    assert "check that the target can reach the source" in why
+    assert sentences.about_no_links("the target does not fetch files") == [
+        "`policy: {bytes: pull}` has no effect: the target does not fetch files"
+    ]

@@ -384,7 +384,8 @@ class _Making:
         if self.content is not None:
             link = await link_for_create(self.content, self.journal)
             url = link.url if link is not None else await self._unused(self.content)
-            upload, size = wire.Upload(url, self.draft.filename), self.content.size
+            upload = wire.Upload(url, self.draft.filename)
+            size = self.content.size if link is None else None  # who knows what is found behind a link
         hidden = self.draft.closed or self.creator._hides_at_first(self.draft)
         operation, home = facts.ADD_TO_LIBRARY, await self.creator._tenant.id()
         if self.collection:

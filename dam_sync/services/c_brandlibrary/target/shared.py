@@ -54,7 +54,7 @@ def known_as(name: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Creation:
     """An asset that is to be created. home: the collection or the library to whose assets it is added; size: of its
-    file, None without one."""
+    file, None without one and where the service fetches it."""
 
     new: wire.NewAsset
     operation: str
@@ -92,7 +92,8 @@ class Creation:
 @dataclass(frozen=True, slots=True)
 class SharedCall:
     """What an asset without a token remembers of the call that may have created it. lead: the marker of the asset that
-    carries the token of the call; only: whether no other asset without a marker had a file of this name."""
+    carries the token of the call; size: as in `Creation`; only: whether no other asset without a marker had a file of
+    this name."""
 
     at: datetime
     lead: str
@@ -130,7 +131,8 @@ class SharedCall:
 
     def _has_file(self, attributes: Mapping[str, Json]) -> bool:
         size = attributes.get("size")
-        return composed(str(attributes.get("filename") or "")) == composed(self.file) and size in (None, self.size)
+        named = composed(str(attributes.get("filename") or "")) == composed(self.file)
+        return named and (None in (size, self.size) or size == self.size)
 
     def _is_of_then(self, created: datetime | None, lead: Json) -> bool:
         """By the clock of the service if the token was found, otherwise by ours."""
