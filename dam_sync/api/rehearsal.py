@@ -83,13 +83,15 @@ async def _catalogue(job: JobConfig, wanted: TenantLayout, folder: Path, options
 
 @asynccontextmanager
 async def _emulated_target(job: JobConfig, folder: Path, catalogue: Path) -> AsyncIterator[JobConfig]:
-    """The same job, with a new state, into an emulated tenant that lasts as long as the block."""
+    """The same job, with a new state, into an emulated tenant that lasts as long as the block. Every file goes through
+    us: no link of the source is given to the emulator, and placeholders are all that it gets if they are asked for."""
     kind = job.target.kind
     async with emulated([*emulate_arguments(kind), "--load", str(catalogue)]) as url:
         target = SideConfig.model_validate(Emulated(kind, url).as_job() | {"options": dict(job.target.options)})
         alone = {"schedule": None, "webhooks": None, "notify": None, "waves": ()}  # all waves at once
         state = str(folder / "state" / "rehearsal.db")
-        yield job.model_copy(update={"target": target, "state": state, **alone})
+        policy = job.policy.model_copy(update={"bytes": "through_us"})
+        yield job.model_copy(update={"target": target, "state": state, "policy": policy, **alone})
 
 
 async def _layout(job: JobConfig, options: RunOptions) -> TenantLayout:

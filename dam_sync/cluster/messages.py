@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from dam_sync.engine.pulls import Fetched
+from dam_sync.engine.pulls import NOTHING_FETCHED, Fetched
 from dam_sync.engine.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import DamSyncError
 from dam_sync.store.rows import Counterpart, Outcome
@@ -45,7 +45,7 @@ class Spent:
 
     calls: Calls = field(default_factory=dict)
     bytes: int = 0
-    fetched: Fetched = Fetched()  # by the target itself
+    fetched: Fetched = NOTHING_FETCHED  # by the target itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
@@ -36,6 +36,9 @@ class Fetched:
         return Fetched(self.files - other.files, self.size - other.size, self.sent - other.sent)
 
 
+NOTHING_FETCHED = Fetched()
+
+
 @dataclass(slots=True)
 class Pulls:
     """The links that a job hands to its target, if its policy says so.
@@ -50,7 +53,7 @@ class Pulls:
     dry: bool = False
     near: bool = True
     opens: Callable[[str], bool] = lambda _: True
-    fetched: Fetched = field(default_factory=Fetched)
+    fetched: Fetched = NOTHING_FETCHED
     in_vain: int = 0
 
     @property

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dam_sync.api.jobs import verify_job
+from dam_sync.api.rehearsal import Rehearsal, rehearse_job
 from dam_sync.emulators.kit.fetching import fetched
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
@@ -23,7 +25,8 @@ from tests.support.folders import side_of
 from tests.support.pairs import ids
 from tests.support.parts import limited, small_parts
 from tests.support.profiles import profile_of
-from tests.support.tenants import Pair
+from tests.support.postgres import OwnServer, execute
+from tests.support.tenants import Pair, alone
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts
 SIZES = (LARGE, LARGE + 1, SMALL)
@@ -107,3 +110,31 @@ def test_what_is_not_fetched_as_announced_is_sent(tmp_path: Path, source: str, t
         assert sent.startswith("2 files were not fetched")
         assert 0 < report["bytes"] < sum(SIZES)
         assert proven(pair, "digest") == {"V3": len(SIZES)}
+
+
+def test_a_rehearsal_hands_no_link_to_anybody(tmp_path: Path) -> None:
+    """With generated files in place of the source's, which are not read, whoever would read them."""
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles") as pair:
+        before = pair.source.ask("/_emulator/calls")["storage"]
+        found = asyncio.run(rehearse_job(pair.job, small.options(), Rehearsal(placeholders=True)))
+        assert pair.source.ask("/_emulator/calls")["storage"] == before
+        assert found.run.counts["created"] == len(SIZES)
+        assert not [note for note in found.run.notes if FETCHED in note]
+        assert found.verification.clean
+
+
+def test_workers_say_what_the_target_fetched(tmp_path: Path, server: OwnServer) -> None:
+    """With its state on a server; its commands are processes that are not forked."""
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles") as pair:
+        text = pair.job.read_text(encoding="utf-8")
+        state = next(line for line in text.splitlines() if line.startswith("state:"))
+        pair.job.write_text(text.replace(state, f"state: {server.url}"), encoding="utf-8")
+        try:
+            report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
+        finally:
+            execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')
+        check_arrived(pair)
+        assert report["bytes"] == 0
+        assert [note for note in report["notes"] if FETCHED in note] == [
+            f"3 files were fetched by the target itself ({sum(SIZES):,} bytes), compared by size only"
+        ]

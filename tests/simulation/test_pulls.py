@@ -77,6 +77,28 @@ class LateFetches(Network):
             yield block
 
 
+class SlowFetches(Network):
+    """What a service fetches takes longer than anybody waits for a response."""
+
+    async def fetch(self, url: str) -> AsyncIterator[bytes]:
+        await self.clock.sleep(400)
+        async for block in super().fetch(url):
+            yield block
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_a_fetch_that_takes_longer_than_a_call_doubles_nothing(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    usual, _ = Simulation(tmp_path / "usual", kinds, SEED).reference()
+    slow = Simulation(tmp_path / "pull", kinds, SEED, policy=PULL, network=SlowFetches)
+    with slow.moving() as move:
+        move.live()
+        fetched = len(move.universe.network.fetched)
+        state = move.state()
+    assert fetched
+    assert state.assets == usual.assets
+    assert (state.links, state.left) == (usual.links, usual.left)
+
+
 class ShortLinks(Simulation):
     """Links of the source end shortly after two hours."""
 

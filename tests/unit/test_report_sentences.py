@@ -63,7 +63,9 @@ def test_assets_that_are_not_selected_are_counted_by_condition() -> None:
 
 
 def test_files_that_the_target_fetches_are_told_from_those_that_were_sent() -> None:
-    assert sentences.about_fetches(1, 1_000) == ["1 file will be fetched by the target itself (1,000 bytes), by links of the source"]
+    assert sentences.about_fetches(1, 1_000) == [
+        "1 file will be fetched by the target itself (1,000 bytes), by links of the source"
+    ]
     fetched, sent, why = sentences.about_fetched(2, 1_000, 1, exhausted=True)
     assert fetched == "2 files were fetched by the target itself (1,000 bytes), compared by size only"
     assert sent == "1 file was not fetched by the target as announced, and sent through this process instead"

@@ -58,6 +58,8 @@ FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may respond with 404, 409 or 5xx 
 FRESH_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between asking again for a fresh id; together FRESH_SECONDS
 SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
 FETCH_LIFE = timedelta(hours=2)  # spec 002, Upload: `url` is public; for how long is not shown, as for C
+FETCH_SECONDS = 600.0  # assumption 31: a file that is fetched before the response has come by then, and
+FETCH_RATE = 1_000_000  # so many bytes a second
 PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
 TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its upload; then it is queued, or stuck
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
@@ -294,6 +296,11 @@ ASSUMPTIONS = (
         30,
         "a `url` that cannot be read is refused, or its upload never becomes complete; either way its asset can be "
         "trashed, and then its file name is free",
+        "6.2",
+    ),
+    Assumption(
+        31,
+        "a file may be fetched from its `url` before the response, within 10 minutes and a second for each MB",
         "6.2",
     ),
 )

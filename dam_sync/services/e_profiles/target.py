@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import Proven
 from dam_sync.http.client import Request, Response
@@ -58,9 +60,9 @@ class ProfilesTarget(ProfilesPart):
 
     async def _uploaded(self, form: UploadForm, content: Content, journal: Journal, marker: Marker | None) -> AssetId:
         """By the link of the source if there is one, and with the bytes where that fails."""
-        found = self._finder(marker, journal)
-        pulled = await Pull(self.api, marker, journal, found).upload(form, content)
-        return pulled if pulled is not None else await self.uploads.upload(form, content, journal, found)
+        finder = partial(self._finder, marker, journal)
+        pulled = await Pull(self.api, marker, journal, finder).upload(form, content)
+        return pulled if pulled is not None else await self.uploads.upload(form, content, journal, finder())
 
     def plan(self, draft: Draft) -> UploadPlan | None:
         """How the draft is uploaded, the tenant having been read; None if that cannot be done unseen."""
@@ -184,21 +186,24 @@ class ProfilesTarget(ProfilesPart):
                 "no upload profile is configured", hint="map `profile`, or set the option upload_profile in the job"
             )
 
-    def _finder(self, marker: Marker | None, journal: Journal) -> Call | None:
+    def _finder(self, marker: Marker | None, journal: Journal, seconds: float = 0.0) -> Call | None:
+        """Finds the asset of an upload whose response was lost; it may be under way for so many seconds."""
         if marker is None:
             return None
 
         async def found() -> Json:
-            return await self._found(marker, [], await journal.get(GIVEN_UP))
+            return await self._found(marker, [], await journal.get(GIVEN_UP), seconds)
 
         return found
 
-    async def _found(self, marker: Marker, trashed: list[AssetId], given_up: Json = None) -> AssetId | None:
+    async def _found(
+        self, marker: Marker, trashed: list[AssetId], given_up: Json = None, seconds: float = 0.0
+    ) -> AssetId | None:
         """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it.
-        given_up: one that is on its way there, though the index may not know."""
-        return await poll_until(
-            self.api.clock, lambda: self._marked(marker, trashed, given_up), self.api.options.index_lag, FIND_WAITS
-        )
+        given_up: one that is on its way there, though the index may not know; seconds: until it is there at the
+        latest."""
+        lag = self.api.options.index_lag + seconds
+        return await poll_until(self.api.clock, lambda: self._marked(marker, trashed, given_up), lag, FIND_WAITS)
 
     async def _marked(self, marker: Marker, trashed: list[AssetId], given_up: Json) -> AssetId | None:
         """The one with the marker itself in its field, the oldest first. One in the trash is of an earlier run, or

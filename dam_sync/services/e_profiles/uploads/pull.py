@@ -3,34 +3,37 @@ where they did not come."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dam_sync.aio.polling import poll_until
+from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.client import FormPart, Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileLink, Marker
 from dam_sync.model.errors import Conflict, NotFound, Rejected
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Call, Content, Journal
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, UploadForm
 
 PULL = "pull"  # the journal entry that names the file whose link an upload was given
+PULLED_AT = "pulled at"  # when it was given last
 GIVEN_UP = "given up"  # that of the asset that got no file by its link, or another one; true where none was made
 STATE = (("expand", "status,file_properties,metadata"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """The upload by URL of one new asset. found: finds it when the response was lost."""
+    """The upload by URL of one new asset. finder: what finds it when the response was lost, for so many seconds."""
 
     api: ProfilesApi
     marker: Marker | None
     journal: Journal
-    found: Call | None
+    finder: Callable[[float], Call | None]
 
     async def upload(self, form: UploadForm, content: Content) -> AssetId | None:
         """The asset, with a file of the size of the content; None if the bytes have to be sent, and there is no such
@@ -49,10 +52,10 @@ class Pull:
         link, begun = content.link if self.api.shows_sizes else None, await self.journal.get(PULL)
         if begun is None and (link is None or await self._is_sent()):
             return False
-        made = await self._made(form, link, begun)
+        made = await self._made(form, link, content.size)
         if made is None:
             await note_fact(self.journal, GIVEN_UP)
-        elif not await self._has_arrived(made, content) or link is None or begun not in (None, link.file):
+        elif link is None or begun not in (None, link.file) or not await self._has_arrived(made, content):
             await note_fact(self.journal, GIVEN_UP, made)
         return True
 
@@ -60,16 +63,17 @@ class Pull:
         """Whether an earlier attempt began to send the bytes."""
         return await self.journal.get(UPLOAD) is not None or await self.journal.get("chunks:begin") is not None
 
-    async def _made(self, form: UploadForm, link: FileLink | None, begun: Json) -> AssetId | None:
+    async def _made(self, form: UploadForm, link: FileLink | None, size: int) -> AssetId | None:
         """The asset of the upload; None if the service refused it, so that nothing was made."""
+        left = await self._left(size)
         if link is not None:
             await note_fact(self.journal, PULL, link.file)
 
         async def post() -> Json:
-            return None if link is None else await self._post(form, link)
+            return None if link is None else await self._post(form, link, size)
 
         try:
-            made = await self.journal.run(UPLOAD, post, reconcile=self.found)
+            made = await self.journal.run(UPLOAD, post, reconcile=self.finder(left))
         except Rejected:  # maybe for the link
             made = None
         if made is None:
@@ -78,14 +82,27 @@ class Pull:
         self.api.uploaded(AssetId(made))
         return AssetId(made)
 
-    async def _post(self, form: UploadForm, link: FileLink) -> AssetId:
+    async def _left(self, size: int) -> float:
+        """Seconds for which an upload whose response was lost may still be under way: the service may fetch the file
+        before it makes the asset."""
+        sent = await self.journal.get(PULLED_AT)
+        if sent is None:
+            return 0.0
+        longest = min(self.api.options.fetch_seconds, facts.FETCH_SECONDS + size / facts.FETCH_RATE)
+        return max(0.0, longest - (self.api.clock.now() - parse_instant(sent)).total_seconds())
+
+    async def _post(self, form: UploadForm, link: FileLink, size: int) -> AssetId:
         """The call that makes the asset; never repeated blindly."""
+        if await self.journal.get(PULLED_AT) is not None:
+            await self.journal.discard(PULLED_AT)
+        await note_fact(self.journal, PULLED_AT, instant_text(self.api.clock.now()))
         parts = [FormPart("profile", form.profile), FormPart("filename", form.filename)]
         if form.metadata:
             parts.append(FormPart("metadata", form.metadata))
         parts.append(FormPart("url", link.url))
-        request = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False)
-        return wire.made_id((await self.api.client.send(request)).json())
+        patience = READ_SECONDS + min(size / facts.FETCH_RATE, self.api.options.fetch_seconds)
+        call = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False, timeout=patience)
+        return wire.made_id((await self.api.client.send(call)).json())
 
     async def _has_arrived(self, made: AssetId, content: Content) -> bool:
         """Whether the service fetched a file of this size in time."""
