@@ -93,7 +93,8 @@ class PlannedTime:
         open_calls, calls = sum(files.estimated.values()), sum(files.source.calls.values())
         started, ended = span
         began, before = target.began or (ended, calls)
-        unready = counts["created"] if target.limits.small_file.waited_for else target.grown
+        waited_for = target.limits.small_file.waited_for
+        unready = counts["created"] if waited_for else target.grown + files.fetched
         return cls(
             began=began - started,
             ended=ended - started,

@@ -22,7 +22,7 @@ from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
-from dam_sync.http.urls import BaseUrls, ResolvedUrl
+from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
 
@@ -86,13 +86,13 @@ class Client:
         self._dispatcher.allowance = allowance
 
     def link_for_others(self, request: Request) -> str:
-        """The URL of a request that somebody else will send, if it needs no credential of ours; otherwise empty. It is
-        refused where `stream` would refuse it. Raises Rejected, ContractBroken."""
+        """The URL of a request that somebody else will send, if it needs neither a credential nor a header of ours;
+        otherwise empty. It is refused where `stream` would refuse it. Raises Rejected, ContractBroken."""
         try:
             resolved = self._base_urls.of(request)
         except DamSyncError as problem:
             raise self._within(problem, request) from None
-        return "" if resolved.api else resolved.url
+        return "" if resolved.api or request.headers or has_signed_headers(resolved.url) else resolved.url
 
     async def send(self, request: Request) -> Response:
         """Send a request and read the whole response. Redirects are followed for GET and HEAD."""

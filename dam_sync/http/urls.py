@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 
 from dam_sync.http.bounds import LONGEST_URL
 from dam_sync.http.messages import Request
@@ -18,6 +18,7 @@ from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Rej
 _PORTS = {"http": 80, "https": 443}
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SIGNED = re.compile(r"(?i)[?&](?:signature|sig|x-amz-signature|x-goog-signature)=")  # parameters of a signed link
+_SIGNED_HEADERS = re.compile(r"(?i)x-(?:amz|goog|oss)-signedheaders")
 _AUTHORITY = re.compile(r"[a-zA-Z]+://[^/?#]*")
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LOCAL_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home.arpa", ".corp")
@@ -177,6 +178,12 @@ def is_loopback(host: str) -> bool:
 def is_public(host: str) -> bool:
     """Whether a name or IP address may be one of the public internet, as far as it says itself."""
     return _reach(host) == _PUBLIC
+
+
+def has_signed_headers(url: str) -> bool:
+    """Whether a signed URL opens only with more headers than `Host`."""
+    signed = [value for name, value in parse_qsl(urlsplit(url).query) if _SIGNED_HEADERS.fullmatch(name)]
+    return any(value.lower() != "host" for value in signed)
 
 
 def can_reach(base: str, url: str) -> bool:

@@ -24,8 +24,8 @@ from tests.support.exposure import ACCEPTED
 from tests.support.folders import side_of
 from tests.support.pairs import ids
 from tests.support.parts import limited, small_parts
-from tests.support.profiles import profile_of
 from tests.support.postgres import OwnServer, execute
+from tests.support.profiles import profile_of
 from tests.support.tenants import Pair, alone
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,14 @@ from typing import Any
 import pytest
 
 from dam_sync.api.duration import PlannedTime, Speed, estimate_duration, estimate_of
-from dam_sync.engine.dry_run import DryFiles
+from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.limiters import sustained
-from dam_sync.model.limits import Pace, SmallFile
+from dam_sync.model.limits import Limits, Pace, SmallFile
 from dam_sync.model.service import Context
 from dam_sync.report.parts import DiskNeed
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService
+from tests.support.empty_service import EmptyService
 
 DISK = DiskNeed("state", 10, 1, 0)
 FREE = Speed(Pace(None, at_once=10), call_seconds=0.1, workers=10)
@@ -88,6 +90,15 @@ def test_what_goes_one_after_the_other_is_told_so() -> None:
     assert estimate_duration(made, FREE, FREE) == pytest.approx(200 * 0.1)
     placed = replace(NOTHING, assets=1_000, moving=100, finishing=30)
     assert estimate_duration(placed, FREE, FREE) == pytest.approx(100 * 0.1 / 10 + 30 * 0.1)
+
+
+@pytest.mark.parametrize(("waited_for", "waits"), [(False, 3), (True, 5)])
+def test_files_that_the_target_fetches_are_waited_for(tmp_path: Path, waited_for: bool, waits: int) -> None:
+    waiting = EmptyService()
+    waiting.limits = Limits(small_file=SmallFile(waited_for=waited_for))
+    files = DryFiles(FolderService(Context(base_url=tmp_path.as_uri(), options=FolderOptions())), fetched=3)
+    target = DryTarget(waiting, lambda: (0.0, 0))
+    assert PlannedTime.of(target, files, Counter(created=5), (0.0, 0.0)).waits == waits
 
 
 def test_assets_that_are_waited_for_and_bytes() -> None:

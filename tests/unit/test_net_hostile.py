@@ -377,6 +377,14 @@ async def test_a_link_for_others_is_refused_as_our_own_download_would_be() -> No
                 client.link_for_others(get(url, operation="GET the file", asset="7", bare=True))
 
 
+@pytest.mark.parametrize(("headers", "possible"), [("host", True), ("host;x-amz-meta-id", False), ("Host%3Bx", False)])
+async def test_a_link_for_others_needs_no_header(headers: str, possible: bool) -> None:
+    url = f"https://files.example/f?X-Amz-SignedHeaders={headers}&X-Amz-Signature=x"
+    async with client_of("https://dam.example") as client:
+        assert bool(client.link_for_others(get(url, operation="GET the file", bare=True))) is possible
+        assert not client.link_for_others(get(url, operation="GET the file", bare=True, headers={"X-Key": "k"}))
+
+
 async def test_a_link_for_others_needs_no_credential() -> None:
     signed = "https://files.example/f?Signature=x"
     async with client_of("https://dam.example") as client:
