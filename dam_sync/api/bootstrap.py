@@ -294,6 +294,6 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
         with lending(link.url):
             async with LinkedContent.of(named, link, opened_content) as linked:
                 yield linked
-                options.progress.bytes += linked.size if linked.opened else 0
+                options.progress.bytes += linked.size if linked.is_open else 0
 
     return contents

@@ -214,7 +214,7 @@ class TargetWriter:
                 made = await target.create(draft, content, scoped)
                 _sent(content)
             if isinstance(content, LinkedContent):
-                self.context.pulls.note(first, opened=content.opened)
+                self.context.pulls.note(first, opened=content.is_open)
             return made
 
         return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))

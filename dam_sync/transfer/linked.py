@@ -17,8 +17,8 @@ OpenContent = Callable[[], AbstractAsyncContextManager[Content]]
 
 
 class LinkedContent:
-    """A file of known size with a link. The first read opens the bytes, as for a file without one; `opened` says
-    whether that happened. `digests` are those of the source until then."""
+    """A file of known size with a link. The first read opens the bytes, as for a file without one; `is_open` says
+    whether that happened. `digests` are those of the source until then. Use `opened` before sending it."""
 
     def __init__(self, file: FileRef, link: FileLink, size: int, open_content: OpenContent, stack: AsyncExitStack):
         self.name, self.link, self.size = file.name, link, size
@@ -40,7 +40,7 @@ class LinkedContent:
         return f"LinkedContent({self.name!r}, {self.size} bytes)"
 
     @property
-    def opened(self) -> bool:
+    def is_open(self) -> bool:
         """Whether bytes went through us."""
         return self._content is not None
 
@@ -51,11 +51,11 @@ class LinkedContent:
 
     async def read(self, start: int, stop: int) -> bytes:
         """See `Content.read`."""
-        return await (await self._bytes()).read(start, stop)
+        return await (await self.bytes()).read(start, stop)
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """See `Content.blocks`."""
-        blocks = (await self._bytes()).blocks(start, stop)
+        blocks = (await self.bytes()).blocks(start, stop)
         if isinstance(blocks, AsyncGenerator):
             async with aclosing(blocks):
                 async for block in blocks:
@@ -66,10 +66,17 @@ class LinkedContent:
 
     async def check(self) -> None:
         """See `Content.check`."""
-        await (await self._bytes()).check()
+        await (await self.bytes()).check()
 
-    async def _bytes(self) -> Content:
+    async def bytes(self) -> Content:
+        """The same file as content without a link."""
         async with self._lock:
             if self._content is None:
                 self._content = await self._stack.enter_async_context(self._open())
             return self._content
+
+
+async def opened(content: Content) -> Content:
+    """What to send of a file that the target does not fetch: the same as of a file without a link, so that a journal
+    recognizes its bytes whether or not the source gave a link that time."""
+    return await content.bytes() if isinstance(content, LinkedContent) else content

@@ -133,7 +133,7 @@ async def test_the_target_fetches_a_file_by_its_link(fresh: Fresh) -> None:
     draft = await plain_draft(service)
     async with linked(tenant, draft.filename, SIZE) as (given, digest):
         made = await service.create(draft, given, MemoryJournal())
-    assert not given.opened, "the bytes went through us"
+    assert not given.is_open, "the bytes went through us"
     assert tenant.world.fetches == 1
     check_one(tenant, draft, made, digest)
 
@@ -163,7 +163,7 @@ async def test_a_file_that_does_not_come_is_sent(fresh: Fresh, served: int) -> N
     draft = await plain_draft(service)
     async with linked(tenant, draft.filename, served) as (given, digest):
         made = await service.create(draft, given, MemoryJournal())
-    assert given.opened
+    assert given.is_open
     tenant.advance(60)
     check_one(tenant, draft, made, digest)
 

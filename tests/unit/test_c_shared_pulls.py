@@ -31,6 +31,7 @@ class PullingStage(Stage):
 
     served: str = WHOLE
     opened: int = 0  # files whose bytes went through us
+    linked: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,6 +54,8 @@ class PullingStage(Stage):
             self.opened += 1
             yield data
 
+        if not self.linked:
+            return await service.create(wanted, data, NamespacedJournal(journal, "create/"))
         file = FileRef("1", wanted.filename, data.size, "image/jpeg")
         async with LinkedContent.of(file, link_of(wanted), opened) as content:
             return await service.create(wanted, content, NamespacedJournal(journal, "create/"))
@@ -100,6 +103,42 @@ def test_a_kill_at_any_record_leaves_no_second_asset_and_no_other_file(tmp_path:
             found = made.live()
             assert not [each for each in found if isinstance(each, BaseException)], moment
             made.holds_each_once(found)
+
+
+@pytest.mark.parametrize("linked_again", [True, False], ids=["link", "no-link"])
+def test_a_file_that_was_sent_instead_is_not_sent_once_more_after_a_kill(tmp_path: Path, linked_again: bool) -> None:
+    """Its source publishes no digest, so that only who read the bytes knows which they were."""
+    with pulling(tmp_path, DEAD, drafts(1)) as made:
+        made.live()
+        last = made.process.moments
+    tried = 0
+    for moment in range(1, last + 1):
+        with pulling(tmp_path, DEAD, drafts(1)) as made:
+            made.live(blow_at=moment)
+            (journal,) = made.journals
+            if "create/sent instead" not in journal.done:
+                continue
+            journal.now, tried, made.linked = made.universe.clock.now(), tried + 1, linked_again
+            made.holds_each_once(made.live())
+            (row,) = made.rows()
+            assert len(row["versions"]) == 1, moment
+    assert tried
+
+
+def test_a_file_that_was_sent_is_not_sent_once_more_because_there_is_a_link_now(tmp_path: Path) -> None:
+    with pulling(tmp_path, WHOLE, drafts(1)) as made:
+        made.linked = False
+        made.live()
+        last = made.process.moments
+    for moment in range(1, last + 1):
+        with pulling(tmp_path, WHOLE, drafts(1)) as made:
+            made.linked = False
+            made.live(blow_at=moment)
+            (journal,) = made.journals
+            journal.now, made.linked = made.universe.clock.now(), True
+            made.holds_each_once(made.live())
+            (row,) = made.rows()
+            assert len(row["versions"]) == 1, moment
 
 
 def test_one_refused_link_makes_nobody_elses_file_go_through_us(tmp_path: Path) -> None:

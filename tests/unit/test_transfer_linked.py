@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.model.asset import FileLink, FileRef
 from dam_sync.model.errors import ContractBroken
-from dam_sync.transfer.linked import LinkedContent
+from dam_sync.transfer.linked import LinkedContent, opened
 from tests.support.connected import Bytes
 
 LINK = FileLink("https://x.example/?Signature=s3cret", "one")
@@ -32,25 +32,35 @@ class Opened:
 
 
 async def test_nothing_is_opened_before_it_is_read() -> None:
-    opened = Opened()
-    async with LinkedContent.of(FILE, LINK, opened) as content:
+    making = Opened()
+    async with LinkedContent.of(FILE, LINK, making) as content:
         assert (content.name, content.size, content.media_type) == ("a.jpg", 3, "image/jpeg")
         assert content.digests == {"md5": "of the source"}
         assert content.link is LINK
-        assert not content.opened
-    assert (opened.opened, opened.closed) == (0, 0)
+        assert not content.is_open
+    assert (making.opened, making.closed) == (0, 0)
 
 
 async def test_what_is_read_is_opened_once() -> None:
-    opened = Opened()
-    async with LinkedContent.of(FILE, LINK, opened) as content:
+    making = Opened()
+    async with LinkedContent.of(FILE, LINK, making) as content:
         assert await asyncio.gather(content.read(0, 1), content.read(1, 3)) == [b"a", b"bc"]
         assert b"".join([block async for block in content.blocks()]) == b"abc"
         assert b"".join([block async for block in content.blocks(1, 2)]) == b"b"
         await content.check()
-        assert content.opened
+        assert content.is_open
         assert content.digests != FILE.digests
-    assert (opened.opened, opened.closed) == (1, 1)
+    assert (making.opened, making.closed) == (1, 1)
+
+
+async def test_what_is_sent_is_what_would_be_sent_without_a_link() -> None:
+    making = Opened()
+    async with LinkedContent.of(FILE, LINK, making) as content:
+        sent = await opened(content)
+        assert sent.link is None
+        assert sent.digests == content.digests != FILE.digests
+        assert await opened(sent) is sent
+    assert making.opened == 1
 
 
 async def test_a_file_of_unknown_size_is_refused() -> None:

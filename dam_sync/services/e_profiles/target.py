@@ -23,6 +23,7 @@ from dam_sync.services.e_profiles.tenant import ProfilesPart
 from dam_sync.services.e_profiles.uploads.pull import GIVEN_UP, Pull
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, ProfilesUploads, UploadForm
 from dam_sync.transfer.budget import MemoryBudget
+from dam_sync.transfer.linked import opened
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
 FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
@@ -62,7 +63,9 @@ class ProfilesTarget(ProfilesPart):
         """By the link of the source if there is one, and with the bytes where that fails."""
         finder = partial(self._finder, marker, journal)
         pulled = await Pull(self.api, marker, journal, finder).upload(form, content)
-        return pulled if pulled is not None else await self.uploads.upload(form, content, journal, finder())
+        if pulled is not None:
+            return pulled
+        return await self.uploads.upload(form, await opened(content), journal, finder())
 
     def plan(self, draft: Draft) -> UploadPlan | None:
         """How the draft is uploaded, the tenant having been read; None if that cannot be done unseen."""

@@ -30,6 +30,7 @@ from dam_sync.services.c_brandlibrary.target.shared import CALL, Creation, Share
 from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
 from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter, JustCreated
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
+from dam_sync.transfer.linked import opened
 from dam_sync.transfer.upload_session import source_of
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
@@ -56,6 +57,8 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         section, collection = self._planner.homes(draft)
         home = section or (await self._default_section()).id
         await self._values.ensure_key(texts, draft.marker)
+        if content is not None and await is_sent(journal):
+            content = await opened(content)
         making = _Making(self, draft, home, collection, content, journal)
         earlier = await _Earlier.of(journal, content)
         with self._shared.seat() as joining:
@@ -296,7 +299,7 @@ class _Making:
         """Returns the id. Raises what the upload and the create raise. seat: among those that share calls, None for an
         asset that is created alone."""
         content = self.content
-        if content is not None and await self.journal.get("create") is None and not await self._may_pull(content):
+        if content is not None and content.link is None and await self.journal.get("create") is None:
             await self.creator._uploads.send(content, self.journal)  # before the intent, because it creates no asset
         intent = await self.journal.run("intent", self._intent, idempotent=True)
         begun = intent["at"] if isinstance(intent, dict) else intent  # a state of an older release has the time alone
@@ -311,9 +314,6 @@ class _Making:
 
         known = found if self.draft.marker is not None else None
         return await self.journal.run("create", lambda: self._post(seat), reconcile=known)
-
-    async def _may_pull(self, content: Content) -> bool:
-        return content.link is not None and not await is_sent(self.journal)
 
     def marked(self) -> None:
         """It has its marker now: its name need no longer distinguish it."""
@@ -346,6 +346,7 @@ class _Making:
         except Rejected:
             if self.content is None or not await is_pulled(self.journal):
                 raise
+        self.content = await opened(self.content)
         await self.creator._uploads.send(self.content, self.journal)
         self._creation = await self._planned()
         return await self._alone(self._creation)

@@ -17,17 +17,17 @@ from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
 from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
+from dam_sync.transfer.linked import opened
 
 PULL = "pull"  # the journal entry that names the file whose link a create was given
 SENT_INSTEAD = "sent instead"
 
 
 async def link_for_create(content: Content, journal: Journal) -> FileLink | None:
-    """The link that a create is given, whose file is recorded before; None if the bytes are sent, as they are if an
-    earlier attempt began to."""
+    """The link that a create is given, whose file is recorded before; None if the bytes are sent."""
     begun = await journal.get(PULL)
     link = content.link
-    if link is None or await is_sent(journal):
+    if link is None:
         if begun is not None:
             await journal.discard(PULL)
         return None
@@ -87,7 +87,7 @@ class Arrival:
         return last
 
     async def _send(self, made: AssetId, attachment: str, content: Content, journal: Journal) -> Json:
-        url = await self.uploads.send(content, journal)
+        url = await self.uploads.send(await opened(content), journal)
         body = {"data": {"attributes": {"url": url, "filename": content.name}}}
         await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=made, repeatable=True)
         return True
