@@ -3,18 +3,27 @@ through us, also if the links are dead or lead to something else, and after a cr
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
+import httpx
 import pytest
+from starlette.types import ASGIApp
 
+from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.api.stored_job import existing_store
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.run_options import RunOptions
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.simulation.conftest import TRIED
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation, options_of
+from tests.support.virtual.reply import Reply
 from tests.support.virtual.universe import Tenant, Universe
 from tests.support.virtual.wire import Network
 
@@ -42,6 +51,7 @@ class CutFiles(Network):
         yield b"".join([block async for block in super().fetch(url)])[:-1]
 
 
+GIVEN = re.compile(rb'(?:name="url"[^\n]*\r\n\r\n|"url": ?")(http://127\.0\.0\.1:\d+/[^\r"]+)')
 NETWORKS = [Network, DeadLinks, CutFiles]
 
 
@@ -147,3 +157,45 @@ def test_no_crash_leaves_a_trace(
     record_property(TRIED, str(came))
     assert came.faults == [], f"seed {came.seed}"
     assert came.crashes >= share
+
+
+class Telling(Network):
+    """A service that is given a link repeats it whenever it has a reason to complain, and it always has."""
+
+    async def _served(self, app: ASGIApp, request: httpx.Request, body: Sequence[bytes]) -> Reply:
+        found = GIVEN.search(b"".join(body))
+        url = found[1].decode() if found is not None else ""
+        if self.called(httpx.Request("GET", url)) in (None, app):  # no link at all, or one of its own storage
+            return await super()._served(app, request, body)
+        self.fetched.append((url, 503))
+        text = json.dumps({"message": f"temporarily unable to fetch {url}, and {quote(url, safe='')}"})
+        return Reply(503, [(b"content-type", b"application/json")], [text.encode()])
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_what_the_target_says_of_a_link_is_not_repeated(
+    tmp_path: Path, kinds: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulation = Simulation(tmp_path, kinds, SEED, policy=PULL, network=Telling, options=SHORT)
+    with simulation.moving() as move:
+        do, options = move.universe.do, move.universe.options
+        try:
+            told = str(do(run_job(move.job, options())).as_json())
+        except DamSyncError as error:
+            told = f"{error} {error.hint}"
+        told += "".join(capsys.readouterr())
+        given = [url for url, _ in move.universe.network.fetched]
+        told += str(do(parked_of(move.job, options())))
+    assert given
+    assert "temporarily unable to fetch" in told
+    for url in given:
+        path = urlsplit(url).path
+        assert path not in told
+        assert quote(path, safe="") not in told
+
+
+async def parked_of(path: Path, options: RunOptions) -> list[Any]:
+    """What the state says of each asset that was set aside, or is tried again."""
+    job = job_of(path, options.connectors)
+    async with existing_store(job, options.clock, storage=options.storage) as store:
+        return list(await store.parked(limit=100))
