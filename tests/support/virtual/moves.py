@@ -46,6 +46,8 @@ OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests ma
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
 BY_TURNS = {"in create: call": "in create: clean", "in create: clean": "in create: call"}
 """Of the assets of one call the first has the one step and the others the other; after a crash another may be first."""
+UPLOAD, GIVEN_UP = "in create: upload", "in create: given up"
+OF_LINKS = {"in create: pull", "in create: sent instead", GIVEN_UP}
 TITLE = "title"
 BEHIND = 0.9  # of the lag that is waited out
 CHANGED = 3  # assets that get another title, and that lose parts
@@ -306,8 +308,9 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         if mine != other:
             yield f"{name}: {told(mine, other)}"
     yield from got.lying.differences(want.lying)
-    again = Counter({step: n - (step[1] in BY_TURNS) for step, n in (got.journal - want.journal).items()})
-    lost = want.journal - got.journal
+    ours, theirs = without_links(got.journal), without_links(want.journal)
+    again = Counter({step: n - (step[1] in BY_TURNS) for step, n in (ours - theirs).items()})
+    lost = theirs - ours
     again, lost = +again, Counter({step: n for step, n in lost.items() if not _has_its_turn(*step, got.journal)})
     if uses_up:
         again = Counter({step: n for step, n in again.items() if not _is_sent_anew(*step, uses_up, got.journal)})
@@ -315,6 +318,14 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         yield f"steps recorded again: {dict(again)}"
     if lost.total() > in_doubt or any(not FINDABLE.search(step) for _, step in lost):
         yield f"steps not recorded: {dict(lost)}"
+
+
+def without_links(journal: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """Without what became of links, of which a process gives no more after some in vain: after a crash others may get
+    one. An upload by a link that was given up is recorded besides that of the bytes."""
+    given_up = {asset for asset, step in journal if step == GIVEN_UP}
+    found = Counter({step: n for step, n in journal.items() if step[1] not in OF_LINKS})
+    return found - Counter({(asset, UPLOAD): found[asset, UPLOAD] - 1 for asset in given_up if found[asset, UPLOAD]})
 
 
 def _has_its_turn(asset: str, step: str, journal: Mapping[tuple[str, str], int]) -> bool:

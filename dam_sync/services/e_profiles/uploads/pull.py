@@ -11,8 +11,9 @@ from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.client import FormPart, Request
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileLink, Marker
-from dam_sync.model.errors import Conflict, NotFound, Rejected
+from dam_sync.model.errors import Conflict, Denied, NotFound, Rejected
 from dam_sync.model.journal import note_fact
+from dam_sync.model.journal_names import silent
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.e_profiles import facts
@@ -21,7 +22,7 @@ from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, UploadForm
 
 PULL = "pull"  # the journal entry that names the file whose link an upload was given
-PULLED_AT = "pulled at"  # when it was given last
+PULLED_AT = silent("pulled at")  # when it was given last
 GIVEN_UP = "given up"  # that of the asset that got no file by its link, or another one; true where none was made
 STATE = (("expand", "status,file_properties,metadata"),)
 
@@ -74,7 +75,7 @@ class Pull:
 
         try:
             made = await self.journal.run(UPLOAD, post, reconcile=self.finder(left))
-        except Rejected:  # maybe for the link
+        except (Rejected, Denied):  # maybe for the link
             made = None
         if made is None:
             await self.journal.discard(UPLOAD)
