@@ -64,6 +64,27 @@ def test_9_upload_from_an_address(tenant_of: Open) -> None:
     assert tenant.upload("z.jpg", url=f"{tenant.served.storage_url}/nothing").status_code == 400
 
 
+def test_9_upload_from_an_address_that_is_read_later(tenant_of: Open) -> None:
+    """It is pending until then, and for ever where there is nothing to read."""
+    tenant = tenant_of(asset_row("a"), variant="late_fetch", processing=4.0)
+    link = tenant.search()["items"][0]["_links"]["download"]
+    made = tenant.uploaded("copy.jpg", url=link)
+    none = tenant.uploaded("none.jpg", url=f"{tenant.served.storage_url}/nothing")
+
+    def states() -> list[str]:
+        return [tenant.get(f"/v2/assets/{key}", expand="status")["status"]["upload_progress"] for key in (made, none)]
+
+    assert states() == ["pending", "pending"]
+    tenant.world.advance(5)
+    for _ in range(2_000):  # the fetch is no part of any call
+        states()
+        if tenant.truth(made)["versions"][0]["size"]:
+            break
+    tenant.world.advance(5)
+    assert states() == ["complete", "pending"]
+    assert tenant.truth(made)["versions"][0]["sha256"] == tenant.truth(tenant.ids()["a"])["versions"][0]["sha256"]
+
+
 def test_9_conflicts_follow_the_policy_of_the_profile(tenant_of: Open) -> None:
     tenant = tenant_of()
     first = tenant.uploaded("x.jpg", metadata='{"fields":{"srckey":["one"],"author":["Ann"]}}')
