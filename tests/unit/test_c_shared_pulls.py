@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileLink, FileRef
+from dam_sync.model.errors import Conflict
 from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.ports import Content
 from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.transfer.linked import LinkedContent
+from tests.conformance.catalogue import MARKER
 from tests.support.journal import MemoryJournal
 from tests.unit.test_c_shared_creates import CREATE, EVERY, LOST, Stage, bytes_of, draft, drafts, stage
 
@@ -139,6 +141,24 @@ def test_a_file_that_was_sent_is_not_sent_once_more_because_there_is_a_link_now(
             made.holds_each_once(made.live())
             (row,) = made.rows()
             assert len(row["versions"]) == 1, moment
+
+
+async def by_hand(made: Stage, wanted: Draft) -> None:
+    """Somebody else creates an asset of this name, with a file of this name."""
+    async with made.universe.side(made.job, "target") as editor:
+        await editor.schema()
+        fields = {key: value for key, value in wanted.fields.items() if key != MARKER}
+        await editor.create(replace(wanted, marker=None, fields=fields), bytes_of(wanted), MemoryJournal())
+
+
+def test_an_asset_that_cannot_be_told_from_one_of_others_is_not_created_again(tmp_path: Path) -> None:
+    with pulling(tmp_path, WHOLE, drafts(2)) as made:
+        made.universe.do(by_hand(made, made.drafts[1]))
+        made.fail(CREATE, "mute", nth=1)
+        _, unsure = made.live()
+        assert isinstance(unsure, Conflict)
+        assert unsure.code == "same names"
+        assert sorted(row["filename"] for row in made.rows()) == ["s-0.jpg", "s-1.jpg", "s-1.jpg"]
 
 
 def test_one_refused_link_makes_nobody_elses_file_go_through_us(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.support.served_e import Open, Tenant, asset, draft, serving
 
 DATA = b"abc" * 100
 LINK = FileLink("https://files.source.example/secret/new.jpg", "one")
-UPLOAD = "POST /v2/uploads"
+UPLOAD, SEARCH = "POST /v2/uploads", "GET /v2/assets/search"
 
 
 @pytest.fixture
@@ -125,6 +125,18 @@ async def test_a_lost_response_is_waited_for_as_long_as_a_fetch_may_take(opened:
     assert living(tenant) == {made: [len(DATA)]}
     assert tenant.world.api_calls[UPLOAD] == (1 if link else 2)
     assert await journal.get(PULL) == LINK.file
+
+
+@pytest.mark.parametrize("fault", ["status:400", "status:403"])
+async def test_an_asset_that_cannot_be_looked_for_is_not_uploaded_again(opened: Open, fault: str) -> None:
+    tenant, given, journal = opened(), Given(), MemoryJournal()
+    serves(tenant, DATA)
+    tenant.faults.add([{"match": UPLOAD, "nth": 1, "do": "reset_after"}, {"match": SEARCH, "do": fault}])
+    for _ in range(3):
+        with pytest.raises(DamSyncError):
+            await given.created(tenant, journal)
+    assert not given.sent
+    assert len(living(tenant)) == 1
 
 
 async def test_the_wait_ends_with_the_time_that_the_job_allows(opened: Open) -> None:

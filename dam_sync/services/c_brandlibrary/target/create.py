@@ -326,12 +326,7 @@ class _Making:
     async def _post(self, seat: CoalescedCall | None) -> Json:
         """Never repeated blindly."""
         creation = self._creation = await self._planned()
-        try:
-            made = await self._together(creation, seat) if seat is not None else None
-        except Rejected:
-            if not await is_pulled(self.journal):
-                raise
-            made = None
+        made = await self._together(creation, seat) if seat is not None else None
         if made is None:
             if await self.journal.get(CALL) is not None:
                 await self.journal.discard(CALL)  # from now on it has a token of its own
@@ -357,6 +352,10 @@ class _Making:
         marker = creation.new.draft.marker
         try:
             return await self.creator._shared.created(creation, seat)
+        except Rejected:  # it had no other
+            if await is_pulled(self.journal):
+                return None
+            raise
         except SharedCallFailed as failed:
             if marker is None:
                 raise failed.error from None

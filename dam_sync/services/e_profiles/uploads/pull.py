@@ -27,6 +27,10 @@ GIVEN_UP = "given up"  # that of the asset that got no file by its link, or anot
 STATE = (("expand", "status,file_properties,metadata"),)
 
 
+class LinkRefused(Exception):
+    """The service refused an upload by a link, and maybe for the link: it made nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pull:
     """The upload by URL of one new asset. finder: what finds it when the response was lost, for so many seconds."""
@@ -71,11 +75,14 @@ class Pull:
             await note_fact(self.journal, PULL, link.file)
 
         async def post() -> Json:
-            return None if link is None else await self._post(form, link, size)
+            try:
+                return await self._post(form, link, size) if link is not None else None
+            except (Rejected, Denied) as error:
+                raise LinkRefused from error
 
         try:
             made = await self.journal.run(UPLOAD, post, reconcile=self.finder(left))
-        except (Rejected, Denied):  # maybe for the link
+        except LinkRefused:
             made = None
         if made is None:
             await self.journal.discard(UPLOAD)
