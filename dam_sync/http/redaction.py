@@ -106,7 +106,7 @@ def redact(text: str) -> str:
     for word in _words:
         if word in text:
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
-    for host in filter(None, _lent):
+    for host in filter(None, tuple(_lent)):
         text = _on(host).sub(rf"\1/{MASK}", text)
     for pattern, replacement in _MASKS:
         text = pattern.sub(replacement, text)

@@ -51,11 +51,11 @@ class LinkedContent:
 
     async def read(self, start: int, stop: int) -> bytes:
         """See `Content.read`."""
-        return await (await self.bytes()).read(start, stop)
+        return await (await self.unlinked()).read(start, stop)
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """See `Content.blocks`."""
-        blocks = (await self.bytes()).blocks(start, stop)
+        blocks = (await self.unlinked()).blocks(start, stop)
         if isinstance(blocks, AsyncGenerator):
             async with aclosing(blocks):
                 async for block in blocks:
@@ -66,9 +66,9 @@ class LinkedContent:
 
     async def check(self) -> None:
         """See `Content.check`."""
-        await (await self.bytes()).check()
+        await (await self.unlinked()).check()
 
-    async def bytes(self) -> Content:
+    async def unlinked(self) -> Content:
         """The same file as content without a link."""
         async with self._lock:
             if self._content is None:
@@ -79,4 +79,4 @@ class LinkedContent:
 async def opened(content: Content) -> Content:
     """What to send of a file that the target does not fetch: the same as of a file without a link, so that a journal
     recognizes its bytes whether or not the source gave a link that time."""
-    return await content.bytes() if isinstance(content, LinkedContent) else content
+    return await content.unlinked() if isinstance(content, LinkedContent) else content
