@@ -16,6 +16,8 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.values import Json, Term, term_from_json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.rows import CONTAINER as CONTAINER_PART
+from dam_sync.store.rows import TERM as TERM_PART
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import Obstacle, UndoList
@@ -27,6 +29,7 @@ NEEDS = {TERM: Operation.RENAME_TERM, CONTAINER: Operation.RENAME_CONTAINER}
 UNABLE = "the target cannot rename them"
 TAKEN = "something else has the former name now"
 LOST = "gone from the target"
+USED = "another job uses it"
 
 
 @dataclass(slots=True)
@@ -74,6 +77,8 @@ class NameUndoer:
             return LOST if now is None else ""
         if now.label != new.label:
             return CHANGED
+        if await self.context.shared.is_used_elsewhere(TERM_PART, vocabulary, now.id):
+            return USED
         if any(each.label == old.label and each.parent == now.parent for each in known.values()):
             return TAKEN
         target = self.context.target
@@ -90,6 +95,8 @@ class NameUndoer:
             return LOST if now is None else ""
         if now.path != new:
             return CHANGED
+        if await self.context.shared.is_used_elsewhere(CONTAINER_PART, kind, now.id):
+            return USED
         if (kind, old) in paths:
             return TAKEN
         above = paths.get((kind, old[:-1]))

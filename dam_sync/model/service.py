@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
+from dam_sync.model.assumption import AssumedWrite, Assumption
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
@@ -27,6 +28,7 @@ from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
+from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
 
@@ -305,6 +307,14 @@ class Service(ABC):
         writes, as `ensure_term` does. Safe to repeat."""
         raise Unsupported("cannot write containers")
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """Another process created this term, or renamed it: take it over into what was read before. Sends no call."""
+        return
+
+    def learn_container(self, container: Placement) -> None:
+        """`learn_term` for a container."""
+        return
+
     async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
         """Gives a term of the target the label of `renamed`, and its `labels` where the term has several languages; its
         place stays. Returns the term as it is then: its id may have changed. The label is free among its siblings.
@@ -434,6 +444,7 @@ class Context:
     limits: Limits | None = None  # of this instance, if they differ from those of the connector
     rate: Any = field(default=None, repr=False)  # a `CredentialRate` of `dam_sync.http`, shared by several jobs
     calls_per_day: int | None = None  # of all of them together
+    shared: SharedTarget = field(default=UNSHARED, repr=False)  # with processes that write into the same target
     processes: int = 1  # that use this credential for the same run, each within its part of all limits
 
     def limited(self, documented: Limits) -> Limits:
@@ -444,25 +455,6 @@ class Context:
         """The documented pace with the operator's overrides applied."""
         kept = pace.with_concurrency(self.concurrency)
         return replace(kept, per_second=self.calls_per_second or pace.per_second)
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A numbered guess about what the documents leave open."""
-
-    number: int
-    text: str
-    where: str  # section of the wire contract
-
-
-@dataclass(frozen=True, slots=True)
-class AssumedWrite:
-    """A write request in an undocumented form. number: of its Assumption; form: the call and what is
-    assumed about it; verified_by: how its first use in a run is checked, and what happens if it has no effect."""
-
-    number: int
-    form: str
-    verified_by: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,10 @@ import hashlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import ClauseElement
 from sqlalchemy.dialects.postgresql import psycopg as postgresql
@@ -26,11 +25,9 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 from dam_sync.store import permit_schedule as schedule
 from dam_sync.store.base import Storage
-from dam_sync.store.server import raw_of, translated
-from dam_sync.store.server_threads import ServerConnection
+from dam_sync.store.server_threads import ServerConnection, ServerSession
 from dam_sync.store.shared_schema import SCHEMA, open_shared
 
-T = TypeVar("T")
 BEAT_SECONDS: Final = 2.0
 GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has no share any more
 
@@ -39,10 +36,8 @@ class ServerPermits(PermitStore):
     """Implements `model.permits.PermitStore` on a connection and a thread of its own."""
 
     def __init__(self, link: ServerConnection, key: bytes) -> None:
-        self._link, self._key = link, key
+        self._session, self._key = ServerSession(link, "permits"), key
         self._process = SYSTEM_CLOCK.token()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="permits")
-        self._closed = False
         self._beating: asyncio.Task[None] | None = None
         self._on_beat: list[Callable[[], Awaitable[None]]] = []
 
@@ -57,17 +52,15 @@ class ServerPermits(PermitStore):
         digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
-        return _Schedule(self._run, digest, self._process, self._on_beat)
+        return _Schedule(self._session.run, digest, self._process, self._on_beat)
 
     async def close(self) -> None:
         """See `PermitStore.close`."""
-        if not self._closed:
-            self._closed = True
-            if self._beating is not None:
-                self._beating.cancel()
-                await asyncio.wait([self._beating])
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
-            await asyncio.to_thread(self._thread.shutdown)
+        if self._beating is not None and not self._beating.done():
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
+        gone = f"{self._process}-%"
+        await self._session.close(lambda raw: raw.execute("DELETE FROM participant WHERE process LIKE %s", (gone,)))
 
     async def _beat(self) -> None:
         """Keep the shares of this process, also while its calls take long. It outlives every call, so that no task
@@ -76,38 +69,9 @@ class ServerPermits(PermitStore):
         with suppress(DamSyncError):  # the next lease raises it
             while True:
                 await SYSTEM_CLOCK.sleep(BEAT_SECONDS)
-                await self._run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
+                await self._session.run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
                 for job in self._on_beat:
                     await job()
-
-    async def _run(self, job: Callable[[Any], T]) -> T:
-        """The result of a job on the connection; it is called again after a brief outage."""
-        if self._closed:
-            raise RuntimeError("the permits were closed")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bridged, job)
-
-    def _bridged(self, job: Callable[[Any], T]) -> T:
-        if self._link.lost is not None:
-            raise self._link.lost
-        while True:
-            try:
-                with translated(self._link.server):
-                    return job(raw_of(self._link.connection))
-            except DamSyncError:
-                if not self._link.is_lost:
-                    raise
-            self._link.again()
-
-    def _leave(self) -> None:
-        try:
-            if self._link.lost is None and not self._link.is_lost:
-                with translated(self._link.server):
-                    raw = raw_of(self._link.connection)
-                    raw.execute("DELETE FROM participant WHERE process LIKE %s", (f"{self._process}-%",))
-        except DamSyncError:
-            pass  # it expires
-        finally:
-            self._link.close()
 
 
 class _Schedule(CredentialPermits):

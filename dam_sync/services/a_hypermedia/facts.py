@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.assumption import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import (
     Conflict,
@@ -18,7 +19,6 @@ from dam_sync.model.errors import (
     TooLarge,
 )
 from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
-from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "a_hypermedia"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.assumption import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
-from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "b_documents"
 

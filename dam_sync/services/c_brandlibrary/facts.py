@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.assumption import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Unsupported
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
-from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "c_brandlibrary"
 

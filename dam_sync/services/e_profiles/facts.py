@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.model.assumption import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
 from dam_sync.model.errors import (
     Conflict,
@@ -20,7 +21,6 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 from dam_sync.model.naming import Naming
-from dam_sync.model.service import AssumedWrite, Assumption
 
 NAME = "e_profiles"
 

@@ -1,0 +1,225 @@
+"""What jobs whose states are in one database tell each other about a target: see `model.shared_target`.
+
+Creates of a scope follow each other by an advisory lock. Each is recorded before it is made, so that whoever comes
+after a process that is gone knows what may exist. Who has a file name, or uses a term, is asked of the states of the
+other jobs: a claim on a name that the state of its job no longer has is void.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from psycopg import errors, sql
+
+from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.shared_target import SharedPart, SharedTarget
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.base import Storage, from_text, to_text
+from dam_sync.store.server_lock import ServerLock
+from dam_sync.store.server_threads import ServerConnection, ServerSession
+from dam_sync.store.shared_schema import PART, SCHEMA, UNIQUE_NAME, WRITER_JOB, open_shared
+
+LATELY: Final = timedelta(seconds=10)  # besides the lag of the target: what its listings may lack
+LONGEST: Final = timedelta(minutes=3)  # that a process may take to create something
+ENDING: Final = 5.0  # seconds within which a call ends whose process has lost its connection
+LOOK_SECONDS: Final = 5.0  # between two looks for what others created, without a notification
+WAIT_SECONDS: Final = 0.2
+_NOW = "extract(epoch FROM clock_timestamp())"
+_BEGIN = (
+    f"INSERT INTO {PART} (target, scope, key, place, path, job, process, at)"
+    f" VALUES (%s, %s, %s, %s, %s, %s, %s, {_NOW}) ON CONFLICT (target, scope, key) DO UPDATE"
+    " SET value = NULL, before = '[]', job = excluded.job, process = excluded.process, at = excluded.at"
+)
+_CREATED = (
+    f"INSERT INTO {PART} (target, scope, key, place, path, job, process, value, before, at)"
+    f" VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, {_NOW}) ON CONFLICT (target, scope, key) DO UPDATE"
+    " SET value = excluded.value, before = excluded.before, job = excluded.job, process = excluded.process,"
+    " at = excluded.at, seq = DEFAULT"
+)
+_GONE = f"DELETE FROM {PART} WHERE target = %s AND scope = %s AND key = %s"
+_SINCE = (
+    f"SELECT seq, place, path, value, before, process FROM {PART} WHERE target = %s AND scope = %s AND seq > %s"
+    " AND (at >= %s OR (job <> %s AND at >= %s)) ORDER BY seq"
+)
+_OPEN = f"SELECT place, path, process FROM {PART} WHERE target = %s AND scope = %s AND value IS NULL AND process <> %s"
+
+
+class ServerTarget(SharedTarget):
+    """Implements `model.shared_target.SharedTarget` for one process of a job. read_only: nothing is claimed or told,
+    and nobody is waited for."""
+
+    def __init__(self, link: ServerConnection, server: StateServer, storage: Storage, *, read_only: bool) -> None:
+        self._session = ServerSession(link, "target")
+        self._server, self._storage, self._read_only = server, storage, read_only
+        self._process = f"{socket.gethostname()}/{os.getpid()}/{SYSTEM_CLOCK.token()}"
+        self._target, self._began, self._lag = "", 0.0, timedelta(0)
+        self._turns = KeyedLock()
+        self._locks: dict[str, ServerLock] = {}
+        self._held: set[str] = set()
+        self._seen: dict[str, int] = {}
+        self._looked = SYSTEM_CLOCK.monotonic()
+
+    @classmethod
+    async def open(cls, server: StateServer, storage: Storage | None = None, *, read_only: bool) -> ServerTarget:
+        """That of a job whose state is there. Raises ConfigError, StoreUnreachable."""
+        storage = storage or Storage()
+        link, _ = await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), storage.patience)
+        return cls(link, server, storage, read_only=read_only)
+
+    async def identify(self, name: str, lag: timedelta) -> None:
+        """See `SharedTarget.identify`."""
+        self._target = hashlib.sha256(name.encode()).hexdigest()
+        job, read_only = self._server.schema, self._read_only
+
+        def enter(raw: Any) -> float:
+            if not read_only:
+                raw.execute(f"INSERT INTO {WRITER_JOB} VALUES (%s, %s) ON CONFLICT DO NOTHING", (self._target, job))
+            return float(raw.execute(f"SELECT {_NOW}").fetchone()[0])
+
+        self._began, self._lag = await self._session.run(enter), lag + LATELY
+
+    async def close(self) -> None:
+        """Let everything go; safe to repeat."""
+        for lock in self._locks.values():
+            await lock.close()
+        self._locks.clear()
+        await self._session.close()
+
+    @property
+    def has_news(self) -> bool:
+        """See `SharedTarget.has_news`."""
+        return SYSTEM_CLOCK.monotonic() - self._looked >= LOOK_SECONDS
+
+    @asynccontextmanager
+    async def creating(self, scope: str) -> AsyncIterator[None]:
+        """See `SharedTarget.creating`."""
+        if self._read_only:
+            yield
+            return
+        async with self._turns.of(scope), self._lock(scope):
+            self._held.add(scope)
+            try:
+                yield
+            finally:
+                self._held.discard(scope)
+
+    async def created_by_others(self, scope: str) -> Sequence[SharedPart]:
+        """See `SharedTarget.created_by_others`."""
+        self._looked = SYSTEM_CLOCK.monotonic()
+        left = await self._left_open(scope) if scope in self._held else []
+        lately = self._began - self._lag.total_seconds()  # what this job did before is in its state
+        given = (self._target, scope, self._seen.get(scope, 0), self._began, self._server.schema, lately)
+        rows = await self._session.run(lambda raw: raw.execute(_SINCE, given).fetchall())
+        if rows:
+            self._seen[scope] = rows[-1][0]
+        found = [
+            SharedPart(place, tuple(from_text(path)), from_text(value), tuple(from_text(before)))
+            for _, place, path, value, before, process in rows
+            if process != self._process and value is not None
+        ]
+        return [*found, *left]
+
+    async def begin(self, scope: str, parts: Sequence[SharedPart]) -> None:
+        """See `SharedTarget.begin`. Raises Transient if the lock was lost."""
+        for part in () if self._read_only else parts:
+            await self._locks[scope].execute(_BEGIN, self._row(scope, part))
+
+    async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:
+        """See `SharedTarget.created`."""
+        if self._read_only:
+            return
+
+        def tell(raw: Any) -> None:
+            with raw.transaction():
+                for part in parts:
+                    row = self._row(scope, part)
+                    if part.value is None:
+                        raw.execute(_GONE, row[:3])
+                    else:
+                        raw.execute(_CREATED, (*row, to_text(part.value), to_text(list(part.before))))
+
+        await self._session.run(tell)
+
+    async def reserve_name(self, folded: str, owner: str) -> bool:
+        """See `SharedTarget.reserve_name`."""
+        return await self._session.run(lambda raw: self._reserve(raw, folded, owner))
+
+    async def is_used_elsewhere(self, part: str, place: str, target: str) -> bool:
+        """See `SharedTarget.is_used_elsewhere`. A state that this user may not read counts as one that uses it."""
+
+        def look(raw: Any) -> bool:
+            others = raw.execute(f"SELECT job FROM {WRITER_JOB} WHERE target = %s", (self._target,)).fetchall()
+            where = "part = %s AND place = %s AND target = %s"
+            return any(
+                _is_in_state(raw, job, "counterpart", where, (part, place, target))
+                for (job,) in others
+                if job != self._server.schema
+            )
+
+        return await self._session.run(look)
+
+    def _row(self, scope: str, part: SharedPart) -> tuple[str, ...]:
+        named = (self._target, scope, _key(part), part.place, to_text(list(part.path)))
+        return (*named, self._server.schema, self._process)
+
+    def _lock(self, scope: str) -> ServerLock:
+        if scope not in self._locks:
+            purpose = f"create {scope} at {self._target}"
+            shared = replace(self._server, schema=SCHEMA)
+            name = f"creates {scope} at the target"
+            self._locks[scope] = ServerLock(shared, purpose, name, LONGEST, self._storage.patience)
+        return self._locks[scope]
+
+    async def _left_open(self, scope: str) -> list[SharedPart]:
+        """What processes that no longer hold the lock began to create, once their calls have certainly ended."""
+        until, given = SYSTEM_CLOCK.monotonic() + ENDING, (self._target, scope, self._process)
+        while True:
+            rows = await self._session.run(lambda raw: raw.execute(_OPEN, given).fetchall())
+            if SYSTEM_CLOCK.monotonic() >= until or all(self._is_gone(process) for _, _, process in rows):
+                return [SharedPart(place, tuple(from_text(path))) for place, path, _ in rows]
+            await SYSTEM_CLOCK.sleep(WAIT_SECONDS)
+
+    def _is_gone(self, process: str) -> bool:
+        host, pid, _ = process.rsplit("/", 2)
+        return host == socket.gethostname() and not self._storage.process_exists(int(pid))
+
+    def _reserve(self, raw: Any, folded: str, owner: str) -> bool:
+        mine, job = (self._target, folded), self._server.schema
+        with raw.transaction():
+            if not self._read_only:
+                added = f"INSERT INTO {UNIQUE_NAME} VALUES (%s, %s, %s, %s) ON CONFLICT (target, folded) DO UPDATE"
+                raw.execute(f"{added} SET folded = excluded.folded", (*mine, job, owner))  # locks the row
+            chosen = f"SELECT job, owner FROM {UNIQUE_NAME} WHERE target = %s AND folded = %s"
+            row = raw.execute(chosen, mine).fetchone()
+            if row is None or row == (job, owner):
+                return True
+            if row[0] != job and _is_in_state(raw, row[0], "name", "folded = %s AND owner = %s", (folded, row[1])):
+                return False
+            if not self._read_only:
+                taken = f"UPDATE {UNIQUE_NAME} SET job = %s, owner = %s WHERE target = %s AND folded = %s"
+                raw.execute(taken, (job, owner, *mine))
+            return True
+
+
+def _key(part: SharedPart) -> str:
+    return hashlib.sha256(to_text([part.place, list(part.path)]).encode()).hexdigest()
+
+
+def _is_in_state(raw: Any, job: str, table: str, where: str, values: tuple[str, ...]) -> bool:
+    """Whether the state of a job has such a row; assumed if this user may not read it."""
+    chosen = sql.SQL(f"SELECT EXISTS (SELECT 1 FROM {{}} WHERE {where})").format(sql.Identifier(job, table))
+    try:
+        with raw.transaction():
+            known = raw.execute("SELECT to_regclass(%s)", (f'"{job}".{table}',)).fetchone()
+            return known != (None,) and bool(raw.execute(chosen, values).fetchone()[0])
+    except errors.InsufficientPrivilege:
+        return True
