@@ -24,9 +24,9 @@ from tests.support.profiles import marker_in, profile_of
 from tests.support.tenants import Pair, Tenant, alone
 
 Row = Mapping[str, Any]
-PARTS = 6  # terms and containers that both sources have and the target lacks
+PARTS = 4  # terms and containers that both sources have and the target lacks
 NEW = tuple(f"Theme {number}" for number in range(1, PARTS + 1))
-FLAT = [row for row in SCHEMA if row["record"] not in ("term", "container") or row.get("vocabulary") == "countries"]
+FLAT = [row for row in SCHEMA if row["record"] not in ("term", "container") or row.get("id", "") in ("4", "11", "12")]
 CREATES = ("POST *", "PUT *", "PATCH *")  # calls that the service takes its time for
 SLOW = 0.15  # seconds
 
