@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.api.shared_limits import identify_target, sharing_limits, sharing_target, vault_of
+from dam_sync.api.sharing import identify_target, sharing, vault_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
@@ -176,8 +176,7 @@ async def both_sides(
     `read_only`. may_write: called before each call that may write to the target; raises if it must not be sent."""
     budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
     async with AsyncExitStack() as stack:
-        options = await stack.enter_async_context(sharing_limits(job, options))
-        shared = await stack.enter_async_context(sharing_target(job, options, read_only=may_write is None))
+        options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
         source = connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
         target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write, shared=shared)

@@ -25,13 +25,15 @@ from dam_sync.model.shared_target import SharedPart, SharedTarget
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage, from_text, to_text
 from dam_sync.store.server_lock import ServerLock
+from dam_sync.store.server_notices import ServerNotices, tell
 from dam_sync.store.server_threads import ServerConnection, ServerSession
 from dam_sync.store.shared_schema import PART, SCHEMA, UNIQUE_NAME, WRITER_JOB, open_shared
 
 LATELY: Final = timedelta(seconds=10)  # besides the lag of the target: what its listings may lack
 LONGEST: Final = timedelta(minutes=3)  # that a process may take to create something
 ENDING: Final = 5.0  # seconds within which a call ends whose process has lost its connection
-LOOK_SECONDS: Final = 5.0  # between two looks for what others created, without a notification
+LOOK_SECONDS: Final = 5.0  # between two looks for what others created
+PROMPT_LOOK_SECONDS: Final = 60.0  # the same, while notifications are heard
 WAIT_SECONDS: Final = 0.2
 _NOW = "extract(epoch FROM clock_timestamp())"
 _BEGIN = (
@@ -57,8 +59,16 @@ class ServerTarget(SharedTarget):
     """Implements `model.shared_target.SharedTarget` for one process of a job. read_only: nothing is claimed or told,
     and nobody is waited for."""
 
-    def __init__(self, link: ServerConnection, server: StateServer, storage: Storage, *, read_only: bool) -> None:
-        self._session = ServerSession(link, "target")
+    def __init__(
+        self,
+        link: ServerConnection,
+        server: StateServer,
+        storage: Storage,
+        notices: ServerNotices | None = None,
+        *,
+        read_only: bool,
+    ) -> None:
+        self._session, self._notices = ServerSession(link, "target"), notices
         self._server, self._storage, self._read_only = server, storage, read_only
         self._process = f"{socket.gethostname()}/{os.getpid()}/{SYSTEM_CLOCK.token()}"
         self._target, self._began, self._lag = "", 0.0, timedelta(0)
@@ -66,19 +76,29 @@ class ServerTarget(SharedTarget):
         self._locks: dict[str, ServerLock] = {}
         self._held: set[str] = set()
         self._seen: dict[str, int] = {}
-        self._looked = SYSTEM_CLOCK.monotonic()
+        self._looked, self._is_told = SYSTEM_CLOCK.monotonic(), False
 
     @classmethod
-    async def open(cls, server: StateServer, storage: Storage | None = None, *, read_only: bool) -> ServerTarget:
-        """That of a job whose state is there. Raises ConfigError, StoreUnreachable."""
+    async def open(
+        cls,
+        server: StateServer,
+        storage: Storage | None = None,
+        notices: ServerNotices | None = None,
+        *,
+        read_only: bool,
+    ) -> ServerTarget:
+        """That of a job whose state is there. notices: by which other processes tell of creates at once. Raises
+        ConfigError, StoreUnreachable."""
         storage = storage or Storage()
         link, _ = await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), storage.patience)
-        return cls(link, server, storage, read_only=read_only)
+        return cls(link, server, storage, notices, read_only=read_only)
 
     async def identify(self, name: str, lag: timedelta) -> None:
         """See `SharedTarget.identify`."""
         self._target = hashlib.sha256(name.encode()).hexdigest()
         job, read_only = self._server.schema, self._read_only
+        if self._notices is not None:
+            self._notices.on(self._topic, self._process, self._told)
 
         def enter(raw: Any) -> float:
             if not read_only:
@@ -97,7 +117,9 @@ class ServerTarget(SharedTarget):
     @property
     def has_news(self) -> bool:
         """See `SharedTarget.has_news`."""
-        return SYSTEM_CLOCK.monotonic() - self._looked >= LOOK_SECONDS
+        prompt = self._notices is not None and self._notices.is_listening
+        waits = PROMPT_LOOK_SECONDS if prompt else LOOK_SECONDS
+        return self._is_told or SYSTEM_CLOCK.monotonic() - self._looked >= waits
 
     @asynccontextmanager
     async def creating(self, scope: str) -> AsyncIterator[None]:
@@ -114,7 +136,7 @@ class ServerTarget(SharedTarget):
 
     async def created_by_others(self, scope: str) -> Sequence[SharedPart]:
         """See `SharedTarget.created_by_others`."""
-        self._looked = SYSTEM_CLOCK.monotonic()
+        self._looked, self._is_told = SYSTEM_CLOCK.monotonic(), False
         left = await self._left_open(scope) if scope in self._held else []
         lately = self._began - self._lag.total_seconds()  # what this job did before is in its state
         given = (self._target, scope, self._seen.get(scope, 0), self._began, self._server.schema, lately)
@@ -138,7 +160,7 @@ class ServerTarget(SharedTarget):
         if self._read_only:
             return
 
-        def tell(raw: Any) -> None:
+        def record(raw: Any) -> None:
             with raw.transaction():
                 for part in parts:
                     row = self._row(scope, part)
@@ -146,8 +168,10 @@ class ServerTarget(SharedTarget):
                         raw.execute(_GONE, row[:3])
                     else:
                         raw.execute(_CREATED, (*row, to_text(part.value), to_text(list(part.before))))
+                if parts:
+                    tell(raw, self._topic, self._process)
 
-        await self._session.run(tell)
+        await self._session.run(record)
 
     async def reserve_name(self, folded: str, owner: str) -> bool:
         """See `SharedTarget.reserve_name`."""
@@ -166,6 +190,14 @@ class ServerTarget(SharedTarget):
             )
 
         return await self._session.run(look)
+
+    def _told(self) -> None:
+        self._is_told = True
+
+    @property
+    def _topic(self) -> str:
+        """Of notifications about this target."""
+        return f"target {self._target}"
 
     def _row(self, scope: str, part: SharedPart) -> tuple[str, ...]:
         named = (self._target, scope, _key(part), part.place, to_text(list(part.path)))

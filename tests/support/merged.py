@@ -28,13 +28,15 @@ PARTS = 4  # terms and containers that both sources have and the target lacks
 NEW = tuple(f"Theme {number}" for number in range(1, PARTS + 1))
 FLAT = [row for row in SCHEMA if row["record"] not in ("term", "container") or row.get("id", "") in ("4", "11", "12")]
 CREATES = ("POST *", "PUT *", "PATCH *")  # calls that the service takes its time for
+WORDS = ("tree", "vocabulary", "collection", "category", "directory", "section", "custom_field_keys/{id}", "path/{id}")
 SLOW = 0.15  # seconds
 
 
 @dataclass(frozen=True)
 class Merged:
-    """The jobs, and the target that both write into."""
+    """The jobs, and the target of this kind that both write into."""
 
+    kind: str
     first: Pair
     second: Pair
     target: Tenant
@@ -47,6 +49,12 @@ class Merged:
     def run_together(self) -> list[int]:
         """Both at once, each in a process of its own; their exit codes."""
         return [process.wait() for process in [each.start("run", str(each.job), "--no-progress") for each in self.jobs]]
+
+    @property
+    def creates(self) -> int:
+        """Calls that create terms and containers, as far as their endpoints tell, which the target has received."""
+        calls = self.target.calls.items()
+        return sum(number for call, number in calls if not call.startswith("GET ") and any(w in call for w in WORDS))
 
     def slow_down(self) -> None:
         """Let every write take so long that jobs which do not wait for each other write at once."""
@@ -114,7 +122,7 @@ def merged(
         for each in made:
             schema = f"dam_sync_{each.job.stem}"
             stack.callback(execute, server.state, f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
-        yield Merged(made[0], made[1], into, server)
+        yield Merged(target, made[0], made[1], into, server)
 
 
 def _side(kind: str, tenant: Tenant) -> Emulated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,53 +21,42 @@ from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
-from dam_sync.model.state_server import StateServer
 from dam_sync.store.credential_store import FileCredentialStore
 
 
 @asynccontextmanager
-async def sharing_limits(job: JobConfig, options: RunOptions) -> AsyncIterator[RunOptions]:
-    """The options with rates whose permits are leased from the database of the state; as they are if the state is a
-    file, or if the clock is not that of the system, because the schedule follows the time of the database.
+async def sharing(
+    job: JobConfig, options: RunOptions, *, read_only: bool
+) -> AsyncIterator[tuple[RunOptions, SharedTarget]]:
+    """The options with rates whose permits are leased from the database of the state, and the target as other jobs of
+    the database know it (`identify_target` comes before its first use). Nothing is shared if the state is a file, or if
+    the clock is not that of the system, because schedules follow the time of the database.
 
-    Each process that calls the services of the job does this for itself, and connects with the options that it gets.
-    Raises ConfigError, StoreUnreachable.
+    Each process that calls the services of the job does this for itself, and connects with what it gets. read_only:
+    nothing is written to the target. Raises ConfigError, StoreUnreachable.
     """
-    place = _server_of(job, options)
-    if place is None:
-        yield options
+    place = job.state_place
+    if isinstance(place, Path) or not isinstance(options.clock, SystemClock):
+        yield options, UNSHARED
         return
     from dam_sync.store.store import server_extra
 
     with server_extra(place):
         from dam_sync.store.permits import ServerPermits
-    permits = await ServerPermits.open(place, options.storage)
-    rates = options.rates or JobRates(SharedRates(options.clock))
-    rates.share(permits)
-    try:
-        yield replace(options, rates=rates)
-    finally:
-        rates.share(None)
-        await permits.close()
-
-
-@asynccontextmanager
-async def sharing_target(job: JobConfig, options: RunOptions, *, read_only: bool) -> AsyncIterator[SharedTarget]:
-    """What other jobs of the database decide about the target; `identify_target` comes before its first use. Unshared
-    where limits are. Raises ConfigError, StoreUnreachable."""
-    place = _server_of(job, options)
-    if place is None:
-        yield UNSHARED
-        return
-    from dam_sync.store.store import server_extra
-
-    with server_extra(place):
+        from dam_sync.store.server_notices import ServerNotices
         from dam_sync.store.server_target import ServerTarget
-    shared = await ServerTarget.open(place, options.storage, read_only=read_only)
-    try:
-        yield shared
-    finally:
-        await shared.close()
+    notices = ServerNotices(place)
+    async with AsyncExitStack() as stack:
+        permits = await ServerPermits.open(place, options.storage, notices)
+        stack.push_async_callback(permits.close)
+        shared = await ServerTarget.open(place, options.storage, notices, read_only=read_only)
+        stack.push_async_callback(shared.close)
+        notices.start()
+        stack.push_async_callback(notices.close)
+        rates = options.rates or JobRates(SharedRates(options.clock))
+        rates.share(permits)
+        stack.callback(rates.share, None)
+        yield replace(options, rates=rates), shared
 
 
 async def identify_target(shared: SharedTarget, job: JobConfig, target: Service, account: Account) -> None:
@@ -80,12 +69,6 @@ def _plain(url: str) -> str:
     """One spelling of it."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}" if parts.netloc else url
-
-
-def _server_of(job: JobConfig, options: RunOptions) -> StateServer | None:
-    """The server of the state, if the clock is the one of the system, as the one of the server is."""
-    place = job.state_place
-    return None if isinstance(place, Path) or not isinstance(options.clock, SystemClock) else place
 
 
 def vault_of(job: JobConfig, side: SideConfig, auth: AuthMethod | None, storage: Any) -> CredentialStore:
