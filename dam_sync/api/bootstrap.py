@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.api.sharing import identify_target, sharing, vault_of
+from dam_sync.api.job_sharing import identify_target, sharing, vault_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
