@@ -58,3 +58,13 @@ def test_a_job_that_is_killed_leaves_nothing_twice(tmp_path: Path, server: OwnSe
         assert second.wait() == 0
         assert both.run_together() == [0, 0]
         assert_once(both)
+
+
+@pytest.mark.parametrize("target", [C, D] if EVERYTHING else [D])
+def test_workers_write_terms_that_were_created_after_they_had_read_the_lists(
+    tmp_path: Path, server: OwnServer, target: str
+) -> None:
+    with merged(tmp_path, SOURCES[target], target, server) as both:
+        job = str(both.second.job)
+        assert both.second.json("run", job, "--workers", "2")["counts"]["created"] == PARTS
+        assert set(NEW) <= {path[-1] for path in both.terms()}

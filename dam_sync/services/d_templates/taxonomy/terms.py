@@ -86,11 +86,14 @@ class TemplatesTerms(TemplatesPart):
         source = forms.sources().get(vocabulary, vocabulary)
         cascade = forms.by_id.get(source)
         lists = [level.vocabulary for level in cascade.levels] if cascade is not None and cascade.levels else [source]
+        ids, names = term.id.split("/"), term.path or (term.label,)
+        if len(ids) != len(names):
+            return  # the levels above are not said; their ids are all that is written
         lexicon = dict(forms.lexicon)
-        for name, identity, label in zip(lists, term.id.split("/"), term.path or (term.label,), strict=False):
-            if name in lexicon:
+        for name, identity, label in zip(lists, ids, names, strict=False):
+            if name in lexicon and lexicon[name].labels.get(identity) != label:
                 lexicon[name] = replace(lexicon[name], labels={**lexicon[name].labels, identity: label})
-        self.tenant.forms.put(replace(forms, lexicon=lexicon))
+                self.tenant.forms.put(replace(forms, lexicon=lexicon))
 
     async def tag_terms(self, labels: Iterable[str]) -> tuple[Term, ...]:
         """Values of the tags attribute; new ones are added together."""
