@@ -24,10 +24,13 @@ from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.shared_target import SharedPart, SharedTarget
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage, from_text, to_text
+from dam_sync.store.note_keys import MET_TERMS
+from dam_sync.store.rows import TERM
 from dam_sync.store.server_lock import ServerLock
 from dam_sync.store.server_notices import ServerNotices, tell
 from dam_sync.store.server_threads import ServerConnection, ServerSession
 from dam_sync.store.shared_schema import PART, SCHEMA, UNIQUE_NAME, WRITER_JOB, open_shared
+from dam_sync.store.tables import COUNTERPART, META, NAME
 
 LATELY: Final = timedelta(seconds=10)  # besides the lag of the target: what its listings may lack
 LONGEST: Final = timedelta(minutes=3)  # that a process may take to create something
@@ -182,12 +185,7 @@ class ServerTarget(SharedTarget):
 
         def look(raw: Any) -> bool:
             others = raw.execute(f"SELECT job FROM {WRITER_JOB} WHERE target = %s", (self._target,)).fetchall()
-            where = "part = %s AND place = %s AND target = %s"
-            return any(
-                _is_in_state(raw, job, "counterpart", where, (part, place, target))
-                for (job,) in others
-                if job != self._server.schema
-            )
+            return any(_uses(raw, job, part, place, target) for (job,) in others if job != self._server.schema)
 
         return await self._session.run(look)
 
@@ -234,7 +232,7 @@ class ServerTarget(SharedTarget):
             row = raw.execute(chosen, mine).fetchone()
             if row is None or row == (job, owner):
                 return True
-            if row[0] != job and _is_in_state(raw, row[0], "name", "folded = %s AND owner = %s", (folded, row[1])):
+            if row[0] != job and _is_in_state(raw, row[0], NAME.name, "folded = %s AND owner = %s", (folded, row[1])):
                 return False
             if not self._read_only:
                 taken = f"UPDATE {UNIQUE_NAME} SET job = %s, owner = %s WHERE target = %s AND folded = %s"
@@ -248,10 +246,26 @@ def _key(part: SharedPart) -> str:
 
 def _is_in_state(raw: Any, job: str, table: str, where: str, values: tuple[str, ...]) -> bool:
     """Whether the state of a job has such a row; assumed if this user may not read it."""
-    chosen = sql.SQL(f"SELECT EXISTS (SELECT 1 FROM {{}} WHERE {where})").format(sql.Identifier(job, table))
+    return _in_state(raw, job, table, "1", where, values) != []
+
+
+def _uses(raw: Any, job: str, part: str, place: str, target: str) -> bool:
+    """Whether something of the source of a job stands for it, or whether earlier runs found it for one."""
+    if _is_in_state(raw, job, COUNTERPART.name, "part = %s AND place = %s AND target = %s", (part, place, target)):
+        return True
+    rows = _in_state(raw, job, META.name, "value", "key = %s", (MET_TERMS,)) if part == TERM else []
+    met = [(from_text(value) or {"terms": {}})["terms"].get(place, {}) for (value,) in rows or []]
+    return any(term.get("id") == target for terms in met for term in terms.values())
+
+
+def _in_state(
+    raw: Any, job: str, table: str, column: str, where: str, values: tuple[str, ...]
+) -> list[tuple[Any, ...]] | None:
+    """Rows of the state of a job, none if it is gone; None if this user may not read it."""
+    chosen = sql.SQL(f"SELECT {column} FROM {{}} WHERE {where} LIMIT 1").format(sql.Identifier(job, table))
     try:
         with raw.transaction():
             known = raw.execute("SELECT to_regclass(%s)", (f'"{job}".{table}',)).fetchone()
-            return known != (None,) and bool(raw.execute(chosen, values).fetchone()[0])
+            return [] if known == (None,) else list(raw.execute(chosen, values).fetchall())
     except errors.InsufficientPrivilege:
-        return True
+        return None

@@ -16,7 +16,9 @@ from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.state_server import StateServer
+from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.base import Storage
+from dam_sync.store.note_keys import MET_TERMS
 from dam_sync.store.rows import TERM, Counterpart
 from dam_sync.store.server import application_name
 from dam_sync.store.server_target import ServerTarget
@@ -260,6 +262,10 @@ async def test_a_term_that_another_job_uses_is_used_elsewhere(
     assert await both[1].is_used_elsewhere(TERM, "topics", "7")
     assert not await both[1].is_used_elsewhere(TERM, "topics", "8")
     assert not await both[0].is_used_elsewhere(TERM, "topics", "7")
+    met = {"topics": {"key": value_to_json(Term("City", "8"))}}
+    await states[0].set_meta(MET_TERMS, {"mapping": "", "terms": met})  # it found a term, and would create none
+    assert await both[1].is_used_elsewhere(TERM, "topics", "8")
+    assert not await both[1].is_used_elsewhere(TERM, "topics", "9")
     for each in states:
         await each.close()
 
