@@ -14,7 +14,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
-from dam_sync.model.errors import Unsupported
+from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.naming import Naming
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Service
@@ -191,6 +191,11 @@ class TargetTerms:
         await self.journal.discard(name, f"term:{vocabulary}:*")
         return made
 
+    async def _refused(self, vocabulary: str, terms: Sequence[Term]) -> None:
+        """The target has none of them; of several, some may have been added before one was refused."""
+        if len(terms) == 1:
+            await self.shared.created(TERMS, [SharedPart(vocabulary, terms[0].path or (terms[0].label,))])
+
     async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
         """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
         entry."""
@@ -212,7 +217,12 @@ class TargetTerms:
         created: list[Term] = []
         for name, term in wanted.items():
             with recording(WriteRecord(changes={"term": [None, value_to_json(term)]})):
-                created.append(term_from_json(await self.journal.run(name, partial(make, name), idempotent=True)))
+                try:
+                    made_now = await self.journal.run(name, partial(make, name), idempotent=True)
+                except Rejected:
+                    await self._refused(vocabulary, terms)
+                    raise
+            created.append(term_from_json(made_now))
             known.add_created(term.path, created[-1])
         told = zip(terms, created, strict=True)
         parts = [SharedPart(vocabulary, term.path or (term.label,), value_to_json(one)) for term, one in told]
@@ -465,7 +475,11 @@ class TargetContainers:
         await _allow(self.allowed, self.journal, [name])
         await self.shared.begin(CONTAINERS, [SharedPart(kind, path)])
         with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
-            (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
+            try:
+                (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
+            except Rejected:
+                await self.shared.created(CONTAINERS, [SharedPart(kind, path)])
+                raise
         await self.shared.created(CONTAINERS, [SharedPart(kind, path, placements_to_json([made]))])
         known[kind, path] = made.id
         self.paths[kind, made.id] = made.path

@@ -22,7 +22,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.target_trash import TargetTrash
-from dam_sync.engine.taxonomy import Known, TargetChanged, TargetContainers, TargetTerms
+from dam_sync.engine.taxonomy import CONTAINERS, TERMS, Known, TargetChanged, TargetContainers, TargetTerms
 from dam_sync.engine.term_renames import TermRenames
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
@@ -177,9 +177,9 @@ class Worker:
     async def _draft_again(self, item: ReadAsset) -> DraftedAsset | Concluded:
         """The draft, made again whenever other processes created terms or containers meanwhile: they may be what it
         needs."""
-        if self.context.shared.has_news:
-            await self.terms.learn()
-            await self.containers.learn()
+        for known, scope in ((self.terms, TERMS), (self.containers, CONTAINERS)):
+            if self.context.shared.has_news(scope):
+                await known.learn()
         while True:
             try:
                 return await self._draft(item)

@@ -37,8 +37,7 @@ class SharedTarget(Protocol):
         listings."""
         ...
 
-    @property
-    def has_news(self) -> bool:
+    def has_news(self, scope: str) -> bool:
         """Whether other processes may have created something that `created_by_others` did not return yet."""
         ...
 
@@ -53,7 +52,8 @@ class SharedTarget(Protocol):
         ...
 
     async def begin(self, scope: str, parts: Sequence[SharedPart]) -> None:
-        """Record, within `creating`, that these are about to be created. Safe to repeat."""
+        """Record, within `creating`, that these are about to be created. What is not `created` when that is left may
+        exist or not. Safe to repeat."""
         ...
 
     async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:
@@ -76,8 +76,7 @@ class UnsharedTarget(SharedTarget):
     async def identify(self, name: str, lag: timedelta) -> None:
         pass
 
-    @property
-    def has_news(self) -> bool:
+    def has_news(self, scope: str) -> bool:
         return False
 
     def creating(self, scope: str) -> AbstractAsyncContextManager[None]:

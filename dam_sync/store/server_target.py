@@ -12,7 +12,7 @@ import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -21,6 +21,7 @@ from psycopg import errors, sql
 
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.errors import StoreUnreachable
 from dam_sync.model.shared_target import SharedPart, SharedTarget
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage, from_text, to_text
@@ -38,6 +39,7 @@ ENDING: Final = 5.0  # seconds within which a call ends whose process has lost i
 LOOK_SECONDS: Final = 5.0  # between two looks for what others created
 PROMPT_LOOK_SECONDS: Final = 60.0  # the same, while notifications are heard
 WAIT_SECONDS: Final = 0.2
+ENDED: Final = 0  # instead of the number of a process that has nothing under way
 _NOW = "extract(epoch FROM clock_timestamp())"
 _BEGIN = (
     f"INSERT INTO {PART} (target, scope, key, place, path, job, process, at)"
@@ -55,7 +57,11 @@ _SINCE = (
     f"SELECT seq, place, path, value, before, process FROM {PART} WHERE target = %s AND scope = %s AND seq > %s"
     " AND (at >= %s OR (job <> %s AND at >= %s)) ORDER BY seq"
 )
-_OPEN = f"SELECT place, path, process FROM {PART} WHERE target = %s AND scope = %s AND value IS NULL AND process <> %s"
+_OPEN = (
+    f"SELECT place, path, process FROM {PART} WHERE target = %s AND scope = %s AND value IS NULL"
+    " AND split_part(process, '/', 3) <> %s"
+)
+_ENDED = f"UPDATE {PART} SET process = %s WHERE target = %s AND scope = %s AND value IS NULL AND process = %s"
 
 
 class ServerTarget(SharedTarget):
@@ -73,13 +79,16 @@ class ServerTarget(SharedTarget):
     ) -> None:
         self._session, self._notices = ServerSession(link, "target"), notices
         self._server, self._storage, self._read_only = server, storage, read_only
-        self._process = f"{socket.gethostname()}/{os.getpid()}/{SYSTEM_CLOCK.token()}"
+        self._token = SYSTEM_CLOCK.token()
+        self._process = f"{socket.gethostname()}/{os.getpid()}/{self._token}"
         self._target, self._began, self._lag = "", 0.0, timedelta(0)
         self._turns = KeyedLock()
         self._locks: dict[str, ServerLock] = {}
         self._held: set[str] = set()
+        self._open: set[tuple[str, ...]] = set()  # what was begun, by the keys of the rows
         self._seen: dict[str, int] = {}
-        self._looked, self._is_told = SYSTEM_CLOCK.monotonic(), False
+        self._opened, self._heard = SYSTEM_CLOCK.monotonic(), 0
+        self._looked: dict[str, tuple[float, int]] = {}  # by scope: when, and what was heard by then
 
     @classmethod
     async def open(
@@ -117,12 +126,12 @@ class ServerTarget(SharedTarget):
         self._locks.clear()
         await self._session.close()
 
-    @property
-    def has_news(self) -> bool:
+    def has_news(self, scope: str) -> bool:
         """See `SharedTarget.has_news`."""
         prompt = self._notices is not None and self._notices.is_listening
         waits = PROMPT_LOOK_SECONDS if prompt else LOOK_SECONDS
-        return self._is_told or SYSTEM_CLOCK.monotonic() - self._looked >= waits
+        at, heard = self._looked.get(scope, (self._opened, 0))
+        return heard < self._heard or SYSTEM_CLOCK.monotonic() - at >= waits
 
     @asynccontextmanager
     async def creating(self, scope: str) -> AsyncIterator[None]:
@@ -136,10 +145,11 @@ class ServerTarget(SharedTarget):
                 yield
             finally:
                 self._held.discard(scope)
+                await self._end(scope)
 
     async def created_by_others(self, scope: str) -> Sequence[SharedPart]:
         """See `SharedTarget.created_by_others`."""
-        self._looked, self._is_told = SYSTEM_CLOCK.monotonic(), False
+        self._looked[scope] = SYSTEM_CLOCK.monotonic(), self._heard
         left = await self._left_open(scope) if scope in self._held else []
         lately = self._began - self._lag.total_seconds()  # what this job did before is in its state
         given = (self._target, scope, self._seen.get(scope, 0), self._began, self._server.schema, lately)
@@ -156,7 +166,9 @@ class ServerTarget(SharedTarget):
     async def begin(self, scope: str, parts: Sequence[SharedPart]) -> None:
         """See `SharedTarget.begin`. Raises Transient if the lock was lost."""
         for part in () if self._read_only else parts:
-            await self._locks[scope].execute(_BEGIN, self._row(scope, part))
+            row = self._row(scope, part)
+            self._open.add(row[:3])
+            await self._locks[scope].execute(_BEGIN, row)
 
     async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:
         """See `SharedTarget.created`."""
@@ -175,6 +187,7 @@ class ServerTarget(SharedTarget):
                     tell(raw, self._topic, self._process)
 
         await self._session.run(record)
+        self._open.difference_update(self._row(scope, part)[:3] for part in parts)
 
     async def reserve_name(self, folded: str, owner: str) -> bool:
         """See `SharedTarget.reserve_name`."""
@@ -190,7 +203,7 @@ class ServerTarget(SharedTarget):
         return await self._session.run(look)
 
     def _told(self) -> None:
-        self._is_told = True
+        self._heard += 1
 
     @property
     def _topic(self) -> str:
@@ -209,9 +222,18 @@ class ServerTarget(SharedTarget):
             self._locks[scope] = ServerLock(shared, purpose, name, LONGEST, self._storage.patience)
         return self._locks[scope]
 
+    async def _end(self, scope: str) -> None:
+        """Nothing is under way any more: others need not wait for what was begun and failed."""
+        failed = {row for row in self._open if row[1] == scope}
+        self._open -= failed
+        if failed:
+            given = (f"{socket.gethostname()}/{ENDED}/{self._token}", self._target, scope, self._process)
+            with suppress(StoreUnreachable):  # then they wait
+                await self._session.run(lambda raw: raw.execute(_ENDED, given))
+
     async def _left_open(self, scope: str) -> list[SharedPart]:
         """What processes that no longer hold the lock began to create, once their calls have certainly ended."""
-        until, given = SYSTEM_CLOCK.monotonic() + ENDING, (self._target, scope, self._process)
+        until, given = SYSTEM_CLOCK.monotonic() + ENDING, (self._target, scope, self._token)
         while True:
             rows = await self._session.run(lambda raw: raw.execute(_OPEN, given).fetchall())
             if SYSTEM_CLOCK.monotonic() >= until or all(self._is_gone(process) for _, _, process in rows):
@@ -220,7 +242,7 @@ class ServerTarget(SharedTarget):
 
     def _is_gone(self, process: str) -> bool:
         host, pid, _ = process.rsplit("/", 2)
-        return host == socket.gethostname() and not self._storage.process_exists(int(pid))
+        return int(pid) == ENDED or (host == socket.gethostname() and not self._storage.process_exists(int(pid)))
 
     def _reserve(self, raw: Any, folded: str, owner: str) -> bool:
         mine, job = (self._target, folded), self._server.schema

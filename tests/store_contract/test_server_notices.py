@@ -187,9 +187,9 @@ async def test_a_new_term_is_known_to_the_others_at_once(stack: AsyncExitStack) 
     one = await target_of(stack, name, None)
     two = await target_of(stack, name, await listening(stack))
     await two.created_by_others("terms")
-    assert not two.has_news
+    assert not two.has_news("terms")
     await two.created("terms", [SharedPart("topics", ("City",), {"id": "8"})])
     await one.created("terms", [SEA])
-    await until(lambda: two.has_news)
+    await until(lambda: two.has_news("terms"))
     assert await two.created_by_others("terms") == [SEA]
-    assert not two.has_news
+    assert not two.has_news("terms")

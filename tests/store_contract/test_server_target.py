@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -165,6 +166,22 @@ async def test_a_process_that_lost_its_lock_begins_nothing(
         await one.begin(TERMS, [SEA])
         await one.created(TERMS, [SEA])
     assert await two.created_by_others(TERMS) == [SEA]
+
+
+async def test_what_failed_is_left_open_for_others_who_need_not_wait(
+    both: tuple[ServerTarget, ServerTarget], target: str
+) -> None:
+    one, two = both
+    async with one.creating(TERMS):
+        await one.begin(TERMS, [SEA, CITY])
+        await one.created(TERMS, [replace(CITY, value=None)])  # it was refused; of the other one nothing is known
+    async with one.creating(TERMS):
+        assert await one.created_by_others(TERMS) == []  # its own service knows
+    mine = f"value IS NULL AND target = '{hashlib.sha256(target.encode()).hexdigest()}'"
+    rows = execute(started(), f"SELECT split_part(process, '/', 2) FROM {SCHEMA}.{PART} WHERE {mine}")
+    assert rows == [("0",)]
+    async with two.creating(TERMS):
+        assert await two.created_by_others(TERMS) == [replace(SEA, value=None)]
 
 
 async def test_an_outage_is_bridged(jobs: tuple[StateServer, StateServer], target: str) -> None:

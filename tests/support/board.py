@@ -35,9 +35,9 @@ class BoardView(UnsharedTarget):
         self._seen: dict[str, int] = {}
         self._held: set[str] = set()
 
-    @property
-    def has_news(self) -> bool:
-        return any(row[2] != self._process for row in self._board.rows[min(self._seen.values(), default=0) :])
+    def has_news(self, scope: str) -> bool:
+        rows = self._board.rows[self._seen.get(scope, 0) :]
+        return any(where == scope and process != self._process for where, _, process in rows)
 
     @asynccontextmanager
     async def _alone(self, scope: str) -> AsyncIterator[None]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import replace
 from typing import TypeVar
 
-from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound, Unsupported
+from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term
@@ -136,7 +136,11 @@ class TemplatesTerms(TemplatesPart):
             if missing:
                 parts = [SharedPart(known.id, (label,), label) for label in missing]
                 await shared.begin(scope, parts)
-                known = await self._added(known, missing)
+                try:
+                    known = await self._added(known, missing)
+                except Rejected:  # all of them, or none
+                    await shared.created(scope, [replace(part, value=None) for part in parts])
+                    raise
                 await shared.created(scope, parts)
         return known
 
