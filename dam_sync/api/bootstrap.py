@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.api.shared_limits import sharing_limits, vault_of
+from dam_sync.api.job_sharing import identify_target, sharing, vault_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
@@ -32,6 +32,7 @@ from dam_sync.model.probed import Account
 from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Context, Service
+from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.services import discover
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
@@ -52,6 +53,7 @@ class BothSides:
     target_account: Account
     source_schema: Schema
     target_schema: Schema
+    shared: SharedTarget
 
 
 @dataclass(slots=True)
@@ -99,6 +101,7 @@ def connect(
     read_only: bool,
     may_write: Callable[[], None] | None = None,
     attempts: int | None = None,
+    shared: SharedTarget = UNSHARED,
 ) -> Service:
     """One side of a job, not probed yet. Raises ConfigError if a secret does not resolve."""
     side = job.source if role == "source" else job.target
@@ -124,6 +127,7 @@ def connect(
         rate=_rate_of(role, side, auth, options.rates),
         calls_per_day=limits.calls_per_day,
         processes=options.processes,
+        shared=shared,
     )
     return connector.connect(context)
 
@@ -176,21 +180,22 @@ async def both_sides(
     `read_only`. may_write: called before each call that may write to the target; raises if it must not be sent."""
     budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
     async with AsyncExitStack() as stack:
-        options = await stack.enter_async_context(sharing_limits(job, options))
+        options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
         source = connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
-        target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write)
+        target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write, shared=shared)
         stack.push_async_callback(target.close)
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
         progress.begin("connecting")
         accounts = await source.probe(), await target.probe()
+        await identify_target(shared, job, target, accounts[1])
         progress.expected = accounts[0].total
         progress.source_rates = partial(_rates_of, source, "source", options.rates)
         progress.target_rates = partial(_rates_of, target, "target", options.rates)
         schema = await source.schema()
         await target.adopt_schema(schema)
-        yield BothSides(source, target, *accounts, schema, await target.schema())
+        yield BothSides(source, target, *accounts, schema, await target.schema(), shared)
 
 
 @asynccontextmanager
@@ -205,7 +210,7 @@ async def connected(
         target = _dry(sides, options) if dry else sides.target
         accounts = sides.source_account, sides.target_account
         schemas = sides.source_schema, sides.target_schema
-        yield ConnectedJob(sides.source, target, *accounts, *schemas, job, crosswalk, budget, document)
+        yield ConnectedJob(sides.source, target, *accounts, *schemas, sides.shared, job, crosswalk, budget, document)
 
 
 def _dry(sides: BothSides, options: RunOptions) -> DryTarget:
@@ -252,6 +257,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         alike=job.source.kind == job.target.kind,
         options=options,
         repair=options.repair,
+        shared=opened.shared,
         deadline=options.clock.monotonic() + seconds_of(options.max_duration) if options.max_duration else None,
     )
 

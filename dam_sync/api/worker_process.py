@@ -23,11 +23,14 @@ from dam_sync.engine.asset_writers import OwnWriter
 from dam_sync.engine.counterparts import Counterparts
 from dam_sync.engine.planned import PlannedWork
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.stages import DraftedAsset
+from dam_sync.model.asset import Draft
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, WorkerLost
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.state_server import StateServer
+from dam_sync.model.values import Term
 from dam_sync.store.rows import Outcome, Run
 from dam_sync.store.store import SqlStore
 from dam_sync.store.workers import STILL, WorkerProcess
@@ -143,6 +146,17 @@ class WorkerOfRun:
         known = order.known if self._known < 0 else self._known
         self._context.counterparts.learn(order.counterparts[max(0, known - order.known) :])
         self._known = max(known, order.known + len(order.counterparts))
+        if isinstance(order.item, DraftedAsset):
+            self._learn_terms(order.item.drafted.draft)
+
+    def _learn_terms(self, draft: Draft) -> None:
+        """Terms of a draft exist, though this worker may have read their vocabularies before."""
+        fields = self._context.target_schema.fields
+        for key, value in draft.fields.items():
+            vocabulary = fields[key].vocabulary if key in fields else ""
+            for one in value if vocabulary and isinstance(value, tuple) else (value,):
+                if vocabulary and isinstance(one, Term) and one.id:
+                    self._context.target.learn_term(vocabulary, one)
 
     async def _cancellable(self, work: Coroutine[Any, Any, T]) -> T:
         """The result, unless this worker loses the run. Raises WorkerLost then."""

@@ -178,7 +178,7 @@ class ContainerRenames:
             await self._rename(row, origin, wanted)
         elif taken:
             self._leave(row, wanted, NotRenamed.TAKEN)
-        elif self.known.is_shared(row):
+        elif await self.known.is_shared(row):
             self._leave(row, wanted, NotRenamed.SHARED)
         elif Operation.RENAME_CONTAINER not in able or row.place not in able.renames:
             await self._refused(row, origin, wanted, NotRenamed.FIXED, able.features[Feature.RENAMED_CONTAINERS].why)

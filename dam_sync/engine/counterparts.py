@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dam_sync.model.asset import Asset, Placement
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
+from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.model.values import Json, Scalar, Term, Value
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 
@@ -25,7 +26,7 @@ class NotRenamed(StrEnum):
     """Why something that was renamed at the source was not renamed at the target."""
 
     TAKEN = "the target has something of the new name, which is used instead"
-    SHARED = "several of the source lead to it"
+    SHARED = "several of the source, or another job, lead to it"
     OTHER_NAME = "the mapping gave it a name of its own"
     MOVED = "the target cannot move it to another parent"
     FIXED = "the target cannot rename it"
@@ -61,13 +62,14 @@ class Counterparts:
     rows: dict[Key, Counterpart] = field(default_factory=dict)
     notes: RenameNotes = field(default_factory=RenameNotes)
     stored: list[Counterpart] = field(default_factory=list)  # by this run, in order: what other processes lack
+    shared: SharedTarget = UNSHARED
     _users: dict[tuple[str, str, str], set[Key]] = field(default_factory=dict)
     _former: dict[tuple[str, str, str], Key] = field(default_factory=dict)
 
     @classmethod
-    async def load(cls, store: SqlStore, *, dry: bool) -> Counterparts:
-        """Those of earlier runs. dry: nothing is stored."""
-        made = cls(None if dry else store)
+    async def load(cls, store: SqlStore, *, dry: bool, shared: SharedTarget = UNSHARED) -> Counterparts:
+        """Those of earlier runs. dry: nothing is stored; shared: with other jobs that write into the target."""
+        made = cls(None if dry else store, shared=shared)
         for row in await store.counterparts():
             made._put(row)
         return made
@@ -85,9 +87,10 @@ class Counterparts:
         """Those of containers."""
         return (row for row in self.rows.values() if row.part == CONTAINER)
 
-    def is_shared(self, row: Counterpart) -> bool:
-        """Whether something else of the source leads to the same one of the target."""
-        return len(self._users.get((row.part, row.place, row.target), ())) > 1
+    async def is_shared(self, row: Counterpart) -> bool:
+        """Whether something else of the source, or of that of another job, leads to the same one of the target."""
+        own = len(self._users.get((row.part, row.place, row.target), ())) > 1
+        return own or await self.shared.is_used_elsewhere(row.part, row.place, row.target)
 
     async def keep(self, row: Counterpart) -> None:
         """Store one, if it changed. Others of the same one of the target learn its name."""

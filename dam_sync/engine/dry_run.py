@@ -133,6 +133,14 @@ class DryTarget(Service):
         """See `Service.containers`."""
         return self._target.containers()
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """See `Service.learn_term`."""
+        self._target.learn_term(vocabulary, term)
+
+    def learn_container(self, container: Placement) -> None:
+        """See `Service.learn_container`."""
+        self._target.learn_container(container)
+
     def audience(self, draft: Draft) -> Audience:
         """See `Service.audience`."""
         return self._target.audience(draft)

@@ -41,13 +41,18 @@ class FilenameAllocator:
             await self._look(await self._known_until())
         most = self.context.target.limits.filename
         for name in (draft.filename, with_suffix(draft.filename, marker, most)):
-            if await self.context.store.reserve_name(name.casefold(), asset.id) is None:
+            if await self._reserved(name.casefold(), asset.id):
                 return replace(draft, filename=name)
         raise Conflict(
             f"the target already has files called “{draft.filename}” and “{name}”",
             asset=asset.id,
             hint="rename one of them, or map `asset.filename` to something unique",
         )
+
+    async def _reserved(self, folded: str, asset: str) -> bool:
+        """First in the state of this job, which others ask whether it still has the name."""
+        taken = await self.context.store.reserve_name(folded, asset)
+        return taken is None and await self.context.shared.reserve_name(folded, asset)
 
     @property
     def _decide(self) -> bool:

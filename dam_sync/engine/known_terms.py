@@ -17,8 +17,8 @@ async def terms_of(context: RunContext) -> TargetTerms:
     noted = await context.store.get_meta(MET_TERMS)
     full = context.options.full or (await context.store.get_meta(window_key(context.run.id)) or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:
-        return TargetTerms(context.target, journal, vocabularies)
-    return TargetTerms(context.target, journal, vocabularies, _open(context, noted["terms"]))
+        return TargetTerms(context.target, journal, vocabularies, shared=context.shared)
+    return TargetTerms(context.target, journal, vocabularies, _open(context, noted["terms"]), shared=context.shared)
 
 
 def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:

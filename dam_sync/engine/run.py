@@ -75,13 +75,14 @@ async def under_lease(
 
 
 async def _phases(context: RunContext) -> None:
-    containers = TargetContainers(context.target, context.store.run_journal(CONTAINERS), context.target_schema.naming)
+    journal, naming = context.store.run_journal(CONTAINERS), context.target_schema.naming
+    containers = TargetContainers(context.target, journal, naming, shared=context.shared)
     if not context.options.only:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     context.rotation = await rotation_of(context)
     terms = await terms_of(context)
-    context.counterparts = await Counterparts.load(context.store, dry=context.dry)
+    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     await retry_exposed(context)
     await retry_parked(context)
     if context.reads_target:

@@ -25,6 +25,7 @@ from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
+from dam_sync.model.shared_target import UNSHARED, SharedTarget
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.engine.asset_writers import RemoteWriters
@@ -82,6 +83,7 @@ class RunContext:
     planned: PlannedWork | None = None  # the plan that this run follows
     listed: int = 0  # rows that this process listed, also those that are not in the sample of a plan
     counterparts: Counterparts = field(default_factory=Counterparts)
+    shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 

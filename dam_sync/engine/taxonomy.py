@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -13,10 +14,11 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
-from dam_sync.model.errors import Unsupported
+from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.naming import Naming
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Service
+from dam_sync.model.shared_target import UNSHARED, SharedPart, SharedTarget
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, note_target, recording
 
@@ -24,6 +26,10 @@ TERMS, CONTAINERS = "terms", "containers"  # scopes of the journals of a run
 MOST_RECALLED = 50_000  # terms of one vocabulary that are kept for later runs
 Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
 """Ids of containers by kind and path."""
+
+
+class TargetChanged(Exception):
+    """Another process created terms or containers meanwhile: what needs one is to be drafted again."""
 
 
 Allowed: TypeAlias = Callable[[str], Awaitable[None]]
@@ -43,6 +49,8 @@ class TargetTerms:
     allowed: Allowed | None = None
     renamed: dict[str, dict[str, Term]] = field(default_factory=dict)  # of `recalled`, those with another name
     met_before: Callable[[str, TermIndex], None] | None = None  # called with every vocabulary that was read
+    shared: SharedTarget = UNSHARED
+    learned: dict[str, list[SharedPart]] = field(default_factory=dict)  # from other processes, by vocabulary
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
@@ -87,7 +95,38 @@ class TargetTerms:
                 known.add(term)
         if self.met_before is not None:
             self.met_before(vocabulary, known)
+        for part in self.learned.get(vocabulary, ()):  # the listing may be behind
+            self._take(known, part)
         return known
+
+    async def learn(self) -> bool:
+        """Take over what other processes created and renamed; whether any of it is new here."""
+        return any([await self._learn(part) for part in await self.shared.created_by_others(TERMS)])
+
+    async def _learn(self, part: SharedPart) -> bool:
+        if part.value is not None:
+            self.learned.setdefault(part.place, []).append(part)
+        index = (self.index or {}).get(part.place)
+        if part.value is not None or index is None:
+            return index is not None and not index.partial and self._take(index, part)
+        if index.by_path(part.path) is None:
+            index = await self._read(part.place)
+            self.index = {**(self.index or {}), part.place: index}
+        found = index.by_path(part.path)
+        await self.shared.created(TERMS, [replace(part, value=value_to_json(found) if found is not None else None)])
+        return True
+
+    def _take(self, index: TermIndex, part: SharedPart) -> bool:
+        """Whether it is new to the index. What was read of the target since stands."""
+        term, before = term_from_json(part.value), index.by_path(part.before) if part.before else None
+        if index.by_path(part.path) is not None or (before is None and index.by_id(term.id) is not None):
+            return False
+        self.target.learn_term(part.place, term)
+        if before is not None:
+            index.rename(before, term)
+        else:
+            index.add(term)
+        return True
 
     def met(self) -> dict[str, dict[str, Term]]:
         """Terms for later runs to recall: those met by earlier ones and by this one; none if they are in doubt."""
@@ -105,13 +144,24 @@ class TargetTerms:
                 raise Unsupported(f"the target does not accept the new term “{term.label}” in {vocabulary}")
 
     async def ensure(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
-        """Create the terms that are missing, parents first. Raises Unsupported if the target accepts none."""
+        """Create the terms that are missing, parents first. Raises Unsupported if the target accepts none, and
+        TargetChanged before anything is created."""
         self.refuse_unmakeable(needed)
         created: dict[TermKey, Term] = {}
-        for vocabulary, terms in _batches(needed):
-            fresh = await self._ensure(vocabulary, terms)
-            created |= {(vocabulary, term.path): one for term, one in zip(terms, fresh, strict=True)}
+        if needed:
+            async with self._alone():
+                for vocabulary, terms in _batches(needed):
+                    fresh = await self._ensure(vocabulary, terms)
+                    created |= {(vocabulary, term.path): one for term, one in zip(terms, fresh, strict=True)}
         return created
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """No other process adds terms meanwhile. Raises TargetChanged if one did before."""
+        async with self.shared.creating(TERMS):
+            if await self.learn():
+                raise TargetChanged
+            yield
 
     async def rename(self, vocabulary: str, term: Term, renamed: Term) -> Term:
         """Give a term of the target another label. Raises the errors of the target."""
@@ -128,15 +178,23 @@ class TargetTerms:
             return value_to_json(now) if now is not None and now.label == renamed.label else None
 
         name = journal_names.renamed_term(vocabulary, "/".join(term.path) or term.label, renamed.label)
-        await _allow(self.allowed, self.journal, [name])
-        with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
-            made = term_from_json(await self.journal.run(name, call, reconcile=look))
+        async with self._alone():
+            await _allow(self.allowed, self.journal, [name])
+            with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
+                made = term_from_json(await self.journal.run(name, call, reconcile=look))
+            path = (*term.path[:-1], made.label)
+            await self.shared.created(TERMS, [SharedPart(vocabulary, path, value_to_json(made), before=term.path)])
         index.rename(term, made)
         for key, known in self.recalled.get(vocabulary, {}).items():
             if known.id == term.id:
                 self.renamed.setdefault(vocabulary, {})[key] = slim(made)
         await self.journal.discard(name, f"term:{vocabulary}:*")
         return made
+
+    async def _refused(self, vocabulary: str, terms: Sequence[Term]) -> None:
+        """The target has none of them; of several, some may have been added before one was refused."""
+        if len(terms) == 1:
+            await self.shared.created(TERMS, [SharedPart(vocabulary, terms[0].path or (terms[0].label,))])
 
     async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
         """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
@@ -145,6 +203,7 @@ class TargetTerms:
         names = [_name_of_term(vocabulary, term) for term in terms]
         wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
         await _allow(self.allowed, self.journal, names)
+        await self.shared.begin(TERMS, [SharedPart(vocabulary, term.path or (term.label,)) for term in terms])
         made: dict[str, Term] = {}
 
         async def make(name: str) -> Json:
@@ -158,8 +217,16 @@ class TargetTerms:
         created: list[Term] = []
         for name, term in wanted.items():
             with recording(WriteRecord(changes={"term": [None, value_to_json(term)]})):
-                created.append(term_from_json(await self.journal.run(name, partial(make, name), idempotent=True)))
+                try:
+                    made_now = await self.journal.run(name, partial(make, name), idempotent=True)
+                except Rejected:
+                    await self._refused(vocabulary, terms)
+                    raise
+            created.append(term_from_json(made_now))
             known.add_created(term.path, created[-1])
+        told = zip(terms, created, strict=True)
+        parts = [SharedPart(vocabulary, term.path or (term.label,), value_to_json(one)) for term, one in told]
+        await self.shared.created(TERMS, parts)
         return created
 
 
@@ -214,15 +281,64 @@ class TargetContainers:
     paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
     called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
     stand_ins: Known = field(default_factory=dict)  # the same, where no asset of theirs was met yet
+    shared: SharedTarget = UNSHARED
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
         if self.index is None:
-            if Operation.CONTAINERS in self.target.capabilities:
-                async for placement in self.target.containers():
-                    self.paths[placement.kind, placement.id] = placement.path
+            await self._read()
             self.index = self._indexed()
+            await self.learn()
         return self.index
+
+    async def _read(self) -> None:
+        if Operation.CONTAINERS in self.target.capabilities:
+            async for placement in self.target.containers():
+                self.paths[placement.kind, placement.id] = placement.path
+
+    async def learn(self) -> bool:
+        """Take over what other processes created and renamed since the containers were read; whether any is new."""
+        if self.index is None:
+            return False
+        before, parts = dict(self.paths), await self.shared.created_by_others(CONTAINERS)
+        left = [part for part in parts if part.value is None]
+        if any(self._found(part) is None for part in left):
+            await self._read()
+        for part in parts:
+            self._take(part)
+        if self.paths != before:
+            self.index = self._indexed()
+        if left:
+            await self.shared.created(CONTAINERS, [replace(part, value=self._found(part)) for part in left])
+        return self.paths != before
+
+    def _found(self, part: SharedPart) -> Json:
+        made = (self.index or {}).get((part.place, part.path))
+        return placements_to_json([Placement(part.place, part.path, made)]) if made else None
+
+    def _take(self, part: SharedPart) -> None:
+        """What was read of the target since stands; what is below a container that was renamed has another path."""
+        for made in placements_from_json(part.value or ()):
+            known = self.paths.get((made.kind, made.id))
+            if known is not None and known != part.before:
+                continue
+            self.target.learn_container(made)
+            if known is not None:
+                self._moved(made.kind, known, made.path)
+            self.paths[made.kind, made.id] = made.path
+
+    def _moved(self, kind: str, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        for key, known in self.paths.items():
+            if key[0] == kind:
+                self.paths[key] = with_new_top(known, old, new)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """No other process adds containers meanwhile. Raises TargetChanged if one did before."""
+        async with self.shared.creating(CONTAINERS):
+            if await self.learn():
+                raise TargetChanged
+            yield
 
     def names(self) -> Iterator[str]:
         """The operations that would create the containers that are known."""
@@ -268,7 +384,12 @@ class TargetContainers:
         """The id of the container above this path, created if it is missing; empty at the top."""
         if len(path) == 1:
             return ""
-        return self.standing(kind, path[:-1]) or await self._ensure(await self.known(), kind, tuple(path[:-1]))
+        found = self.standing(kind, path[:-1])
+        if not found:
+            known = await self.known()
+            async with self._alone():
+                found = await self._ensure(known, kind, tuple(path[:-1]))
+        return found
 
     async def rename(
         self, kind: str, identity: str, before: Sequence[str], path: tuple[str, ...], parent: str | None = None
@@ -288,12 +409,13 @@ class TargetContainers:
         changes = {"container": [{"kind": kind, "path": list(each.path)} for each in (old, new)]}
         texts = [Placement("", self.accepted(each.path)).text for each in (old, new)]
         name = journal_names.renamed_container(kind, *texts)
-        await _allow(self.allowed, self.journal, [name])
-        with recording(WriteRecord(identity, changes)):
-            await self.journal.run(name, call, reconcile=look)
-        for key, known in self.paths.items():
-            if key[0] == kind:
-                self.paths[key] = with_new_top(known, old.path, path)
+        async with self._alone():
+            await _allow(self.allowed, self.journal, [name])
+            with recording(WriteRecord(identity, changes)):
+                await self.journal.run(name, call, reconcile=look)
+            made = placements_to_json([replace(new, id=identity)])
+            await self.shared.created(CONTAINERS, [SharedPart(kind, path, made, before=old.path)])
+        self._moved(kind, old.path, path)
         self.called, self.stand_ins = (
             {
                 (part, with_new_top(each, old.path, path) if part == kind else each): made
@@ -315,12 +437,16 @@ class TargetContainers:
                 raise Unsupported(f"the target has no {each.kind} {each.text} and does not accept a new one")
 
     async def resolve(self, placements: Iterable[Placement]) -> frozenset[Placement]:
-        """The same placements with the target's ids; missing ones are created, parents first."""
+        """The same placements with the target's ids; missing ones are created, parents first. Raises TargetChanged
+        before anything is created."""
         ordered = sorted(placements, key=lambda p: (p.kind, p.path))
         if not ordered:
             return frozenset()
         known = await self.known()
-        return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
+        if all((p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered):
+            return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
+        async with self._alone():
+            return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
 
     def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:
         """The path of a container that others renamed, or below one, by the name that it has."""
@@ -347,8 +473,14 @@ class TargetContainers:
 
         name = _name_of_container(kind, path)
         await _allow(self.allowed, self.journal, [name])
+        await self.shared.begin(CONTAINERS, [SharedPart(kind, path)])
         with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
-            (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
+            try:
+                (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
+            except Rejected:
+                await self.shared.created(CONTAINERS, [SharedPart(kind, path)])
+                raise
+        await self.shared.created(CONTAINERS, [SharedPart(kind, path, placements_to_json([made]))])
         known[kind, path] = made.id
         self.paths[kind, made.id] = made.path
         return made.id

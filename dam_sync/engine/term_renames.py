@@ -169,7 +169,7 @@ class TermRenames:
             return await self._called_otherwise(needed, row, now)
         if row.mapping != _digest(met, self.context):
             return None
-        why = self._obstacle(row)
+        why = await self._obstacle(row)
         if why is not None:
             self._leave(row, needed.term, why)
             return None
@@ -188,7 +188,7 @@ class TermRenames:
     async def _called_otherwise(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
         """Others renamed it at the target, which a repair undoes, or what was read of the asset is older than a
         rename of this run."""
-        if row.run != self.context.run.id and self.context.repairs and self._obstacle(row) is None:
+        if row.run != self.context.run.id and self.context.repairs and await self._obstacle(row) is None:
             return await self._renamed(needed, row, now)
         return now
 
@@ -197,10 +197,10 @@ class TermRenames:
         """Whether the name of the source stands where the target has another."""
         return self.context.policy.conflicts.default is ConflictPolicy.SOURCE or self.context.repairs
 
-    def _obstacle(self, row: Counterpart) -> NotRenamed | None:
+    async def _obstacle(self, row: Counterpart) -> NotRenamed | None:
         if fold(row.wanted[-1]) != fold(row.origin[-1]):
             return NotRenamed.OTHER_NAME
-        if self.known.is_shared(row):
+        if await self.known.is_shared(row):
             return NotRenamed.SHARED
         return None if Operation.RENAME_TERM in self.context.target.capabilities else NotRenamed.FIXED
 

@@ -9,13 +9,18 @@ import structlog
 
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.taxonomy import CONTAINERS, TERMS
 from dam_sync.engine.undo import CHANGED
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.codec import placements_to_json
 from dam_sync.model.errors import DamSyncError
-from dam_sync.model.values import Json, Term, term_from_json
+from dam_sync.model.shared_target import SharedPart
+from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.rows import CONTAINER as CONTAINER_PART
+from dam_sync.store.rows import TERM as TERM_PART
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import Obstacle, UndoList
@@ -27,6 +32,7 @@ NEEDS = {TERM: Operation.RENAME_TERM, CONTAINER: Operation.RENAME_CONTAINER}
 UNABLE = "the target cannot rename them"
 TAKEN = "something else has the former name now"
 LOST = "gone from the target"
+USED = "another job uses it"
 
 
 @dataclass(slots=True)
@@ -74,10 +80,16 @@ class NameUndoer:
             return LOST if now is None else ""
         if now.label != new.label:
             return CHANGED
+        if await self.context.shared.is_used_elsewhere(TERM_PART, vocabulary, now.id):
+            return USED
         if any(each.label == old.label and each.parent == now.parent for each in known.values()):
             return TAKEN
-        target = self.context.target
-        await self._once(row, lambda: target.rename_term(vocabulary, now, old))
+
+        async def rename() -> SharedPart:
+            made = await self.context.target.rename_term(vocabulary, now, old)
+            return SharedPart(vocabulary, made.path or (made.label,), value_to_json(made), now.path)
+
+        await self._once(row, TERMS, rename)
         self.terms.pop(vocabulary)  # ids may have changed
         return ""
 
@@ -90,27 +102,37 @@ class NameUndoer:
             return LOST if now is None else ""
         if now.path != new:
             return CHANGED
+        if await self.context.shared.is_used_elsewhere(CONTAINER_PART, kind, now.id):
+            return USED
         if (kind, old) in paths:
             return TAKEN
         above = paths.get((kind, old[:-1]))
         parent = None if old[:-1] == new[:-1] else above.id if above is not None else ""
         if parent == "" and len(old) > 1:
             return LOST
-        target = self.context.target
-        await self._once(row, lambda: target.rename_container(now, old, parent))
+
+        async def rename() -> SharedPart:
+            made = await self.context.target.rename_container(now, old, parent)
+            return SharedPart(kind, made.path, placements_to_json([made]), now.path)
+
+        await self._once(row, CONTAINERS, rename)
         self.containers = None  # the paths below changed, too
         return ""
 
-    async def _once(self, row: LedgerRow, rename: Callable[[], Awaitable[object]]) -> None:
+    async def _once(self, row: LedgerRow, scope: str, rename: Callable[[], Awaitable[SharedPart]]) -> None:
+        """No other process renames meanwhile; they are told."""
+        shared = self.context.shared
+
         async def call() -> Json:
-            await rename()
+            await shared.created(scope, [await rename()])
             return True
 
         kind = journal_names.kind_of(row.operation)
         journal = self.context.store.run_journal(f"undo:{self.listed.run}")
         back = {key: [*reversed(change)] for key, change in row.changes.items()}
-        with recording(WriteRecord(row.target, back)):
-            await journal.run(journal_names.undo(f"{kind}:{row.seq}"), call, idempotent=True)
+        async with shared.creating(scope):
+            with recording(WriteRecord(row.target, back)):
+                await journal.run(journal_names.undo(f"{kind}:{row.seq}"), call, idempotent=True)
 
     async def _known_terms(self, vocabulary: str) -> dict[str, Term]:
         if vocabulary not in self.terms:

@@ -22,7 +22,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.target_trash import TargetTrash
-from dam_sync.engine.taxonomy import Known, TargetContainers, TargetTerms
+from dam_sync.engine.taxonomy import CONTAINERS, TERMS, Known, TargetChanged, TargetContainers, TargetTerms
 from dam_sync.engine.term_renames import TermRenames
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
@@ -170,9 +170,21 @@ class Worker:
         except Transient as error:
             return Failed(item.work, error)
         try:
-            return await self._draft(item)
+            return await self._draft_again(item)
         except DamSyncError as error:
             return Failed(item.work, error, item.asset)
+
+    async def _draft_again(self, item: ReadAsset) -> DraftedAsset | Concluded:
+        """The draft, made again whenever other processes created terms or containers meanwhile: they may be what it
+        needs."""
+        for known, scope in ((self.terms, TERMS), (self.containers, CONTAINERS)):
+            if self.context.shared.has_news(scope):
+                await known.learn()
+        while True:
+            try:
+                return await self._draft(item)
+            except TargetChanged:
+                continue
 
     async def _know_target(self) -> None:
         """Read once what drafting needs; errors here concern the run, not one asset."""

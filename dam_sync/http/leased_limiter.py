@@ -2,8 +2,8 @@
 
 A permit is due at a time by the clock of the schedule (`model.permits`). It is used then or up to `VALID` seconds
 later, never earlier and never after. Calls that were late are reported, so that the schedule keeps its distance to
-them, as `AdaptiveRateLimiter` does within one process. A pause that another process reports is known after `FRESH`
-and `EARLY` seconds and a round trip at most, also if permits were leased already.
+them, as `AdaptiveRateLimiter` does within one process. A pause that another process reports is known at once, also if
+permits were leased already; while the schedule cannot tell, after `FRESH` and `EARLY` seconds and a round trip at most.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dam_sync.model.permits import AHEAD, CredentialPermits, Lease, LeaseRequest
 
 BLOCK = 0.1  # seconds of the rate that are leased at once; at least one permit
 FRESH = 0.1  # seconds for which the last response of the schedule is believed
+PROMPT_FRESH = 10.0  # the same, while the schedule tells of pauses at once
 EARLY = 0.02  # seconds before a permit is due, to ask for pauses
 VALID = 0.05  # seconds for which a permit may still be used
 LEARN_EVERY = 1.0  # seconds between two reports of successes
@@ -84,6 +85,8 @@ class LeasedRateLimiter(RateLimiter):
         self._time = ServerTime()
         self._seen: Lease | None = None
         self._looked = -math.inf
+        self._is_told = False  # that something changed
+        permits.on_change(self._told)
         self._due: deque[tuple[int, float]] = deque()
         self._sent: deque[LeasedPermit] = deque()
         self._recent: deque[tuple[float, int]] = deque()  # time of the schedule, permits and calls until then
@@ -172,7 +175,7 @@ class LeasedRateLimiter(RateLimiter):
 
     async def _unlimited(self, now: float) -> Permit | None:
         """No rate is known: calls are only counted."""
-        if now - self._looked >= FRESH:
+        if self._is_told or now - self._looked >= FRESH:
             await self._ask(self._permits.lease(self._request(0)))
             return None
         self._passed += 1
@@ -184,10 +187,12 @@ class LeasedRateLimiter(RateLimiter):
         waits = at > self._now()
         if not self._due and self._waiting > 1:
             await self._lease()  # the next ones, while this one is waited for
-        if at - self._looked > FRESH:
+        if self._is_told or at - self._looked > (PROMPT_FRESH if self._permits.is_prompt else FRESH):
             await self._sleep_until(at - EARLY)
             await self._ask(self._permits.look())
         await self._sleep_until(at)
+        if self._is_told:  # meanwhile
+            await self._ask(self._permits.look())
         now = self._now()
         if now > at + VALID or (self._seen is not None and due < self._seen.paused_until):
             return None
@@ -215,7 +220,7 @@ class LeasedRateLimiter(RateLimiter):
 
     async def _ask(self, request: Awaitable[Lease]) -> Lease:
         """The response of the schedule, and what it says about all processes."""
-        began = self._now()
+        began, self._is_told = self._now(), False
         lease = await request
         self._time.measured(began, self._now(), lease.now)
         self._looked = began
@@ -224,6 +229,9 @@ class LeasedRateLimiter(RateLimiter):
             async with self._learning:
                 await self._report_successes()
         return lease
+
+    def _told(self) -> None:
+        self._is_told = True
 
     def _adopt(self, lease: Lease) -> None:
         is_new = self._seen is None or lease.version > self._seen.version

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 
+from dam_sync.aio.polling import sleep_until_set
 from dam_sync.http.limiters import ConcurrencyLimiter
 from dam_sync.model.clock import Clock
 from dam_sync.model.permits import CredentialPermits
@@ -24,8 +25,10 @@ class SharedConcurrency:
         self._most, self._name = limiter.limit, clock.token()
         self._asked = -math.inf
         self._asking = asyncio.Lock()
+        self._changed = asyncio.Event()
         limiter.limit = 0
         permits.on_beat(self._renew)
+        permits.on_change(self._changed.set)
 
     async def __aenter__(self) -> None:
         while self._is_due():
@@ -34,7 +37,7 @@ class SharedConcurrency:
                     continue
                 await self._ask()
             if self._limiter.limit == 0:
-                await self._clock.sleep(EVERY)
+                await sleep_until_set(self._clock, EVERY, self._changed)
 
         await self._limiter.__aenter__()
 
@@ -48,8 +51,9 @@ class SharedConcurrency:
                 await self._ask()
 
     async def _ask(self) -> None:
+        self._changed.clear()
         self._limiter.limit = await self._permits.share(self._name, self._most, self._limiter.under_way)
         self._asked = self._clock.monotonic()
 
     def _is_due(self) -> bool:
-        return self._limiter.limit == 0 or self._clock.monotonic() - self._asked >= EVERY
+        return self._limiter.limit == 0 or self._changed.is_set() or self._clock.monotonic() - self._asked >= EVERY

@@ -80,6 +80,15 @@ class CredentialPermits(Protocol):
         something back first. The share ends with the process."""
         ...
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether `on_change` is called at once; otherwise it is not called while something keeps it from hearing."""
+        ...
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        """Call this when another process paused the credential, or when shares are to be asked for again."""
+        ...
+
     def on_beat(self, job: Callable[[], Awaitable[None]]) -> None:
         """Call this every few seconds until the store is closed, also while no calls are made."""
         ...

@@ -28,6 +28,7 @@ from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
+from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
 
@@ -306,6 +307,14 @@ class Service(ABC):
         writes, as `ensure_term` does. Safe to repeat."""
         raise Unsupported("cannot write containers")
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """Another process created this term, or renamed it: take it over into what was read before. Sends no call."""
+        return
+
+    def learn_container(self, container: Placement) -> None:
+        """`learn_term` for a container."""
+        return
+
     async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
         """Gives a term of the target the label of `renamed`, and its `labels` where the term has several languages; its
         place stays. Returns the term as it is then: its id may have changed. The label is free among its siblings.
@@ -449,6 +458,7 @@ class Context:
     limits: Limits | None = None  # of this instance, if they differ from those of the connector
     rate: Any = field(default=None, repr=False)  # a `CredentialRate` of `dam_sync.http`, shared by several jobs
     calls_per_day: int | None = None  # of all of them together
+    shared: SharedTarget = field(default=UNSHARED, repr=False)  # with processes that write into the same target
     processes: int = 1  # that use this credential for the same run, each within its part of all limits
 
     def limited(self, documented: Limits) -> Limits:

@@ -10,15 +10,15 @@ import hashlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import ClauseElement
 from sqlalchemy.dialects.postgresql import psycopg as postgresql
 
+from dam_sync.aio.polling import sleep_until_set
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.permits import CredentialPermits, Lease, LeaseRequest, PermitStore
@@ -26,11 +26,10 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 from dam_sync.store import permit_schedule as schedule
 from dam_sync.store.base import Storage
-from dam_sync.store.server import raw_of, translated
-from dam_sync.store.server_threads import ServerConnection
+from dam_sync.store.server_notices import ServerNotices, tell
+from dam_sync.store.server_threads import ServerConnection, ServerSession
 from dam_sync.store.shared_schema import SCHEMA, open_shared
 
-T = TypeVar("T")
 BEAT_SECONDS: Final = 2.0
 GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has no share any more
 
@@ -38,36 +37,44 @@ GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has 
 class ServerPermits(PermitStore):
     """Implements `model.permits.PermitStore` on a connection and a thread of its own."""
 
-    def __init__(self, link: ServerConnection, key: bytes) -> None:
-        self._link, self._key = link, key
+    def __init__(self, link: ServerConnection, key: bytes, notices: ServerNotices | None = None) -> None:
+        self._session, self._key, self._notices = ServerSession(link, "permits"), key, notices
         self._process = SYSTEM_CLOCK.token()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="permits")
-        self._closed = False
         self._beating: asyncio.Task[None] | None = None
         self._on_beat: list[Callable[[], Awaitable[None]]] = []
+        self._due = asyncio.Event()  # the next beat
 
     @classmethod
-    async def open(cls, server: StateServer, storage: Storage | None = None) -> ServerPermits:
-        """Those of the database in which a state is. Raises ConfigError, StoreUnreachable."""
+    async def open(
+        cls, server: StateServer, storage: Storage | None = None, notices: ServerNotices | None = None
+    ) -> ServerPermits:
+        """Those of the database in which a state is. notices: by which other processes tell of changes at once. Raises
+        ConfigError, StoreUnreachable."""
         patience = (storage or Storage()).patience
-        return cls(*await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), patience))
+        return cls(*await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), patience), notices)
 
     def credential(self, identity: str) -> CredentialPermits:
         """See `PermitStore.credential`."""
         digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
-        return _Schedule(self._run, digest, self._process, self._on_beat)
+        if self._notices is not None:
+            self._notices.on(_topic(digest), self._process, self._due.set)
+        return _Schedule(self._session.run, digest, self._process, self._on_beat, self._notices)
 
     async def close(self) -> None:
         """See `PermitStore.close`."""
-        if not self._closed:
-            self._closed = True
-            if self._beating is not None:
-                self._beating.cancel()
-                await asyncio.wait([self._beating])
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
-            await asyncio.to_thread(self._thread.shutdown)
+        if self._beating is not None and not self._beating.done():
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
+        gone = f"{self._process}-%"
+
+        def leave(raw: Any) -> None:
+            left = "DELETE FROM participant WHERE process LIKE %s RETURNING credential"
+            for (credential,) in raw.execute(left, (gone,)).fetchall():
+                tell(raw, _topic(credential), self._process)
+
+        await self._session.close(leave)
 
     async def _beat(self) -> None:
         """Keep the shares of this process, also while its calls take long. It outlives every call, so that no task
@@ -75,39 +82,10 @@ class ServerPermits(PermitStore):
         seen = "UPDATE participant SET seen = extract(epoch FROM clock_timestamp()) WHERE process LIKE %s"
         with suppress(DamSyncError):  # the next lease raises it
             while True:
-                await SYSTEM_CLOCK.sleep(BEAT_SECONDS)
-                await self._run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
+                await sleep_until_set(SYSTEM_CLOCK, BEAT_SECONDS, self._due)
+                await self._session.run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
                 for job in self._on_beat:
                     await job()
-
-    async def _run(self, job: Callable[[Any], T]) -> T:
-        """The result of a job on the connection; it is called again after a brief outage."""
-        if self._closed:
-            raise RuntimeError("the permits were closed")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bridged, job)
-
-    def _bridged(self, job: Callable[[Any], T]) -> T:
-        if self._link.lost is not None:
-            raise self._link.lost
-        while True:
-            try:
-                with translated(self._link.server):
-                    return job(raw_of(self._link.connection))
-            except DamSyncError:
-                if not self._link.is_lost:
-                    raise
-            self._link.again()
-
-    def _leave(self) -> None:
-        try:
-            if self._link.lost is None and not self._link.is_lost:
-                with translated(self._link.server):
-                    raw = raw_of(self._link.connection)
-                    raw.execute("DELETE FROM participant WHERE process LIKE %s", (f"{self._process}-%",))
-        except DamSyncError:
-            pass  # it expires
-        finally:
-            self._link.close()
 
 
 class _Schedule(CredentialPermits):
@@ -119,8 +97,17 @@ class _Schedule(CredentialPermits):
         key: str,
         process: str,
         jobs: list[Callable[[], Awaitable[None]]],
+        notices: ServerNotices | None,
     ) -> None:
-        self._run, self._key, self._process, self._jobs = run, key, process, jobs
+        self._run, self._key, self._process, self._jobs, self._notices = run, key, process, jobs, notices
+
+    @property
+    def is_prompt(self) -> bool:
+        return self._notices is not None and self._notices.is_listening
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        if self._notices is not None:
+            self._notices.on(_topic(self._key), self._process, changed)
 
     def on_beat(self, job: Callable[[], Awaitable[None]]) -> None:
         self._jobs.append(job)
@@ -134,7 +121,9 @@ class _Schedule(CredentialPermits):
         return lease_from(await self._row(schedule.look_of, {}), granted=False)
 
     async def pause(self, seconds: float) -> Lease:
-        return lease_from(await self._row(schedule.pause_of, {"seconds": seconds}))
+        lease = lease_from(await self._row(schedule.pause_of, {"seconds": seconds}))
+        await self._run(lambda raw: tell(raw, _topic(self._key), self._process))
+        return lease
 
     async def learn(self, version: int, learned: Mapping[str, Json], spacing: float) -> Lease | None:
         given = {"known_version": version, "new_learned": json.dumps(learned), "given_spacing": spacing}
@@ -165,14 +154,21 @@ class _Schedule(CredentialPermits):
                 (self._key, GONE_SECONDS),
             )
             rows = dict(raw.execute("SELECT process, held FROM participant WHERE credential = %s", (self._key,)))
-            held = rows.pop(participant, 0)
+            is_new, held = participant not in rows, rows.pop(participant, 0)
             share = schedule.share_of(most, len(rows), sum(rows.values()), held, under_way)
+            if share < held or (is_new and not share):  # others may have more, or must give something back
+                tell(raw, _topic(self._key), self._process)
             raw.execute(
                 "INSERT INTO participant VALUES (%s, %s, extract(epoch FROM clock_timestamp()), %s)"
                 " ON CONFLICT (credential, process) DO UPDATE SET seen = excluded.seen, held = excluded.held",
                 (self._key, participant, share),
             )
         return share
+
+
+def _topic(credential: str) -> str:
+    """Of notifications about a credential, by its digest."""
+    return f"permit {credential}"
 
 
 def lease_from(row: Any, *, granted: bool = True) -> Lease:

@@ -83,20 +83,41 @@ def connect(server: StateServer) -> Connection:
 
 
 def _connected(server: StateServer) -> psycopg.Connection[Any]:
-    given: dict[str, Any] = {**_LIBPQ, **server.options, "dbname": server.database}
-    given |= {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
-    given["application_name"] = application_name()
-    raw = psycopg.connect(autocommit=True, **{key: value for key, value in given.items() if value not in ("", None)})
+    raw = psycopg.connect(autocommit=True, **_parameters(server))
     raw.adapters.register_dumper(str, _Texts)
     for name in ("text", "varchar"):
         raw.adapters.register_loader(name, _Loader)
-    path = f'"{server.schema}", pg_catalog'  # names of jobs have no quotation marks
-    settings = {"search_path": path, **_SESSION}
-    calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
-    raw.execute(f"SELECT {calls}", [each for pair in settings.items() for each in pair])
+    raw.execute(*_settings(server))
     durable = "SELECT set_config('synchronous_commit', 'on', false)"
     raw.execute(f"{durable} WHERE current_setting('synchronous_commit') <> 'remote_apply'")
     return raw
+
+
+async def connect_async(server: StateServer, **settings: str) -> psycopg.AsyncConnection[Any]:
+    """A connection of the event loop, which waits there for locks and notifications. settings: of its session, besides
+    those that every connection has. Raises errors of the driver."""
+    raw = await psycopg.AsyncConnection.connect(autocommit=True, **_parameters(server))
+    try:
+        await raw.execute(*_settings(server, **settings))
+    except BaseException:
+        await raw.close()
+        raise
+    return raw
+
+
+def _parameters(server: StateServer) -> dict[str, Any]:
+    given: dict[str, Any] = {**_LIBPQ, **server.options, "dbname": server.database}
+    given |= {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
+    given["application_name"] = application_name()
+    return {key: value for key, value in given.items() if value not in ("", None)}
+
+
+def _settings(server: StateServer, **more: str) -> tuple[str, list[str]]:
+    """The statement that sets up a session."""
+    path = f'"{server.schema}", pg_catalog'  # names of jobs have no quotation marks
+    settings = {"search_path": path, **_SESSION, **more}
+    calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    return f"SELECT {calls}", [each for pair in settings.items() for each in pair]
 
 
 def application_name() -> str:

@@ -7,6 +7,7 @@ COMMIT without a response the server is asked what became of that transaction.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -197,3 +198,48 @@ class ServerReader:
                 if not self._link.is_lost:
                     raise
             self._link.again()
+
+
+class ServerSession:
+    """Runs jobs one after another on a connection and a thread of its own; none of them begins a transaction that it
+    does not end."""
+
+    def __init__(self, link: ServerConnection, name: str) -> None:
+        self.link = link
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._closed = False
+
+    async def run(self, job: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """The result of a job; it is called again after a brief outage. Raises StoreUnreachable."""
+        if self._closed:
+            raise RuntimeError("the session was closed")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bridged, job)
+
+    async def close(self, last: Callable[[psycopg.Connection[Any]], object] = lambda raw: None) -> None:
+        """End it, after a last job that need not succeed; safe to repeat."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._leave, last)
+            await asyncio.to_thread(self._thread.shutdown)
+
+    def _bridged(self, job: Callable[[psycopg.Connection[Any]], T]) -> T:
+        if self.link.lost is not None:
+            raise self.link.lost
+        while True:
+            try:
+                with translated(self.link.server):
+                    return job(raw_of(self.link.connection))
+            except DamSyncError:
+                if not self.link.is_lost:
+                    raise
+            self.link.again()
+
+    def _leave(self, last: Callable[[psycopg.Connection[Any]], object]) -> None:
+        try:
+            if self.link.lost is None and not self.link.is_lost:
+                with translated(self.link.server):
+                    last(raw_of(self.link.connection))
+        except DamSyncError:
+            pass  # what it would have given back expires
+        finally:
+            self.link.close()

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from psycopg import errors, sql
-from sqlalchemy import BigInteger, Column, Double, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Double, Identity, Index, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import psycopg as postgresql
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError
@@ -41,6 +41,36 @@ PARTICIPANT = Table(
     Column("held", BigInteger, nullable=False),
 )
 
+PART = Table(  # terms and containers of targets that jobs created, or began to
+    "target_part",
+    SHARED,
+    Column("target", Text, primary_key=True),
+    Column("scope", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("seq", BigInteger, Identity(), nullable=False),
+    Column("place", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("value", Text),
+    Column("before", Text, nullable=False, server_default="[]"),
+    Column("job", Text, nullable=False),
+    Column("process", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("target_part_seq", "target", "scope", "seq"),
+)
+UNIQUE_NAME = Table(  # file names of targets that source assets of jobs have
+    "target_name",
+    SHARED,
+    Column("target", Text, primary_key=True),
+    Column("folded", Text, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+)
+WRITER_JOB = Table(  # jobs that write into a target, by the schemas of their states
+    "target_job",
+    SHARED,
+    Column("target", Text, primary_key=True),
+    Column("job", Text, primary_key=True),
+)
 SECRET = Table(
     "secret",
     SHARED,
@@ -66,15 +96,16 @@ def _made(link: ServerConnection, server: StateServer) -> bytes:
     """Create the tables if they are missing; returns the key of the digests. Raises ConfigError without the right."""
     raw = raw_of(link.connection)
     try:
-        known = raw.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.{KEY_TABLE}",)).fetchone()
-        if known != (True,):
+        names = [f"{SCHEMA}.{name}" for name in (*SHARED.tables, KEY_TABLE)]
+        known = raw.execute("SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) name", (names,))
+        if known.fetchone() != (True,):  # also after an update that brings new ones
             with writing(link.connection, server):
                 _create(raw)
         row = raw.execute(f"SELECT key FROM {KEY_TABLE}").fetchone()
     except errors.InsufficientPrivilege as error:
         words = " ".join(str(error).split())
         raise ConfigError(
-            f"the schema {SCHEMA}, in which jobs share rate limits, cannot be used at {server} ({words})",
+            f"the schema {SCHEMA}, in which jobs share rate limits and targets, cannot be used at {server} ({words})",
             hint=f"let the user create a schema in the database, or use {SCHEMA} and all of its tables if another user"
             " created it",
         ) from None
@@ -87,6 +118,8 @@ def _create(raw: Any) -> None:
     raw.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
     for table in SHARED.sorted_tables:
         raw.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)))
+        for index in table.indexes:
+            raw.execute(str(CreateIndex(index, if_not_exists=True).compile(dialect=dialect)))
     raw.execute("ALTER TABLE permit SET (fillfactor = 50)")  # its rows are changed all the time
     raw.execute(
         f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)"

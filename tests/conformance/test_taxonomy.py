@@ -16,7 +16,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Membership, Service
 from dam_sync.model.values import Json, Term
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.drafts import folder, places, vocabulary_of, worked, writes
+from tests.conformance.drafts import folder, made, places, plain_draft, spell, vocabulary_of, worked, writes
 from tests.conformance.tenant import Tenant
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
@@ -67,6 +67,23 @@ async def test_a_new_term_is_made_once(tenant: Tenant, service: Service, schema:
     assert first.label == "Mountain"
     assert first.id == second.id == third.id
     assert (await labels(service, vocabulary(service, schema)))["Mountain"] == 1
+
+
+@pytest.mark.needs(Operation.ENSURE_TERM, Operation.TERMS, Operation.CREATE)
+async def test_a_term_that_another_process_created_is_used(tenant: Tenant, service: Service, schema: Schema) -> None:
+    key, other = vocabulary(service, schema), tenant.connect()
+    await other.probe()
+    await other.schema()
+    assert (await labels(other, key))["Glacier"] == 0
+    made_there = await service.ensure_term(key, Term("Glacier", path=("Glacier",)))
+    other.learn_term(key, replace(made_there, path=("Glacier",)))
+    with tenant.costs() as spent:
+        assert (await other.ensure_term(key, Term("Glacier", path=("Glacier",)))).id == made_there.id
+    assert not writes(spent)
+    field, used = spell(other, "subject"), Term("Glacier", made_there.id)
+    value = (used,) if schema.fields[field].multiple else used
+    identity, _ = await made(tenant, other, await plain_draft(other, fields={field: value}))
+    assert "Glacier" in str(tenant.value(identity, "subject"))
 
 
 @terms
@@ -268,6 +285,19 @@ async def test_the_same_container_asked_for_at_once_is_one(tenant: Tenant, servi
     assert len({place.id for place in made}) == 1
     found = [place async for place in tenant.connect().containers() if place.path == ("At once",)]
     assert len(found) == 1
+
+
+@containers
+async def test_a_container_that_another_process_created_is_used(tenant: Tenant, service: Service) -> None:
+    kind, other = tenant.wired.containers["folder"], tenant.connect()
+    await other.probe()
+    await other.schema()
+    assert ("Elsewhere",) not in [place.path async for place in other.containers()]
+    there = await service.ensure_container(kind, ("Elsewhere",))
+    other.learn_container(there)
+    with tenant.costs() as spent:
+        assert (await other.ensure_container(kind, ("Elsewhere",))).id == there.id
+    assert not writes(spent)
 
 
 @containers

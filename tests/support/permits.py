@@ -96,6 +96,13 @@ class Lessee:
     def on_beat(self, job: Any) -> None:
         """Never, because a share is never to be given back."""
 
+    @property
+    def is_prompt(self) -> bool:
+        return False
+
+    def on_change(self, changed: Any) -> None:
+        """Never, because nobody tells."""
+
     async def _sent(self) -> None:
         if self.there:
             await self.shared.clock.sleep(self.there)

@@ -60,14 +60,14 @@ async def test_a_plan_stores_none(store: SqlStore) -> None:
 async def test_two_of_the_source_may_share_one_and_learn_its_name(store: SqlStore) -> None:
     known = await Counterparts.load(store, dry=False)
     await known.keep(SEA)
-    assert not known.is_shared(SEA)
+    assert not await known.is_shared(SEA)
     ocean = replace(SEA, source="8", origin=("Ocean",))
     await known.keep(ocean)
-    assert known.is_shared(SEA)
+    assert await known.is_shared(SEA)
     await known.keep(replace(ocean, name=("Nature", "Meer")))
     assert {row.name for row in await store.counterparts()} == {("Nature", "Meer")}
     await known.keep(replace(ocean, target="t2"))
-    assert not known.is_shared(known.rows[SEA.key])
+    assert not await known.is_shared(known.rows[SEA.key])
 
 
 async def test_what_was_written_is_told_by_present_names(store: SqlStore) -> None:

@@ -225,6 +225,12 @@ class HypermediaTaxonomy(HypermediaBase):
                 await self._refuse_other_parent(made, parent, title)
             return Placement("folder", tuple(path), made)
 
+    def learn_container(self, container: Placement) -> None:
+        """See `Service.learn_container`. Terms are read where they are needed."""
+        folders = self._tenant.folders.now
+        if container.kind == "folder" and folders is not None:
+            folders[container.id] = container.path
+
     async def _refuse_other_parent(self, identity: str, parent: str, title: str) -> None:
         """Check that the first created subfolder is in its parent. Raises Rejected."""
 

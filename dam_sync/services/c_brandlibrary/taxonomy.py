@@ -58,6 +58,13 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         async with self._turns.of(vocabulary):
             return await self._add_term(vocabulary, label)
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """See `Service.learn_term`."""
+        keys = self._tenant.keys.now
+        key = keys.named(vocabulary) if keys is not None else None
+        if key is not None and term.label not in key.allowed:
+            self._tenant.replace_key(replace(key, allowed=(*key.allowed, term.label)))
+
     async def _add_term(self, vocabulary: str, label: str) -> Term:
         """The list is read again before it is written: a PUT replaces all of it, including what others added
         meanwhile."""
@@ -124,6 +131,11 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             if key not in known:
                 known[key] = await self._make(kind, wanted, parent)
             return known[key]
+
+    def learn_container(self, container: Placement) -> None:
+        """See `Service.learn_container`."""
+        if (known := self._containers.now) is not None:
+            known[place_key(container.kind, container.path)] = container
 
     async def _make(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
         try:

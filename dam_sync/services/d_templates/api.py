@@ -20,6 +20,7 @@ from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, I
 from dam_sync.model.limits import Limits
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.service import Context
+from dam_sync.model.shared_target import SharedTarget
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import is_id
@@ -53,6 +54,7 @@ class TemplatesApi:
     limits: Limits
     host: str
     vault: CredentialStore | None
+    shared: SharedTarget
 
     @classmethod
     def open(cls, context: Context) -> TemplatesApi:
@@ -68,7 +70,7 @@ class TemplatesApi:
         wiring = replace(wiring, headers=headers)
         limits = replace(limits, pace=pace, lag=timedelta(seconds=options.index_lag))
         host = urlsplit(context.base_url).netloc
-        return cls(Client(wiring), context.clock, options, limits, host, context.vault)
+        return cls(Client(wiring), context.clock, options, limits, host, context.vault, context.shared)
 
     def request(self, operation: str, identity: str = "", *, asset: str = "", **more: Any) -> Request:
         """A request by its endpoint template. Raises NotFound for a malformed id."""

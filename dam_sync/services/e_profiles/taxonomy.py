@@ -79,6 +79,11 @@ class ProfilesTaxonomy(ProfilesPart):
             known.setdefault(label, term_of(label))
         return known[label]
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """See `Service.learn_term`."""
+        if vocabulary in self._terms:
+            self._terms[vocabulary].setdefault(term.label, term)
+
     async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
         """PUT of the value; assets follow. It is its own id, so that one that is gone while the new one is there was
         renamed before."""
@@ -138,6 +143,11 @@ class ProfilesTaxonomy(ProfilesPart):
                 raise
             known[kind, wanted] = Placement(kind, wanted, made)
         return known[kind, wanted]
+
+    def learn_container(self, container: Placement) -> None:
+        """See `Service.learn_container`."""
+        if self._places is not None:
+            self._places[container.kind, container.path] = container
 
     async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
         """PUT of the title, and of the parent where it changes."""

@@ -105,6 +105,7 @@ class DocumentsContainers(DocumentsPart):
         self.permissions = DocumentsPermissions(self.api, self.tenant)
         self._tree: Tree | None = None
         self._collections: dict[str, Placement] | None = None
+        self._learned: dict[tuple[str, tuple[str, ...]], Placement] = {}  # from other processes, since they were listed
         self._unseen: set[str] = set()  # ids of collections that no listing gives
         self._closed_id = ""  # of the closed folder, once it is sure that it is closed
         self._foreseen: set[str] = set()
@@ -115,6 +116,7 @@ class DocumentsContainers(DocumentsPart):
         async with self._container_locks.of(""):
             self._tree, self._collections = None, None
             self._unseen.clear()
+            self._learned.clear()
             tree, collections = await self._list_folders(), await self._list_collections()
         for placement in (*tree.placements(), *collections.values()):
             yield placement
@@ -231,8 +233,12 @@ class DocumentsContainers(DocumentsPart):
             row = wire.document_of((await self.api.client.send(request)).object())
         if not _is_called(row, title):
             raise Rejected(f"the service kept the title {str(row.get('title'))[:60]!r} instead of {title!r}")
+        self._learned.pop((container.kind, container.path), None)
         if container.kind == "folder":
-            (await self.folder_tree()).rename(container.id, title)
+            tree = await self.folder_tree()
+            if container.id not in tree.folders:
+                tree.add(row)
+            tree.rename(container.id, title)
         else:
             (await self.read_collections())[container.id] = wanted
         return wanted
@@ -259,7 +265,13 @@ class DocumentsContainers(DocumentsPart):
                 self.api, lambda: self.api.operate(operation, f"docs:{','.join(ids)}", params, repeatable=True)
             )
 
+    def learn_container(self, container: Placement) -> None:
+        """See `Service.learn_container`. The search may be behind."""
+        self._learned[container.kind, container.path] = container
+
     async def _find_container(self, kind: str, path: tuple[str, ...]) -> Placement | None:
+        if (kind, path) in self._learned:
+            return self._learned[kind, path]
         known: Iterable[Placement] = (
             (await self.folder_tree()).placements() if kind == "folder" else (await self.read_collections()).values()
         )

@@ -87,6 +87,11 @@ class DocumentsTerms(DocumentsPart):
         listed.terms[made.id], listed.entries[made.id] = made, entry
         return made
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """See `Service.learn_term`: the vocabulary is listed again when it is needed."""
+        if term.id not in getattr(self._vocabularies.get(vocabulary), "terms", {}):
+            self._vocabularies.pop(vocabulary, None)
+
     async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
         """PUT of the entry with all its properties, read before; its id, which documents hold, stays."""
         _refuse_label(vocabulary, renamed.label)

@@ -63,6 +63,13 @@ class TemplatesCollections(TemplatesMembers):
                 known = await self._made(known, name)
             return known[name]
 
+    def learn_container(self, container: Placement) -> None:
+        """See `Service.learn_container`. The search may lag."""
+        if container.kind == KIND:
+            self._own.put(container.path[0], container)
+            if self._known is not None:
+                self._known[container.path[0]] = container
+
     async def _made(self, known: dict[str, Placement], name: str) -> dict[str, Placement]:
         try:
             identity = await self._create(name)

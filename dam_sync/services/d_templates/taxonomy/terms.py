@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
-from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound, Unsupported
+from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
+from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Attribute, VocabularyValues, composed
@@ -76,6 +78,23 @@ class TemplatesTerms(TemplatesPart):
                 raise InvalidValue(text, operation=facts.ADD_TERMS)
         return Term(renamed.label, term.id, (renamed.label,))
 
+    def learn_term(self, vocabulary: str, term: Term) -> None:
+        """See `Service.learn_term`."""
+        forms = self.tenant.forms.now
+        if forms is None:
+            return
+        source = forms.sources().get(vocabulary, vocabulary)
+        cascade = forms.by_id.get(source)
+        lists = [level.vocabulary for level in cascade.levels] if cascade is not None and cascade.levels else [source]
+        ids, names = term.id.split("/"), term.path or (term.label,)
+        if len(ids) != len(names):
+            return  # the levels above are not said; their ids are all that is written
+        lexicon = dict(forms.lexicon)
+        for name, identity, label in zip(lists, ids, names, strict=False):
+            if name in lexicon and lexicon[name].labels.get(identity) != label:
+                lexicon[name] = replace(lexicon[name], labels={**lexicon[name].labels, identity: label})
+                self.tenant.forms.put(replace(forms, lexicon=lexicon))
+
     async def tag_terms(self, labels: Iterable[str]) -> tuple[Term, ...]:
         """Values of the tags attribute; new ones are added together."""
         wanted = sorted({composed(label): label for label in sorted(labels)}.values())
@@ -101,10 +120,29 @@ class TemplatesTerms(TemplatesPart):
             known = (await self.tenant.forms.get()).lexicon.get(vocabulary)
             if known is None:
                 known = await self.tenant.vocabulary(vocabulary)
+            if not all(map(known.named, labels)):
+                known = await self._added_alone(known, labels)
+            return [known.named(label) for label in labels]
+
+    async def _added_alone(self, known: VocabularyValues, labels: Sequence[str]) -> VocabularyValues:
+        """The vocabulary with these values: one process at a time adds to it, after it has read what others added."""
+        shared, scope = self.api.shared, f"values of {known.id}"
+        async with shared.creating(scope):
+            if others := await shared.created_by_others(scope):
+                known = await self.tenant.vocabulary(known.id)
+                left = [replace(each, value=known.named(each.path[0]) or None) for each in others if not each.value]
+                await shared.created(scope, left)
             missing = [label for label in labels if not known.named(label)]
             if missing:
-                known = await self._added(known, missing)
-            return [known.named(label) for label in labels]
+                parts = [SharedPart(known.id, (label,), label) for label in missing]
+                await shared.begin(scope, parts)
+                try:
+                    known = await self._added(known, missing)
+                except Rejected:  # all of them, or none
+                    await shared.created(scope, [replace(part, value=None) for part in parts])
+                    raise
+                await shared.created(scope, parts)
+        return known
 
     async def _added(self, known: VocabularyValues, labels: list[str]) -> VocabularyValues:
         if known.closed:
