@@ -48,6 +48,19 @@ _NOW = PreparedStatement(
         *(WORK.c.passing, WORK.c.run, WORK.c.digest, WORK.c.revision),
     ).where(WORK.c.asset == bindparam("of"))
 )
+_TAKE = PreparedStatement(
+    update(WORK)
+    .where(WORK.c.seq == bindparam("at"))
+    .values(
+        state="claimed",
+        due=bindparam("until"),
+        holder=bindparam("by"),
+        run=bindparam("now"),
+        action=case((WORK.c.run == bindparam("now"), WORK.c.action), else_=""),
+        attempt=WORK.c.attempt + 1,
+        again=False,
+    )
+)
 _CLOSED: dict[str, Any] = {
     "state": "settled",
     "due": "",
@@ -100,18 +113,8 @@ class WorkQueue(Repository):
             chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most).with_for_update(skip_locked=True)
             rows = c.execute(chosen).all()
             begun = begun_among(c, [row.asset for row in rows])
-            if rows:
-                taken = update(WORK).where(WORK.c.seq == bindparam("at"))
-                taken = taken.values(
-                    state="claimed",
-                    due=until,
-                    holder=self._database.holder,
-                    run=run,
-                    action=case((WORK.c.run == run, WORK.c.action), else_=""),
-                    attempt=WORK.c.attempt + 1,
-                    again=False,
-                )
-                c.execute(taken, [{"at": row.seq} for row in rows])
+            lease = {"until": until, "by": self._database.holder, "now": run}
+            _TAKE.run_all(c, [{"at": row.seq, **lease} for row in rows])
             return [_work(row, row.asset in begun) for row in rows]
 
         return await self._write(job) if at_most > 0 else []
