@@ -93,6 +93,18 @@ _PUT_BACK: dict[str, Any] = {
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
 }
 _RECREATED = PreparedStatement(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
+_LOST = (
+    "SELECT work.seq, work.asset, json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
+    " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled' AND json_type(work.losses) = 'array'"
+    " AND json_extract(loss.value, '$.path') = :path"
+)
+_LOSSES_OF = text(  # each part by its own index, which an OR would not use
+    "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
+    f" row_number() OVER (same ORDER BY seq) AS place FROM ({_LOST} AND work.run = :run"
+    f" UNION {_LOST} AND work.action = 'parked') AS lost"
+    " WINDOW same AS (PARTITION BY rule, parked)) AS numbered"
+    " WHERE place <= :examples ORDER BY rule, parked, place"
+)
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
@@ -297,19 +309,9 @@ class WorkQueue(Repository):
     async def losses_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
         """(rule, whether the asset is parked for it, assets, the first of them) of losses under this path: of
         assets that are parked now, and of those that this run completed."""
-        chosen = text(
-            "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
-            " row_number() OVER (same ORDER BY seq) AS place FROM (SELECT DISTINCT work.seq, work.asset,"
-            " json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
-            " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled'"
-            " AND (work.run = :run OR work.action = 'parked') AND json_type(work.losses) = 'array'"
-            " AND json_extract(loss.value, '$.path') = :path) AS lost"
-            " WINDOW same AS (PARTITION BY rule, parked)) AS numbered"
-            " WHERE place <= :examples ORDER BY rule, parked, place"
-        )
         given = {"run": run, "path": path, "examples": examples}
         found: dict[tuple[str, bool, int], list[str]] = {}
-        for rule, parked, many, asset in await self._read(lambda c: c.execute(chosen, given).all()):
+        for rule, parked, many, asset in await self._read(lambda c: c.execute(_LOSSES_OF, given).all()):
             found.setdefault((rule, bool(parked), many), []).append(asset)
         return [(*key, assets) for key, assets in found.items()]
 

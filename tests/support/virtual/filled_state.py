@@ -66,7 +66,9 @@ class Filler:
                 rows.setdefault((pattern.table, pattern.columns), []).append(pattern.row(number))
         target = next(columns.index("target") for table, columns in rows if table == "link")
         links = next(found for (table, _), found in rows.items() if table == "link")
-        placed = [((number - 1) // FOLDER + 1, link[target], True, "") for number, link in zip(numbers, links, strict=True)]
+        placed = [
+            ((number - 1) // FOLDER + 1, link[target], True, "") for number, link in zip(numbers, links, strict=True)
+        ]
         rows["placement", ("spot", "asset", "adds", "refused")] = placed
         for into, found in rows.items():
             self._tables.insert(into, found)
@@ -116,7 +118,9 @@ class FileTables:
 
     def rows(self, table: str, column: str, value: str) -> list[dict[str, Any]]:
         """Of a table, by the value of a column."""
-        return [dict(row) for row in self._raw.execute(f"SELECT * FROM {table} WHERE {column} = ? ORDER BY 1", (value,))]
+        return [
+            dict(row) for row in self._raw.execute(f"SELECT * FROM {table} WHERE {column} = ? ORDER BY 1", (value,))
+        ]
 
     def insert(self, into: tuple[str, tuple[str, ...]], rows: Iterable[Row]) -> None:
         """Add rows to a table."""
@@ -161,7 +165,10 @@ class ServerTables:
     def insert(self, into: tuple[str, tuple[str, ...]], rows: Iterable[Row]) -> None:
         """Add rows to a table."""
         table, columns = into
-        with self._raw.cursor() as cursor, cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as to:
+        with (
+            self._raw.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as to,
+        ):
             for row in rows:
                 to.write_row(row)
         if "id" in columns:
