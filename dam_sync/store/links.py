@@ -89,8 +89,8 @@ class LinkRepository(Repository):
     async def gone(self, since_run: int, examples: int) -> tuple[int, list[str]]:
         """How many linked source assets no run listed since `since_run`, or were listed as deleted, and the first of
         them. They are gone only if `since_run` listed everything; 0 counts only the deleted ones."""
-        deleted = select(WORK.c.asset).where(LISTED_DELETED)
-        gone = or_(SEEN.c.run < since_run, SEEN.c.source.in_(deleted))
+        deleted = SEEN.c.source.in_(select(WORK.c.asset).where(LISTED_DELETED))
+        gone = or_(SEEN.c.run < since_run, deleted) if since_run else deleted
         first = select(SEEN.c.source).where(gone).order_by(SEEN.c.source).limit(examples)
 
         def job(c: Connection) -> tuple[int, list[str]]:

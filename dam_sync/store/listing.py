@@ -35,6 +35,18 @@ _KNOWN = PreparedStatement(  # what settled in an earlier run, and was not delet
     .where(WORK.c.asset.in_(_LISTED))
     .where((WORK.c.listed_run == bindparam("now")) | WORK.c.deleted | (WORK.c.state != "settled"))
 )
+
+
+def _list_statement() -> PreparedStatement:
+    added = upsert(WORK)
+    anew: dict[str, Any] = {name: added.excluded[name] for name in _ANEW}
+    made = (WORK.c.run == added.excluded.run) & or_(*(WORK.c.action == action for action in MADE))
+    anew["action"] = case((made, WORK.c.action), else_=added.excluded.action)
+    changed = added.on_conflict_do_update(index_elements=["asset"], set_={**anew, **_CLEARED})
+    return PreparedStatement(changed, (*_ANEW, "asset"))
+
+
+_LIST = _list_statement()  # makes an asset work
 _SEEN = PreparedStatement(update(SEEN).where(SEEN.c.source.in_(_LISTED)).values(run=bindparam("now")))
 
 
@@ -230,11 +242,7 @@ class _Listing:
 
     def _write(self, rows: list[dict[str, Any]], again: list[dict[str, Any]], seen: list[str]) -> None:
         if rows:
-            added = upsert(WORK)
-            anew: dict[str, Any] = {name: added.excluded[name] for name in _ANEW}
-            made = (WORK.c.run == added.excluded.run) & or_(*(WORK.c.action == action for action in MADE))
-            anew["action"] = case((made, WORK.c.action), else_=added.excluded.action)
-            self._c.execute(added.on_conflict_do_update(index_elements=["asset"], set_={**anew, **_CLEARED}), rows)
+            _LIST.run_all(self._c, rows)
         if again:  # claimed by a worker: it becomes work again once that is complete
             kept = ("listed_run", "revision", "changed_at", "deleted", "payload")
             changed = update(WORK).where(WORK.c.asset == bindparam("of"))

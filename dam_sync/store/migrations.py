@@ -188,6 +188,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         " due BOOLEAN NOT NULL DEFAULT 0) WITHOUT ROWID",
         "CREATE INDEX wave_due ON wave (asset) WHERE due = 1",
     ),
+    19: ("CREATE INDEX work_run ON work (run, seq)",),  # what a run reports costs what it did, not what exists
 }
 VERSION = max(MIGRATIONS)
 _TOLD = 5  # names of unknown objects shown in an error

@@ -19,10 +19,10 @@ EXAMPLES = 5
 ASSET, AGAIN, SHARED = "asset", "again", "shared"
 WHOLE = 1 << 128
 
-LISTED = (
-    "SELECT asset, revision FROM work WHERE listed_run = :run UNION ALL"
+LISTED = (  # a row is counted by the run that listed it, or by a later one: what earlier runs counted is not read
+    "SELECT asset, revision FROM work WHERE run >= :run AND listed_run = :run UNION ALL"
     " SELECT source, revision FROM seen WHERE run = :run"
-    " AND source NOT IN (SELECT asset FROM work WHERE :run IN (listed_run, run))"
+    " AND source NOT IN (SELECT asset FROM work WHERE run >= :run AND :run IN (listed_run, run))"
 )
 _LISTED = PreparedStatement(text(LISTED))
 _WORKS = select(WORK).where(WORK.c.asset > bindparam("after")).order_by(WORK.c.asset).limit(PAGE)

@@ -48,6 +48,19 @@ _NOW = PreparedStatement(
         *(WORK.c.passing, WORK.c.run, WORK.c.digest, WORK.c.revision),
     ).where(WORK.c.asset == bindparam("of"))
 )
+_TAKE = PreparedStatement(
+    update(WORK)
+    .where(WORK.c.seq == bindparam("at"))
+    .values(
+        state="claimed",
+        due=bindparam("until"),
+        holder=bindparam("by"),
+        run=bindparam("now"),
+        action=case((WORK.c.run == bindparam("now"), WORK.c.action), else_=""),
+        attempt=WORK.c.attempt + 1,
+        again=False,
+    )
+)
 _CLOSED: dict[str, Any] = {
     "state": "settled",
     "due": "",
@@ -80,6 +93,18 @@ _PUT_BACK: dict[str, Any] = {
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
 }
 _RECREATED = PreparedStatement(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
+_LOST = (
+    "SELECT work.seq, work.asset, json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
+    " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled' AND json_type(work.losses) = 'array'"
+    " AND json_extract(loss.value, '$.path') = :path"
+)
+_LOSSES_OF = text(  # each part by its own index, which an OR would not use
+    "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
+    f" row_number() OVER (same ORDER BY seq) AS place FROM ({_LOST} AND work.run = :run"
+    f" UNION {_LOST} AND work.action = 'parked') AS lost"
+    " WINDOW same AS (PARTITION BY rule, parked)) AS numbered"
+    " WHERE place <= :examples ORDER BY rule, parked, place"
+)
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
@@ -100,18 +125,8 @@ class WorkQueue(Repository):
             chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most).with_for_update(skip_locked=True)
             rows = c.execute(chosen).all()
             begun = begun_among(c, [row.asset for row in rows])
-            if rows:
-                taken = update(WORK).where(WORK.c.seq == bindparam("at"))
-                taken = taken.values(
-                    state="claimed",
-                    due=until,
-                    holder=self._database.holder,
-                    run=run,
-                    action=case((WORK.c.run == run, WORK.c.action), else_=""),
-                    attempt=WORK.c.attempt + 1,
-                    again=False,
-                )
-                c.execute(taken, [{"at": row.seq} for row in rows])
+            lease = {"until": until, "by": self._database.holder, "now": run}
+            _TAKE.run_all(c, [{"at": row.seq, **lease} for row in rows])
             return [_work(row, row.asset in begun) for row in rows]
 
         return await self._write(job) if at_most > 0 else []
@@ -294,19 +309,9 @@ class WorkQueue(Repository):
     async def losses_of(self, path: str, run: int, examples: int) -> list[tuple[str, bool, int, list[str]]]:
         """(rule, whether the asset is parked for it, assets, the first of them) of losses under this path: of
         assets that are parked now, and of those that this run completed."""
-        chosen = text(
-            "SELECT rule, parked, many, asset FROM (SELECT rule, parked, asset, count(*) OVER same AS many,"
-            " row_number() OVER (same ORDER BY seq) AS place FROM (SELECT DISTINCT work.seq, work.asset,"
-            " json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
-            " FROM work, json_each(work.losses) AS loss WHERE work.state = 'settled'"
-            " AND (work.run = :run OR work.action = 'parked') AND json_type(work.losses) = 'array'"
-            " AND json_extract(loss.value, '$.path') = :path) AS lost"
-            " WINDOW same AS (PARTITION BY rule, parked)) AS numbered"
-            " WHERE place <= :examples ORDER BY rule, parked, place"
-        )
         given = {"run": run, "path": path, "examples": examples}
         found: dict[tuple[str, bool, int], list[str]] = {}
-        for rule, parked, many, asset in await self._read(lambda c: c.execute(chosen, given).all()):
+        for rule, parked, many, asset in await self._read(lambda c: c.execute(_LOSSES_OF, given).all()):
             found.setdefault((rule, bool(parked), many), []).append(asset)
         return [(*key, assets) for key, assets in found.items()]
 

@@ -140,7 +140,7 @@ class Runs(Repository):
             mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
             traces = (
                 select(SHARD.c.seq).where(SHARD.c.run == run).limit(1),
-                select(WORK.c.seq).where((WORK.c.run == run) | (WORK.c.listed_run == run)).limit(1),
+                select(WORK.c.seq).where(WORK.c.run >= run, (WORK.c.run == run) | (WORK.c.listed_run == run)).limit(1),
                 select(LEDGER.c.seq).where(LEDGER.c.run == run).limit(1),
             )
             if any(c.execute(trace).first() is not None for trace in traces):

@@ -64,7 +64,7 @@ class ShardTable(SQLModel, table=True):
 class WorkTable(SQLModel, table=True):
     """One row per asset, with its last outcome. state: pending, claimed, settled.
 
-    run: that counts it; listed_run: that listed it. due: when a pending row may be claimed, and when
+    run: that counts it; listed_run: that listed it, never a later one. due: when a pending row may be claimed, and when
     the lease of a claimed one ends. again: it was listed again, at another revision, while it was claimed.
     passing: in how many runs in a row it was parked for a temporary failure. account: what became of its values, as
     pairs of an `account_key` and a number; digest: of the operation.
@@ -73,6 +73,7 @@ class WorkTable(SQLModel, table=True):
     __tablename__: ClassVar[str] = "work"
     __table_args__ = (
         UniqueConstraint("asset"),
+        Index("work_run", "run", "seq"),
         Index("work_open", "seq", sqlite_where=text(OPEN)),
         Index("work_parked", "seq", sqlite_where=text(PARKED)),
         Index("work_deleted", "asset", sqlite_where=text("deleted = 1")),

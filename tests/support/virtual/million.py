@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sqlalchemy import Engine
+
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.config.job import JobConfig
@@ -73,6 +75,7 @@ class Large:
     target: LeanE
     job: Path
     size: int
+    writer: Callable[[Engine, Path], GroupedWriter] = GroupedWriter
 
     def plan(self) -> Seen:
         """`plan`."""
@@ -87,7 +90,7 @@ class Large:
             clock=self.universe.clock,
             transport=LeanTransport(self.target),
             connectors={**discover(), NAME: kind_of(self.size)},
-            storage=replace(self.universe.storage, writer=GroupedWriter),
+            storage=replace(self.universe.storage, writer=self.writer),
         )
         job = job_of(self.job, options.connectors)
         real, cpu, virtual = time.monotonic(), time.process_time(), self.universe.clock.monotonic()

