@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
@@ -41,7 +42,14 @@ async def local_client(number: int) -> AsyncIterator[Client]:
         "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
         "distributed.admin.log-length": 0,
     }
-    with dask.config.set(settings), _explained("worker processes cannot be started"):
+    with (
+        dask.config.set(settings),
+        _explained("worker processes cannot be started"),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings(
+            "ignore", "Port .* is already in use", UserWarning
+        )  # of the status pages: another is used
         security = Security.temporary()  # type: ignore[no-untyped-call]
         cluster = await LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=number,

@@ -1,0 +1,216 @@
+"""Kills at 200 random moments of a migration that worker processes write with its state on PostgreSQL: of workers, the
+scheduler, the coordinator, connections to the database, or the server, which is then started again.
+
+The moments of each kind are spread evenly over the calls of a run and drawn within their parts; the number of a case is
+its seed. `make test` runs one case of most kinds, DAM_SYNC_ALL=1 all of them. They share a cluster that somebody
+started, but each third kill of workers or of the coordinator has a run with workers of its own.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dam_sync.emulators.kit.library import write_empty_tenant, write_library
+from tests.e2e.conftest import MAPPING
+from tests.e2e.test_migration import digests
+from tests.support.clusters import Cluster, Process, kill, spawned_by
+from tests.support.exposure import ACCEPTED_LINE
+from tests.support.pairs import EVERYTHING
+from tests.support.postgres import OwnServer, execute
+from tests.support.tenants import Command, Pair, duplicates, pair
+
+ASSETS = 24
+CALLS = 250  # of both tenants in a run that nothing happens to; a few more
+CASES: Mapping[str, int] = {
+    "worker": 40,
+    "all workers": 10,
+    "scheduler": 30,
+    "coordinator": 40,
+    "connection of coordinator": 25,
+    "connection of worker": 25,
+    "server": 30,
+}
+SAMPLE = ("worker", "coordinator", "connection of worker", "server")
+SURVIVED = ("worker", "all workers", "connection of coordinator", "connection of worker")
+"""After these a run goes on by itself."""
+STARTING = 0.06  # of the moments are in the first seconds, before the first call
+START_SECONDS = 2.0
+TICK, LONG = 0.002, 300.0  # seconds
+TWICE = "SELECT asset, operation FROM ledger GROUP BY asset, operation HAVING count(*) > 1"
+
+
+def cases() -> Iterator[tuple[str, int]]:
+    if EVERYTHING:
+        yield from ((kind, number) for kind, all_ in CASES.items() for number in range(all_))
+    else:
+        yield from ((kind, CASES[kind] * (place + 1) // 5) for place, kind in enumerate(SAMPLE))
+
+
+@pytest.fixture(scope="module")
+def museum(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("museum")
+    write_library(folder, ASSETS)
+    write_empty_tenant(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as started:
+        yield started
+
+
+@pytest.fixture
+def moving(museum: Path, tmp_path: Path, server: OwnServer, command: Command) -> Iterator[Pair]:
+    """A job between fresh tenants, with an empty state on the server."""
+    catalogues = museum / "catalogue.jsonl", museum / "target.jsonl"
+    with pair(tmp_path, *catalogues, MAPPING, files=museum / "files", more=ACCEPTED_LINE, command=command) as joined:
+        text = joined.job.read_text(encoding="utf-8")
+        joined.job.write_text(text.replace(f"state: {tmp_path}/state/job.db", f"state: {server.url}"))
+        execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')
+        yield joined
+
+
+@dataclass
+class Case:
+    """A run, and what happens to it."""
+
+    kind: str
+    number: int
+    moving: Pair
+    server: OwnServer
+    cluster: Cluster
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(f"{self.kind} {self.number}")
+        self.moment = (self.number + self.rng.random()) / CASES[self.kind]
+        self.own = self.kind in ("worker", "coordinator") and self.number % 3 == 0  # workers
+
+    def start(self, *, own: bool) -> Process:
+        """A run with workers."""
+        where = ("--workers", "2") if own else ("--cluster", self.cluster.url)
+        command = [sys.executable, "-m", "dam_sync", "run", str(self.moving.job), "--no-progress", *where]
+        with self.errors.open("ab") as errors:
+            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=self.cluster.environment)
+
+    @property
+    def errors(self) -> Path:
+        return self.moving.folder / "errors.txt"
+
+    @property
+    def calls(self) -> int:
+        """Of both tenants so far."""
+        served = [tenant.served for tenant in (self.moving.source, self.moving.target)]
+        worlds = [each.app.world for each in served if each is not None]
+        return sum(sum(world.api_calls.values()) + world.storage_calls for world in worlds)
+
+    def until_moment(self, process: Process) -> None:
+        if self.moment < STARTING:
+            time.sleep(START_SECONDS * self.moment / STARTING)
+        else:
+            self.until(process, int(CALLS * (self.moment - STARTING) / (1 - STARTING)))
+            time.sleep(self.rng.uniform(0.0, 0.03))
+
+    def until(self, process: Process, calls: int) -> None:
+        while process.poll() is None and self.calls < calls:
+            time.sleep(TICK)
+
+    def happens(self, process: Process) -> None:
+        """What the kind says."""
+        match self.kind:
+            case "worker" | "all workers":
+                found = self.workers(process)
+                kill(self.rng.sample(found, min(len(found), 1 if self.kind == "worker" else 2)))
+            case "scheduler":
+                self.cluster.kill_scheduler()
+                if self.number % 2:
+                    time.sleep(self.rng.uniform(0.0, 2.0))
+                    self.cluster.restart()
+            case "coordinator":
+                process.kill()
+            case "server":
+                self.server.crash() if self.number % 2 else self.server.stop_immediately()
+                time.sleep(self.rng.uniform(0.0, 2.0))
+                self.server.start()
+            case _:
+                self.end_connections(process)
+
+    def workers(self, process: Process) -> list[psutil.Process]:
+        """Those that write, once there are some."""
+        while not (found := spawned_by(process) if self.own else self.cluster.workers) and process.poll() is None:
+            time.sleep(TICK)
+        return found
+
+    def end_connections(self, process: Process) -> None:
+        """One connection to the database, or all, of the coordinator or of a worker, once there are some."""
+        while process.poll() is None:
+            pid = process.pid if "coordinator" in self.kind else self.rng.choice(self.cluster.workers).pid
+            named = f"application_name LIKE 'dam-sync {pid} %'"
+            found = [row[0] for row in execute(self.server.state, f"SELECT pid FROM pg_stat_activity WHERE {named}")]
+            for session in self.rng.sample(found, self.rng.choice([min(1, len(found)), len(found)])):
+                execute(self.server.state, f"SELECT pg_terminate_backend({session})")
+            if found:
+                return
+            time.sleep(TICK)
+
+    def ended(self, process: Process) -> int:
+        """Its exit code; an error that it ended with is explained."""
+        code = process.wait(LONG)
+        text = self.errors.read_text(encoding="utf-8", errors="replace")
+        assert "Traceback" not in text, text
+        assert "Warning" not in text, text
+        assert code != 5 or "hint: " in text, text
+        return code
+
+    def resume(self) -> None:
+        """The next run, with workers or without."""
+        if self.rng.random() < 0.5:
+            self.moving.cli("run", str(self.moving.job), "--no-progress")
+        else:
+            self.cluster.until_ready()
+            assert self.ended(self.start(own=False)) == 0, self.errors.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("kind", "number"), list(cases()))
+def test_a_kill_at_any_moment_leaves_equal_libraries(
+    moving: Pair, server: OwnServer, cluster: Cluster, kind: str, number: int
+) -> None:
+    case = Case(kind, number, moving, server, cluster)
+    process = case.start(own=case.own)
+    case.until_moment(process)
+    assert process.poll() is None, f"the run ended before its moment, at call {case.calls}: {case.errors.read_text()}"
+    calls, assets = case.calls, len(moving.target.assets)
+    case.happens(process)
+    code = case.ended(process)
+    sys.stdout.write(f"{kind} {number}: at call {calls} of about {CALLS}, {assets} of {ASSETS} assets: exit {code}\n")
+    assert code in {"coordinator": (-9,), "scheduler": (0, 5), "server": (0, 5)}.get(kind, (0,)), (
+        case.errors.read_text()
+    )
+    if kind == "scheduler" and not number % 2:
+        cluster.restart()
+    if code != 0:
+        case.resume()
+    cluster.until_ready()
+    assert_equal(moving, server)
+
+
+def assert_equal(moving: Pair, server: OwnServer) -> None:
+    """The target has each asset once and as it should be, no write was made twice, and nothing is left to do."""
+    target = moving.target.assets
+    assert len(target) == ASSETS
+    assert duplicates(target) == []
+    assert digests(target) == digests(moving.source.assets)
+    assert execute(server.state, TWICE) == []
+    assert moving.json("verify", str(moving.job), "--level", "fields")["verdict"]["clean"]
+    moving.target.forget_calls()
+    moving.cli("run", str(moving.job), "--no-progress")
+    assert moving.target.writes == 0
