@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,19 +41,20 @@ CASES: Mapping[str, int] = {
     "server": 30,
 }
 SAMPLE = ("worker", "coordinator", "connection of worker", "server")
-SURVIVED = ("worker", "all workers", "connection of coordinator", "connection of worker")
-"""After these a run goes on by itself."""
+EXITS = {"coordinator": (-9,), "scheduler": (0, 5), "server": (0, 5)}  # after everything else a run goes on by itself
 STARTING = 0.06  # of the moments are in the first seconds, before the first call
 START_SECONDS = 2.0
+GOLDEN = 144.6180339  # multiples of it are spread evenly over a circle
 TICK, LONG = 0.002, 300.0  # seconds
 TWICE = "SELECT asset, operation FROM ledger GROUP BY asset, operation HAVING count(*) > 1"
 
 
-def cases() -> Iterator[tuple[str, int]]:
-    if EVERYTHING:
-        yield from ((kind, number) for kind, all_ in CASES.items() for number in range(all_))
-    else:
-        yield from ((kind, CASES[kind] * (place + 1) // 5) for place, kind in enumerate(SAMPLE))
+def cases() -> list[tuple[str, int]]:
+    """All of them in an order of which each beginning is spread over kinds and moments, or the sample."""
+    if not EVERYTHING:
+        return [(kind, CASES[kind] * (place + 1) // 5) for place, kind in enumerate(SAMPLE)]
+    found = [(kind, number) for kind, every in CASES.items() for number in range(every)]
+    return sorted(found, key=lambda case: (case[1] + 0.5) / CASES[case[0]] * GOLDEN % 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -93,18 +95,53 @@ class Case:
     def __post_init__(self) -> None:
         self.rng = random.Random(f"{self.kind} {self.number}")
         self.moment = (self.number + self.rng.random()) / CASES[self.kind]
+        self.started: list[Process] = []
         self.own = self.kind in ("worker", "coordinator") and self.number % 3 == 0  # workers
+
+    def tried(self) -> None:
+        """The run, what happens to it, and the next run where there has to be one."""
+        process = self.start(own=self.own)
+        self.until_moment(process)
+        calls, assets = self.calls, len(self.moving.target.assets)
+        assert process.poll() is None, f"the run ended before its moment, at call {calls}: {self.said}"
+        self.happens(process)
+        code = self.ended(process)
+        sys.stdout.write(f"{self.kind} {self.number}: call {calls} of {CALLS}, {assets} assets: exit {code}\n")
+        assert code in EXITS.get(self.kind, (0,)), self.said
+        if self.kind == "scheduler" and not self.is_restarted:
+            self.cluster.restart()
+        if code != 0:
+            self.resume()
+        self.cluster.until_ready()
+
+    def close(self) -> None:
+        """End what still runs."""
+        for process in self.started:
+            process.kill()
+            process.wait()
 
     def start(self, *, own: bool) -> Process:
         """A run with workers."""
         where = ("--workers", "2") if own else ("--cluster", self.cluster.url)
         command = [sys.executable, "-m", "dam_sync", "run", str(self.moving.job), "--no-progress", *where]
         with self.errors.open("ab") as errors:
-            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=self.cluster.environment)
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=self.cluster.environment)
+        self.started.append(process)
+        return process
 
     @property
     def errors(self) -> Path:
         return self.moving.folder / "errors.txt"
+
+    @property
+    def said(self) -> str:
+        """What the runs wrote to stderr."""
+        return self.errors.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def is_restarted(self) -> bool:
+        """Whether a killed scheduler comes back at once."""
+        return self.number % 2 == 1
 
     @property
     def calls(self) -> int:
@@ -132,7 +169,7 @@ class Case:
                 kill(self.rng.sample(found, min(len(found), 1 if self.kind == "worker" else 2)))
             case "scheduler":
                 self.cluster.kill_scheduler()
-                if self.number % 2:
+                if self.is_restarted:
                     time.sleep(self.rng.uniform(0.0, 2.0))
                     self.cluster.restart()
             case "coordinator":
@@ -165,10 +202,9 @@ class Case:
     def ended(self, process: Process) -> int:
         """Its exit code; an error that it ended with is explained."""
         code = process.wait(LONG)
-        text = self.errors.read_text(encoding="utf-8", errors="replace")
-        assert "Traceback" not in text, text
-        assert "Warning" not in text, text
-        assert code != 5 or "hint: " in text, text
+        assert "Traceback" not in self.said, self.said
+        assert "Warning" not in self.said, self.said
+        assert code != 5 or "hint: " in self.said, self.said
         return code
 
     def resume(self) -> None:
@@ -177,29 +213,15 @@ class Case:
             self.moving.cli("run", str(self.moving.job), "--no-progress")
         else:
             self.cluster.until_ready()
-            assert self.ended(self.start(own=False)) == 0, self.errors.read_text(encoding="utf-8")
+            assert self.ended(self.start(own=False)) == 0, self.said
 
 
-@pytest.mark.parametrize(("kind", "number"), list(cases()))
+@pytest.mark.parametrize(("kind", "number"), cases())
 def test_a_kill_at_any_moment_leaves_equal_libraries(
     moving: Pair, server: OwnServer, cluster: Cluster, kind: str, number: int
 ) -> None:
-    case = Case(kind, number, moving, server, cluster)
-    process = case.start(own=case.own)
-    case.until_moment(process)
-    assert process.poll() is None, f"the run ended before its moment, at call {case.calls}: {case.errors.read_text()}"
-    calls, assets = case.calls, len(moving.target.assets)
-    case.happens(process)
-    code = case.ended(process)
-    sys.stdout.write(f"{kind} {number}: at call {calls} of about {CALLS}, {assets} of {ASSETS} assets: exit {code}\n")
-    assert code in {"coordinator": (-9,), "scheduler": (0, 5), "server": (0, 5)}.get(kind, (0,)), (
-        case.errors.read_text()
-    )
-    if kind == "scheduler" and not number % 2:
-        cluster.restart()
-    if code != 0:
-        case.resume()
-    cluster.until_ready()
+    with closing(Case(kind, number, moving, server, cluster)) as case:
+        case.tried()
     assert_equal(moving, server)
 
 
