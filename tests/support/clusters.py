@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 import psutil
 from distributed import Client
 from distributed.security import Security
+from ruamel.yaml import YAML
 
 from tests.support.raw_server import free_port
 
@@ -23,10 +23,8 @@ Process = subprocess.Popen[bytes]
 
 @dataclass
 class Cluster:
-    """Processes of this machine. A context manager; settings: of Dask, in its own configuration file, for `tls://`."""
+    """Processes of this machine, without certificates. A context manager."""
 
-    settings: Path | None = None
-    security: Security | None = None
     url: str = ""
     scheduler: Process | None = None
     nannies: list[Process] = field(default_factory=list)
@@ -38,15 +36,10 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Of every process that is to talk to it."""
-        return {**os.environ, **({} if self.settings is None else {"DASK_CONFIG": str(self.settings)})}
-
     def start(self) -> None:
         """Start all of it, at the address that it had before."""
         if not self.url:
-            self.url = f"{'tcp' if self.settings is None else 'tls'}://{HERE}:{free_port()}"
+            self.url = f"tcp://{HERE}:{free_port()}"
         port = self.url.rpartition(":")[2]
         self.scheduler = self._started("scheduler", "--host", HERE, "--port", port)
         workers = "--nworkers", str(WORKERS), "--nthreads", "8", "--death-timeout", str(UP_SECONDS)
@@ -56,12 +49,11 @@ class Cluster:
     def _started(self, name: str, *rest: str) -> Process:
         command = [sys.executable, "-m", "dask", name, *rest, "--no-dashboard"]
         quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=self.environment)
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet)
 
     def until_ready(self) -> None:
         """Wait until all workers are there, also those that take the place of one that was killed."""
-        with Client(self.url, timeout=UP_SECONDS, set_as_default=False, security=self.security) as client:
-            client.wait_for_workers(WORKERS, timeout=UP_SECONDS)
+        until_ready(self.url)
 
     @property
     def workers(self) -> list[psutil.Process]:
@@ -81,13 +73,29 @@ class Cluster:
 
     def stop(self) -> None:
         """End all of it; what it leaves behind is killed."""
-        mine = [each for each in (self.scheduler, *self.nannies) if each is not None]
-        processes = [each for process in mine for each in spawned_by(process)]
-        for each in mine:
-            each.kill()
-            each.wait()
-        kill(processes)
-        psutil.wait_procs(processes, timeout=UP_SECONDS)
+        for each in (self.scheduler, *self.nannies):
+            if each is not None:
+                end(each)
+
+
+def until_ready(url: str, settings: Path | None = None) -> None:
+    """Wait until the workers of a scheduler are there. settings: of Dask, in a file, with certificates."""
+    security = None
+    if settings is not None:
+        tls = YAML(typ="safe").load(settings)["distributed"]["comm"]["tls"]
+        files = {"tls_client_cert": tls["client"]["cert"], "tls_client_key": tls["client"]["key"]}
+        security = Security(tls_ca_file=tls["ca-file"], require_encryption=True, **files)
+    with Client(url, timeout=UP_SECONDS, set_as_default=False, security=security) as client:
+        client.wait_for_workers(WORKERS, timeout=UP_SECONDS)
+
+
+def end(process: Process) -> None:
+    """Kill a process and the workers that it started."""
+    workers = spawned_by(process)
+    process.kill()
+    process.wait()
+    kill(workers)
+    psutil.wait_procs(workers, timeout=UP_SECONDS)
 
 
 def spawned_by(process: Process) -> list[psutil.Process]:
