@@ -133,8 +133,10 @@ async def workers_at(client: Client) -> frozenset[str]:
 
 
 def _quiet() -> None:
-    """What goes wrong with a connection is reported by us."""
-    for name in ("distributed", "tornado", "asyncio"):
+    """What goes wrong with a connection is reported by us. Dask gives some of its loggers levels of their own."""
+    ours = ("distributed", "tornado", "asyncio")
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ours]
+    for name in (*ours, *known):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
@@ -143,4 +145,4 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, TimeoutError, RuntimeError, ValueError, AttributeError) as error:
-        raise WorkersGone(f"{what}: {error or type(error).__name__}") from error
+        raise WorkersGone(f"{what}: {str(error) or type(error).__name__}") from error

@@ -36,7 +36,7 @@ LEAVE_SECONDS = 10.0
 @dataclass(eq=False, slots=True)
 class Member:
     """A worker that takes part. room: assets that it writes at once; known: how many of the stored counterparts it
-    knows; gone: set when it is lost."""
+    knows; gone: set when it is lost; silent: it certainly sends nothing any more for this run."""
 
     address: str
     process: WorkerProcess
@@ -45,7 +45,8 @@ class Member:
     busy: int = 0
     spent: Spent = field(default_factory=Spent)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Future[None] | None = None  # until it certainly sends nothing any more
+    silent: bool = False
+    ended: asyncio.Future[None] | None = None  # until it is silent
 
 
 class DaskWorkers:
@@ -74,7 +75,6 @@ class DaskWorkers:
         self._joining: Joining | None = None  # once the run has begun
         self._began = self._ended = False
         self._why = ""  # the last worker could not take part
-        self.lost = 0  # workers that did not come to report what they spent
 
     # -- taking part --------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class DaskWorkers:
         whose place is not free yet, may take part later."""
         assert self._make is not None
         self._joining = self._make()
-        addresses = sorted(await workers_at(self._client))[: self._number]
+        addresses = sorted(await self._present())[: self._number]
         results = await asyncio.gather(*map(self._join, addresses), return_exceptions=True)
         for address, result in zip(addresses, results, strict=True):
             if isinstance(result, PASSING):
@@ -102,10 +102,7 @@ class DaskWorkers:
             await self._clock.sleep(LOOK_SECONDS)
             if not self._began:
                 continue
-            try:
-                addresses = await workers_at(self._client)
-            except WorkersGone:
-                addresses = frozenset()
+            addresses = await self._present()
             for member in [each for each in self._members.values() if each.address not in addresses]:
                 self._lose(member)
             now = self._clock.monotonic()
@@ -116,16 +113,24 @@ class DaskWorkers:
             async with self._changed:
                 self._changed.notify_all()
 
+    async def _present(self) -> frozenset[str]:
+        """The addresses of all workers; none while the scheduler is away."""
+        try:
+            return await workers_at(self._client)
+        except WorkersGone:
+            return frozenset()
+
     async def end(self) -> None:
-        """Let all workers leave; what they spent last is counted. Never raises; safe to repeat."""
+        """Let all workers leave; what they spent last is counted. The next process that takes part in the run waits for
+        those that may still send something. Never raises; safe to repeat."""
         if self._joining is not None and not self._ended:
             self._ended = True
             with suppress(Exception):
                 async with asyncio.timeout(LEAVE_SECONDS):
                     await self._everywhere(tasks.leave)
-            alive = [member.process for member in self._members.values()]
+            unsure = [each.process for each in (*self._members.values(), *self._former) if not each.silent]
             with suppress(Exception):
-                await self._run.store.note_workers([] if len(self._former) == self.lost == 0 else alive)
+                await self._run.store.note_workers(unsure)
 
     async def _join(self, address: str) -> None:
         joining = self._joining
@@ -136,9 +141,9 @@ class DaskWorkers:
             raise reply.error
         assert isinstance(reply.result, WorkerProcess)
         member = Member(address, reply.result, self._room, known)
+        noted = [each.process for each in (*self._members.values(), *self._former, member) if not each.silent]
+        await self._run.store.note_workers(noted)  # before it is handed anything
         self._members[address] = member
-        places = [each.process for each in (*self._members.values(), *self._former)]
-        await self._run.store.note_workers(places)
         log.info("worker.joined", address=address, place=member.process.place)
 
     async def _join_later(self, address: str) -> None:
@@ -160,7 +165,6 @@ class DaskWorkers:
         if self._members.pop(member.address, None) is None:
             return
         log.warning("worker.lost", address=member.address)
-        self.lost += 1
         self._former.append(member)
         member.gone.set()
 
@@ -292,9 +296,11 @@ class DaskWorkers:
         if member.ended is None:
             member.ended = asyncio.ensure_future(self._run.store.until_gone([member.process]))
         await asyncio.shield(member.ended)
+        member.silent = True
 
     def _take_in(self, member: Member, reply: WorkerResult) -> None:
         """Count what a worker spent since its last report."""
+        member.silent |= reply.left
         before, member.spent = member.spent, reply.spent
         for side, calls in reply.spent.calls.items():
             more = sum(calls.values()) - sum(before.calls.get(side, {}).values())

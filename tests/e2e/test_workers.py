@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
 from tests.support.clusters import Cluster, spawned_by
+from tests.support.postgres import OwnServer, execute
 from tests.support.tenants import Pair, alone, duplicates
 
 
@@ -126,12 +128,22 @@ def test_a_cluster_moves_what_one_process_would(shared: Pair, cluster: Cluster) 
     assert_complete(shared)
 
 
-def test_a_lost_scheduler_stops_the_run_and_the_next_one_resumes_it(shared: Pair, cluster: Cluster) -> None:
-    job = str(shared.job)
+def test_a_lost_scheduler_stops_the_run_and_the_next_one_resumes_it(
+    shared: Pair, cluster: Cluster, server: OwnServer
+) -> None:
+    """Its workers are still there, and may send what they had begun once they go on."""
+    job, frozen = str(shared.job), cluster.workers
     process = shared.start_until(
         lambda: len(shared.target.assets) >= 3, "run", job, "--cluster", cluster.url, "--no-progress"
     )
+    for each in frozen:
+        each.suspend()
     cluster.kill_scheduler()
     assert process.wait() == 5
-    shared.cli("run", job, "--no-progress")
+    ((noted,),) = execute(server.state, "SELECT value FROM note WHERE key = 'workers'")
+    assert {pid for _, pid, _ in json.loads(noted)} == {each.pid for each in frozen}
+    resumed = shared.start("run", job, "--no-progress")
+    for each in frozen:
+        each.resume()
+    assert resumed.wait() == 0
     assert_complete(shared)
