@@ -83,7 +83,7 @@ class DaskWorkers:
         self._context, self._make, self._seal = context, joining, seal
 
     async def begin(self) -> None:
-        """See `RemoteWriters`. Raises what keeps a worker from taking part for good; one that is lost meanwhile, or
+        """See `RemoteWriters`. Raises what keeps a worker from taking part permanently; one that is lost meanwhile, or
         whose place is not free yet, may take part later."""
         assert self._make is not None
         self._joining = self._make()
