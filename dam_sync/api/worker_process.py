@@ -26,7 +26,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model.asset import Draft
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, WorkerLost
+from dam_sync.model.errors import ConfigError, StoreUnreachable, WorkerLost
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.state_server import StateServer
@@ -105,6 +105,7 @@ class WorkerOfRun:
         self.has_left = False
         self._known = -1
         self._active: set[asyncio.Task[Any]] = set()
+        self._closing: asyncio.Future[None] | None = None
         self._keeper = asyncio.ensure_future(self._keep(seen))
 
     def spent(self) -> Spent:
@@ -116,7 +117,11 @@ class WorkerOfRun:
         if self.has_left:
             raise WorkerLost("this worker lost the run")
         self._learn(order)
-        return await self._cancellable(self._written(order))
+        try:
+            return await self._cancellable(self._written(order))
+        except StoreUnreachable as error:  # the place of this worker ended with its session
+            await self.close()
+            raise WorkerLost(f"this worker lost the run: {error.message}") from error
 
     async def _written(self, order: Order) -> Outcome:
         store, work = self._context.store, order.item.work
@@ -136,6 +141,12 @@ class WorkerOfRun:
 
     async def close(self) -> None:
         """See `Participant`."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._released())
+        await asyncio.shield(self._closing)
+
+    async def _released(self) -> None:
+        """Give back the connections, and with them the place of this worker, which another one may wait for."""
         await self._leave()
         self._keeper.cancel()
         with suppress(Exception):
@@ -184,7 +195,7 @@ class WorkerOfRun:
             log.error("worker.lost", message="the coordinator has sent no heartbeat")
         except Exception as error:  # noqa: BLE001 -- whatever it is, this worker must not write any more
             log.info("worker.left", message=str(error))
-        await self._leave()
+        await self.close()
 
     async def _leave(self) -> None:
         """Cancel everything that is under way, and wait for its end."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -42,7 +43,14 @@ async def local_client(number: int) -> AsyncIterator[Client]:
         "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
         "distributed.admin.log-length": 0,
     }
-    with dask.config.set(settings), _explained("worker processes cannot be started"):
+    with (
+        dask.config.set(settings),
+        _explained("worker processes cannot be started"),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings(
+            "ignore", "Port .* is already in use", UserWarning
+        )  # of the status pages: another is used
         security = Security.temporary()  # type: ignore[no-untyped-call]
         cluster = await LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=number,
@@ -72,10 +80,12 @@ async def local_client(number: int) -> AsyncIterator[Client]:
 @asynccontextmanager
 async def remote_client(url: str) -> AsyncIterator[Client]:
     """The scheduler at a URL; for `tls://` with the certificates of Dask's own configuration. Raises ConfigError for
-    another scheme, WorkersGone if it does not answer."""
+    another scheme and without certificates, WorkersGone if it does not answer."""
     if not url.startswith(("tcp://", "tls://")):
         hint = "write --cluster tls://HOST:8786, or tcp://HOST:8786 in a network that only you use"
         raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)
+    if url.startswith("tls://"):
+        _refuse_without_certificates(url)
     _quiet()
     with _explained(f"the Dask scheduler {url} cannot be reached"):
         client = await _connected(url, timeout=CONNECT_SECONDS)
@@ -85,8 +95,28 @@ async def remote_client(url: str) -> AsyncIterator[Client]:
         await _closed(client)
 
 
+def _refuse_without_certificates(url: str) -> None:
+    hint = "write `distributed.comm.tls` into Dask's configuration on every host: see `dam-sync help scale`"
+    security: Any = Security()  # type: ignore[no-untyped-call]
+    try:
+        found = security.get_connection_args("client")["ssl_context"]
+    except (OSError, ValueError) as error:
+        files = ", ".join(
+            str(each) for each in (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
+        )
+        raise ConfigError(f"the certificates for {url} cannot be used ({error}): {files}", hint=hint) from error
+    if found is None:
+        raise ConfigError(f"{url} needs certificates, and Dask's configuration names none", hint=hint)
+
+
 async def _connected(where: Any, **given: Any) -> Client:
-    client: Client = await Client(where, asynchronous=True, set_as_default=False, **given)  # type: ignore[no-untyped-call]
+    client = Client(where, asynchronous=True, set_as_default=False, **given)  # type: ignore[no-untyped-call]
+    try:
+        await client
+    except BaseException:
+        with suppress(Exception):
+            await _closed(client)
+        raise
     return client
 
 
@@ -113,8 +143,10 @@ def dashboard_of(client: Client) -> str:
 
 
 def _quiet() -> None:
-    """What goes wrong with a connection is reported by us."""
-    for name in ("distributed", "tornado", "asyncio"):
+    """What goes wrong with a connection is reported by us. Dask gives some of its loggers levels of their own."""
+    ours = ("distributed", "tornado", "asyncio")
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ours]
+    for name in (*ours, *known):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
@@ -123,4 +155,4 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, TimeoutError, RuntimeError, ValueError, AttributeError) as error:
-        raise WorkersGone(f"{what}: {error or type(error).__name__}") from error
+        raise WorkersGone(f"{what}: {str(error) or type(error).__name__}") from error

@@ -30,10 +30,8 @@ async def join(message: bytes) -> bytes:
                 hint="install the same version on every host of the cluster",
             )
         async with _opening:
+            await _forget_former()
             known = _taking_part.get(joining.run)
-            if known is not None and known.has_left:
-                await known.close()
-                known = None
             if known is None:
                 known = _taking_part[joining.run] = await joining.open(joining.given)
         return known.process
@@ -70,6 +68,12 @@ async def leave(run: str) -> bytes:
     """Leave the run; safe to repeat."""
     part = _taking_part.pop(run, None)
     return await _replied(part.close if part is not None else _nothing, part)
+
+
+async def _forget_former() -> None:
+    """Runs that this worker lost."""
+    for run in [run for run, part in _taking_part.items() if part.has_left]:
+        await _taking_part.pop(run).close()
 
 
 async def _nothing() -> None:

@@ -19,7 +19,7 @@ from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
-from dam_sync.model.errors import ContractBroken, InternalError, WorkerLost, WorkersGone
+from dam_sync.model.errors import ContractBroken, InternalError, StoreUnreachable, WorkerLost, WorkersGone
 from dam_sync.store.rows import Outcome
 from dam_sync.store.workers import WorkerProcess
 
@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS = 0.5  # between two looks at the workers of the scheduler
 PATIENCE_SECONDS = 60.0  # how long a run waits without any worker
 REFUSED_SECONDS = 20.0  # until a worker that could not take part is asked again
+JOIN_SECONDS = 60.0
+PASSING = (WorkerLost, StoreUnreachable)  # errors after which a worker is asked again at once
 PAUSE_SECONDS = 1.0  # before an asset is tried again: calls of a lost worker may still be processed
 LEAVE_SECONDS = 10.0
 
@@ -34,7 +36,7 @@ LEAVE_SECONDS = 10.0
 @dataclass(eq=False, slots=True)
 class Member:
     """A worker that takes part. room: assets that it writes at once; known: how many of the stored counterparts it
-    knows; gone: set when it is lost."""
+    knows; gone: set when it is lost; silent: it certainly sends nothing any more for this run."""
 
     address: str
     process: WorkerProcess
@@ -43,7 +45,8 @@ class Member:
     busy: int = 0
     spent: Spent = field(default_factory=Spent)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Future[None] | None = None  # until it certainly sends nothing any more
+    silent: bool = False
+    ended: asyncio.Future[None] | None = None  # until it is silent
 
 
 class DaskWorkers:
@@ -70,8 +73,8 @@ class DaskWorkers:
         self._context: RunContext | None = None
         self._make: Callable[[], Joining] | None = None
         self._joining: Joining | None = None  # once the run has begun
-        self._ended = False
-        self.lost = 0  # workers that did not come to report what they spent
+        self._began = self._ended = False
+        self._why = ""  # the last worker could not take part
 
     # -- taking part --------------------------------------------------------------------------------------------------
 
@@ -80,27 +83,26 @@ class DaskWorkers:
         self._context, self._make, self._seal = context, joining, seal
 
     async def begin(self) -> None:
-        """See `RemoteWriters`. Raises WorkersGone if there is no worker."""
+        """See `RemoteWriters`. Raises what keeps a worker from taking part permanently; one that is lost meanwhile, or
+        whose place is not free yet, may take part later."""
         assert self._make is not None
         self._joining = self._make()
-        addresses = sorted(await workers_at(self._client))[: self._number]
+        addresses = sorted(await self._present())[: self._number]
         results = await asyncio.gather(*map(self._join, addresses), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
+        for address, result in zip(addresses, results, strict=True):
+            if isinstance(result, PASSING):
+                self._refuse(address, result)
+            elif result is not None:
                 raise result
-        if not self._members:
-            raise WorkersGone("no worker process takes part in the run")
+        self._began = True
 
     async def keep(self) -> None:
         """Notice lost workers, and let others take part in their place, until cancelled."""
         while True:
             await self._clock.sleep(LOOK_SECONDS)
-            if not self._members and not self._former:  # not begun yet
+            if not self._began:
                 continue
-            try:
-                addresses = await workers_at(self._client)
-            except WorkersGone:
-                addresses = frozenset()
+            addresses = await self._present()
             for member in [each for each in self._members.values() if each.address not in addresses]:
                 self._lose(member)
             now = self._clock.monotonic()
@@ -111,16 +113,24 @@ class DaskWorkers:
             async with self._changed:
                 self._changed.notify_all()
 
+    async def _present(self) -> frozenset[str]:
+        """The addresses of all workers; none while the scheduler is away."""
+        try:
+            return await workers_at(self._client)
+        except WorkersGone:
+            return frozenset()
+
     async def end(self) -> None:
-        """Let all workers leave; what they spent last is counted. Never raises; safe to repeat."""
+        """Let all workers leave; what they spent last is counted. The next process that takes part in the run waits for
+        those that may still send something. Never raises; safe to repeat."""
         if self._joining is not None and not self._ended:
             self._ended = True
             with suppress(Exception):
                 async with asyncio.timeout(LEAVE_SECONDS):
                     await self._everywhere(tasks.leave)
-            alive = [member.process for member in self._members.values()]
+            unsure = [each.process for each in (*self._members.values(), *self._former) if not each.silent]
             with suppress(Exception):
-                await self._run.store.note_workers([] if len(self._former) == self.lost == 0 else alive)
+                await self._run.store.note_workers(unsure)
 
     async def _join(self, address: str) -> None:
         joining = self._joining
@@ -131,24 +141,30 @@ class DaskWorkers:
             raise reply.error
         assert isinstance(reply.result, WorkerProcess)
         member = Member(address, reply.result, self._room, known)
+        noted = [each.process for each in (*self._members.values(), *self._former, member) if not each.silent]
+        await self._run.store.note_workers(noted)  # before it is handed anything
         self._members[address] = member
-        places = [each.process for each in (*self._members.values(), *self._former)]
-        await self._run.store.note_workers(places)
         log.info("worker.joined", address=address, place=member.process.place)
 
     async def _join_later(self, address: str) -> None:
         """A worker that comes later is not needed by the run, which goes on without it."""
         try:
-            await self._join(address)
+            async with asyncio.timeout(JOIN_SECONDS):
+                await self._join(address)
         except Exception as error:  # noqa: BLE001 -- reported; it may be gone again
-            log.warning("worker.refused", address=address, message=str(error))
-            self._refused[address] = self._clock.monotonic() + REFUSED_SECONDS
+            self._refuse(address, error)
+
+    def _refuse(self, address: str, error: Exception) -> None:
+        """Ask this worker again later."""
+        self._why = str(error) or type(error).__name__
+        log.warning("worker.refused", address=address, message=self._why)
+        again = LOOK_SECONDS if isinstance(error, PASSING) else REFUSED_SECONDS
+        self._refused[address] = self._clock.monotonic() + again
 
     def _lose(self, member: Member) -> None:
         if self._members.pop(member.address, None) is None:
             return
         log.warning("worker.lost", address=member.address)
-        self.lost += 1
         self._former.append(member)
         member.gone.set()
 
@@ -196,14 +212,22 @@ class DaskWorkers:
     async def _seat(self, name: str) -> Member:
         async with self._changed:
             while (member := self._free(name)) is None:
-                since = self._alone_since
-                if since is not None and self._clock.monotonic() - since > PATIENCE_SECONDS:
-                    raise WorkersGone("no worker process is left")
+                self._refuse_to_wait()
                 await self._changed.wait()
             member.busy += 1
             if name:
                 self._alike[name] = (member, self._alike.get(name, (member, 0))[1] + 1)
         return member
+
+    def _refuse_to_wait(self) -> None:
+        """Raises WorkersGone if there was no worker for too long, or none can come any more."""
+        since = self._alone_since
+        if since is None:
+            return
+        if self._client.status == "closed":
+            raise WorkersGone("the Dask scheduler is gone, and with it all worker processes")
+        if self._clock.monotonic() - since > PATIENCE_SECONDS:
+            raise WorkersGone("no worker process is left" + (f": {self._why}" if self._why else ""))
 
     def _free(self, name: str) -> Member | None:
         """The member that writes an asset of this name, or the least busy one; None until there is room."""
@@ -272,9 +296,11 @@ class DaskWorkers:
         if member.ended is None:
             member.ended = asyncio.ensure_future(self._run.store.until_gone([member.process]))
         await asyncio.shield(member.ended)
+        member.silent = True
 
     def _take_in(self, member: Member, reply: WorkerResult) -> None:
         """Count what a worker spent since its last report."""
+        member.silent |= reply.left
         before, member.spent = member.spent, reply.spent
         for side, calls in reply.spent.calls.items():
             more = sum(calls.values()) - sum(before.calls.get(side, {}).values())

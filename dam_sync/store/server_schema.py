@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import psycopg
 from psycopg import sql
 from sqlalchemy import Connection
 
@@ -17,8 +19,10 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.migrations import MIGRATIONS, VERSION
 from dam_sync.store.server import raw_of
 
-OLDEST_SERVER = 130000  # numbers of transactions that can be asked for later
+OLDEST_SERVER = 130000
 VERSION_TABLE = "store_version"
+COMMIT_TABLE = "store_commit"
+TOKENS = 100  # of the last commits; more than other processes make during an outage
 _TYPES: Sequence[tuple[str, str]] = (
     (r" WITHOUT ROWID$", ""),
     (r"\bTEXT\b", 'TEXT COLLATE "C"'),
@@ -135,11 +139,32 @@ def migrate(connection: Connection, server: StateServer, upto: int = VERSION) ->
             raw.execute(statement.encode())
         raw.execute(f"CREATE TABLE {VERSION_TABLE} (version BIGINT NOT NULL)")
         raw.execute(f"INSERT INTO {VERSION_TABLE} VALUES (0)")
+    columns = "one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), tokens TEXT NOT NULL"
+    raw.execute(f"CREATE TABLE IF NOT EXISTS {COMMIT_TABLE} ({columns}) WITH (fillfactor = 50)")
     for number in range(now + 1, upto + 1):
         for original in MIGRATIONS[number]:
             for statement in translated_statement(original):
                 raw.execute(statement.encode())
         raw.execute(f"UPDATE {VERSION_TABLE} SET version = {number}")
+
+
+def has_commits(connection: Connection) -> bool:
+    """Whether there is what `commit` writes to: earlier versions of this program did without."""
+    return raw_of(connection).execute("SELECT to_regclass(%s) IS NOT NULL", (COMMIT_TABLE,)).fetchone() == (True,)
+
+
+def commit(token: str) -> str:
+    """The statements that end a transaction and leave its token, of letters and digits, in one request."""
+    kept = f"left(excluded.tokens || ' ' || {COMMIT_TABLE}.tokens, {TOKENS * (len(token) + 1)})"
+    added = f"INSERT INTO {COMMIT_TABLE} (tokens) VALUES ('{token}') ON CONFLICT (one) DO UPDATE SET tokens = {kept}"
+    return f"{added}; COMMIT"
+
+
+def committed(raw: psycopg.Connection[Any], token: str) -> bool:
+    """Whether the transaction with this token is in the database. Only in a transaction of the only writer: the one
+    that is asked for has ended by then."""
+    row = raw.execute(f"SELECT tokens FROM {COMMIT_TABLE}").fetchone()
+    return row is not None and token in row[0].split()
 
 
 def translated_statement(statement: str) -> Iterator[str]:

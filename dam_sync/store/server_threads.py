@@ -1,7 +1,8 @@
 """The writer and the reader of a state on PostgreSQL: as for a file, and reconnecting after a brief outage.
 
-A transaction whose COMMIT was not sent is made again on a new connection: the server rolled the first one back. After a
-COMMIT without a response the server is asked what became of that transaction.
+A transaction whose COMMIT was not sent is made again on a new connection: the server rolled the first one back. So that
+one whose COMMIT had no response is made again only if it is not in the database, each leaves a token there. The number
+that the server gave to it would not do: after a crash the server gives the numbers of lost transactions to others.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from dam_sync.store.server import (
     roll_back,
     translated,
 )
+from dam_sync.store.server_schema import commit, committed
 from dam_sync.store.writer import GroupWriter, Job, WriteRequest
 
 T = TypeVar("T")
 PAUSE_SECONDS = 0.25
+TOKEN_LETTERS = 16
 
 
 class ServerConnection:
@@ -90,8 +93,8 @@ class ServerWriter(GroupWriter):
         """reconnects: not for a worker process, whose place ends with its session."""
         self._server, self._reconnects = server, reconnects
         self._link = ServerConnection(server, patience)
+        self._token = self._unanswered = ""  # of the current transaction; of one whose COMMIT had no response
         self._commit_sent = False
-        self._transaction = ""  # the number that the server gave to the current one
         super().__init__(server.schema)
 
     def _release(self) -> None:
@@ -107,6 +110,7 @@ class ServerWriter(GroupWriter):
         return not self._link.is_lost
 
     def _transact(self, group: list[WriteRequest]) -> None:
+        self._unanswered = ""
         if self._link.lost is not None:
             raise self._link.lost
         while True:
@@ -120,47 +124,36 @@ class ServerWriter(GroupWriter):
                 if not self._reconnects:
                     self._link.lost = error
                     raise
+            if self._commit_sent:
+                self._unanswered = self._token
             self._link.again()
             with translated(self._server):
-                if self._commit_sent and self._was_committed():
-                    return
                 self._hold_again()
 
     def _attempt(self, group: list[WriteRequest]) -> None:
         raw = raw_of(self._link.connection)
-        self._commit_sent = False
-        for request in group:
-            request.error = request.result = None
+        self._commit_sent, self._token = False, SYSTEM_CLOCK.token()[:TOKEN_LETTERS]
         raw.execute("BEGIN")
         try:
             self._begin(raw)
+            if self._unanswered and committed(raw, self._unanswered):
+                raw.execute("ROLLBACK")
+                return
+            for request in group:
+                request.error = request.result = None
             self._run_group(group)
             self._commit_sent = True
-            raw.execute("COMMIT")
+            raw.execute(commit(self._token) if self._reconnects else "COMMIT")
         except BaseException:
             roll_back(raw)
             raise
 
     def _begin(self, raw: psycopg.Connection[Any]) -> None:
-        asked = "SELECT pg_advisory_xact_lock(%s), pg_backend_pid(), pg_current_xact_id()::text"
+        asked = "SELECT pg_advisory_xact_lock(%s), pg_backend_pid()"
         row = raw.execute(asked, (self._server.lock_key(WRITER),)).fetchone()
         assert row is not None
         if row[1] != self._link.session:
             raise pooled(self._server)
-        self._transaction = row[2]
-
-    def _was_committed(self) -> bool:
-        """Whether the transaction is in the database whose COMMIT was not answered."""
-        raw = raw_of(self._link.connection)
-        row = raw.execute("SELECT pg_xact_status(%s::text::xid8)", (self._transaction,)).fetchone()
-        status = row[0] if row else None
-        if status in ("committed", "aborted"):
-            return bool(status == "committed")
-        self._link.lost = StoreUnreachable(
-            f"the connection to the state {self._server} was lost during a commit, and the server does not know what"
-            f" became of it ({status or 'forgotten'})"
-        )
-        raise self._link.lost
 
     def _hold_again(self) -> None:
         """The lock of a run ended with the connection. Whether the run was taken over meanwhile, the guard finds."""

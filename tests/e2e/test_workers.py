@@ -1,29 +1,25 @@
-"""Runs whose assets are written by worker processes: the same result, also after any of the processes is killed."""
+"""Runs whose assets are written by worker processes: the same result, and how they end."""
 
 from __future__ import annotations
 
-import random
+import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
-from distributed import Client
 
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
-from tests.support.pairs import EVERYTHING
+from tests.support.clusters import Cluster, spawned_by
+from tests.support.postgres import OwnServer, execute
 from tests.support.tenants import Pair, alone, duplicates
-
-SEEDS = range(20 if EVERYTHING else 1)
 
 
 @pytest.fixture
@@ -38,20 +34,6 @@ def assert_complete(pair: Pair) -> None:
     assert len(target) == ASSETS
     assert duplicates(target) == []
     assert digests(target) == digests(pair.source.assets)
-
-
-def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The worker processes of a coordinator."""
-    with suppress(psutil.NoSuchProcess):
-        children = psutil.Process(process.pid).children(recursive=True)
-        return [each for each in children if "spawn_main" in " ".join(each.cmdline())]
-    return []
-
-
-def kill(processes: Iterable[psutil.Process]) -> None:
-    for each in processes:
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
 
 
 def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
@@ -109,34 +91,10 @@ def test_a_budget_holds_over_all_processes(shared: Pair) -> None:
     assert_complete(shared)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("killed", ["one worker", "all workers", "coordinator"])
-def test_a_kill_leaves_no_trace(shared: Pair, killed: str, seed: int) -> None:
-    rng, job = random.Random(f"{killed} {seed}"), str(shared.job)
-    moved = rng.randrange(1, ASSETS - 2)
-    process = shared.start_until(
-        lambda: len(shared.target.assets) >= moved, "run", job, "--workers", "2", "--no-progress"
-    )
-    time.sleep(rng.uniform(0.0, 0.3))
-    if killed == "coordinator":
-        workers = workers_of(process)
-        process.kill()
-        process.wait()
-        _, left = psutil.wait_procs(workers, timeout=60)
-        assert left == []
-        shared.cli("run", job, "--no-progress", *rng.choice([(), ("--workers", "2")]))
-    else:
-        kill(workers_of(process)[: 1 if killed == "one worker" else None])
-        assert process.wait() == 0
-    assert_complete(shared)
-    assert shared.json("verify", job, "--level", "fields")["verdict"]["clean"]
-    assert shared.json("run", job)["counts"]["created"] == 0
-
-
 def test_an_interrupted_run_ends_its_workers_and_the_next_one_resumes_it(shared: Pair) -> None:
     job = str(shared.job)
     process = shared.start_until(lambda: len(shared.target.assets) >= 2, "run", job, "--workers", "2", "--no-progress")
-    workers = workers_of(process)
+    workers = spawned_by(process)
     assert len(workers) == 2
     process.send_signal(signal.SIGINT)
     assert process.wait() == 5
@@ -149,7 +107,7 @@ def test_an_interrupted_run_ends_its_workers_and_the_next_one_resumes_it(shared:
 def test_a_second_interrupt_ends_all_processes_at_once_and_loses_nothing(shared: Pair) -> None:
     job = str(shared.job)
     process = shared.start_until(lambda: len(shared.target.assets) >= 2, "run", job, "--workers", "2", "--no-progress")
-    workers = workers_of(process)
+    workers = spawned_by(process)
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
@@ -160,42 +118,32 @@ def test_a_second_interrupt_ends_all_processes_at_once_and_loses_nothing(shared:
 
 
 @pytest.fixture
-def cluster() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A scheduler with two workers that somebody started, and the process of the scheduler."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url, quiet = f"tcp://127.0.0.1:{port}", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    made = [["dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
-    made += [["dask_worker", url, "--nthreads", "8", "--no-nanny", "--no-dashboard"]] * 2
-    started = [
-        subprocess.Popen([sys.executable, "-m", f"distributed.cli.{name}", *rest], **quiet) for name, *rest in made
-    ]
-    yield url, started[0]
-    for each in started:
-        each.kill()
-        each.wait()
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as started:
+        yield started
 
 
-def until_ready(url: str) -> None:
-    with Client(url, timeout=60, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
-
-
-def test_a_cluster_moves_what_one_process_would(shared: Pair, cluster: tuple[str, subprocess.Popen[bytes]]) -> None:
-    until_ready(cluster[0])
-    shared.cli("run", str(shared.job), "--cluster", cluster[0], "--no-progress")
+def test_a_cluster_moves_what_one_process_would(shared: Pair, cluster: Cluster) -> None:
+    shared.cli("run", str(shared.job), "--cluster", cluster.url, "--no-progress")
     assert_complete(shared)
 
 
 def test_a_lost_scheduler_stops_the_run_and_the_next_one_resumes_it(
-    shared: Pair, cluster: tuple[str, subprocess.Popen[bytes]]
+    shared: Pair, cluster: Cluster, server: OwnServer
 ) -> None:
-    url, scheduler = cluster
-    until_ready(url)
+    """Its workers are still there, and may send what they had begun once they go on."""
+    job, frozen = str(shared.job), cluster.workers
     process = shared.start_until(
-        lambda: len(shared.target.assets) >= 3, "run", str(shared.job), "--cluster", url, "--no-progress"
+        lambda: len(shared.target.assets) >= 3, "run", job, "--cluster", cluster.url, "--no-progress"
     )
-    scheduler.kill()
+    for each in frozen:
+        each.suspend()
+    cluster.kill_scheduler()
     assert process.wait() == 5
-    shared.cli("run", str(shared.job), "--no-progress")
+    ((noted,),) = execute(server.state, "SELECT value FROM note WHERE key = 'workers'")
+    assert {pid for _, pid, _ in json.loads(noted)} == {each.pid for each in frozen}
+    resumed = shared.start("run", job, "--no-progress")
+    for each in frozen:
+        each.resume()
+    assert resumed.wait() == 0
     assert_complete(shared)

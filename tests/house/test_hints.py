@@ -30,7 +30,7 @@ TYPED = re.compile(r"^\s*(?:\d+\. )?dam-sync (.+?)(?:  +#.*)?$")  # a line of a 
 MADE = re.compile(r"^make ([a-z0-9-]+)")
 TARGETS = frozenset(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-FOREIGN = ("pip ", "keyring ", "export ", "make ")
+FOREIGN = ("pip ", "keyring ", "export ", "make ", "dask ")
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:

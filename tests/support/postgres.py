@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import tempfile
 import threading
@@ -65,6 +66,12 @@ class OwnServer:
             with suppress(Exception):
                 each.wait(10)
 
+    def stop_immediately(self) -> None:
+        """End it as `pg_ctl stop -m immediate` does: its processes end at once, without writing anything."""
+        process = self._made.get_postmaster_info().process
+        process.send_signal(signal.SIGQUIT)
+        process.wait(10)
+
     def start(self) -> None:
         """Start it again, after a crash from its log."""
         with warnings.catch_warnings():
@@ -112,17 +119,21 @@ class CuttingProxy:
     """Stands in front of a server, and ends a connection at a statement. server: to connect to; direct: behind it."""
 
     def __init__(self, direct: StateServer) -> None:
-        self.direct, self.cuts = direct, 0
-        self._mark, self._forwarded, self._refused = b"", False, False
+        self.direct, self.cuts, self.cut = direct, 0, threading.Event()
+        self._mark, self._forwarded, self._refusing, self._refused = b"", False, False, False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self.server = replace(direct, host="127.0.0.1", port=self._listener.getsockname()[1])
         self.server = replace(self.server, options={"sslmode": "disable", "gssencmode": "disable"})
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut_at(self, mark: bytes, *, forwarded: bool) -> None:
-        """End the connection that sends this next; the server may still get it."""
-        self._mark, self._forwarded = mark, forwarded
+    def cut_at(self, mark: bytes, *, forwarded: bool, refusing: bool = False) -> None:
+        """End the connection that sends this next; the server may still get it. refusing: take no others from then."""
+        self._mark, self._forwarded, self._refusing = mark, forwarded, refusing
+
+    def admit(self) -> None:
+        """Take connections again."""
+        self._refused = False
 
     def refuse(self) -> None:
         """End all connections, and take no others."""
@@ -154,7 +165,8 @@ class CuttingProxy:
         with suppress(OSError):
             while data := client.recv(1 << 16):
                 if self._mark and self._mark in data:
-                    self._mark, self.cuts = b"", self.cuts + 1
+                    self._mark, self._refused, self.cuts = b"", self._refusing, self.cuts + 1
+                    self.cut.set()
                     _end(client)
                     if self._forwarded:
                         behind.sendall(data)

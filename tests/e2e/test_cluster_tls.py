@@ -1,0 +1,125 @@
+"""A cluster of Dask that somebody started with certificates: the examples of the help topic `scale`, as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dam_sync.help import text_of
+from tests.e2e.conftest import ASSETS
+from tests.e2e.test_help_examples import examples
+from tests.e2e.test_migration import digests
+from tests.support.clusters import HERE, end, until_ready
+from tests.support.raw_server import free_port
+from tests.support.tenants import Completed, Pair, duplicates
+
+SETTINGS = re.compile(r"^```yaml\n(distributed:.*?)^```", re.DOTALL | re.MULTILINE)
+CERTIFICATES, HOST, PORT = "/etc/dam-sync/", "scheduler.example", "8786"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the examples are tried: a folder for what they keep in /etc, and a free port."""
+
+    folder: Path
+    port: str
+    job: Path
+
+    @property
+    def url(self) -> str:
+        return f"tls://{HERE}:{self.port}"
+
+    def typed(self, text: str) -> str:
+        """A word of an example, or a file, as somebody types it here."""
+        for old, new in ((CERTIFICATES, f"{self.folder}/"), (HOST, HERE), (PORT, self.port)):
+            text = text.replace(old, new)
+        return text.replace("127.0.0.1:8787", "127.0.0.1:0").replace("jobs/museum.yaml", str(self.job))
+
+    def make_certificates(self) -> None:
+        (words,) = (words for words in examples("scale") if words[0] == "openssl")
+        subprocess.run([self.typed(word) for word in words], check=True, capture_output=True)
+
+    def write_settings(self, name: str = "dask.yaml", certificates: str = "") -> Path:
+        """Dask's configuration, as the topic shows it."""
+        (text,) = SETTINGS.findall(text_of("scale"))
+        path = self.folder / name
+        path.write_text(self.typed(text).replace(f"{self.folder}/cluster", f"{certificates or self.folder}/cluster"))
+        return path
+
+    def program(self, words: list[str]) -> list[str]:
+        name, *rest = map(self.typed, words)
+        more = ["--host", HERE] if rest[0] == "scheduler" else []
+        return [sys.executable, "-m", name.replace("-", "_"), *rest, *more]
+
+    def run(self, settings: Path | None) -> Completed:
+        """The run of the topic."""
+        (words,) = (words for words in examples("scale") if words[1] == "run" and "--cluster" in words)
+        command = [*self.program(words), "--no-progress"]
+        environment = {key: value for key, value in os.environ.items() if key != "DASK_CONFIG"}
+        environment |= {} if settings is None else {"DASK_CONFIG": str(settings)}
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture
+def site(on_server: Pair, tmp_path: Path) -> Site:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    made = Site(folder, str(free_port()), on_server.job)
+    made.make_certificates()
+    return made
+
+
+@pytest.fixture
+def cluster(site: Site) -> Iterator[Mapping[str, Path]]:
+    """The scheduler and the workers of the topic, and the configuration of everybody."""
+    settings = site.write_settings()
+    environment, quiet = {**os.environ, "DASK_CONFIG": str(settings)}, subprocess.DEVNULL
+    with ExitStack() as stack:
+        for words in examples("scale"):
+            if words[0] == "dask":
+                process = subprocess.Popen(site.program(words), stdout=quiet, stderr=quiet, env=environment)
+                stack.callback(end, process)
+        until_ready(site.url, settings)
+        yield {"settings": settings}
+
+
+def test_the_examples_of_a_cluster_with_certificates(
+    on_server: Pair, site: Site, cluster: Mapping[str, Path], tmp_path: Path
+) -> None:
+    refused = site.run(None)
+    assert refused.returncode == 2
+    assert "needs certificates" in refused.stderr
+    assert "distributed.comm.tls" in refused.stderr
+    stranger = Site(tmp_path / "other", site.port, site.job)
+    stranger.folder.mkdir()
+    stranger.make_certificates()
+    strange = site.run(stranger.write_settings())
+    assert strange.returncode == 5
+    assert f"the Dask scheduler {site.url} cannot be reached" in strange.stderr
+    assert "Warning" not in refused.stderr + strange.stderr
+    assert on_server.target.writes == 0
+    done = site.run(cluster["settings"])
+    assert done.returncode == 0, done.stderr
+    target = on_server.target.assets
+    assert len(target) == ASSETS
+    assert duplicates(target) == []
+    assert digests(target) == digests(on_server.source.assets)
+
+
+def test_certificates_that_are_not_there_are_named(site: Site) -> None:
+    settings = site.write_settings(certificates="/nowhere")
+    done = site.run(settings)
+    assert done.returncode == 2
+    assert "/nowhere/cluster.crt" in done.stderr
+    assert "hint: " in done.stderr

@@ -1,0 +1,120 @@
+"""A Dask scheduler with workers that somebody started, as the help topic `scale` says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from distributed import Client
+from distributed.security import Security
+from ruamel.yaml import YAML
+
+from tests.support.raw_server import free_port
+
+WORKERS = 2
+UP_SECONDS = 120  # a busy machine
+HERE = "127.0.0.1"
+Process = subprocess.Popen[bytes]
+
+
+@dataclass
+class Cluster:
+    """Processes of this machine, without certificates. A context manager."""
+
+    url: str = ""
+    scheduler: Process | None = None
+    nannies: list[Process] = field(default_factory=list)
+
+    def __enter__(self) -> Cluster:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start all of it, at the address that it had before."""
+        if not self.url:
+            self.url = f"tcp://{HERE}:{free_port()}"
+        port = self.url.rpartition(":")[2]
+        self.scheduler = self._started("scheduler", "--host", HERE, "--port", port)
+        workers = "--nworkers", str(WORKERS), "--nthreads", "8", "--death-timeout", str(UP_SECONDS)
+        self.nannies = [self._started("worker", self.url, "--host", HERE, *workers)]
+        self.until_ready()
+
+    def _started(self, name: str, *rest: str) -> Process:
+        command = [sys.executable, "-m", "dask", name, *rest, "--no-dashboard"]
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet)
+
+    def until_ready(self) -> None:
+        """Wait until all workers are there, also those that take the place of one that was killed."""
+        until_ready(self.url)
+
+    @property
+    def workers(self) -> list[psutil.Process]:
+        """The processes of its workers; a nanny starts another one for each that is killed."""
+        return [each for nanny in self.nannies for each in spawned_by(nanny)]
+
+    def kill_scheduler(self) -> None:
+        """kill -9."""
+        assert self.scheduler is not None
+        self.scheduler.kill()
+        self.scheduler.wait()
+
+    def restart(self) -> None:
+        """All of it, at the same address."""
+        self.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """End all of it; what it leaves behind is killed."""
+        for each in (self.scheduler, *self.nannies):
+            if each is not None:
+                end(each)
+
+
+def until_ready(url: str, settings: Path | None = None) -> None:
+    """Wait until the workers of a scheduler are there. settings: of Dask, in a file, with certificates."""
+    security = None
+    if settings is not None:
+        tls = YAML(typ="safe").load(settings)["distributed"]["comm"]["tls"]
+        files = {"tls_client_cert": tls["client"]["cert"], "tls_client_key": tls["client"]["key"]}
+        security = Security(tls_ca_file=tls["ca-file"], require_encryption=True, **files)
+    with Client(url, timeout=UP_SECONDS, set_as_default=False, security=security) as client:
+        client.wait_for_workers(WORKERS, timeout=UP_SECONDS)
+
+
+def end(process: Process) -> None:
+    """Kill a process and the workers that it started."""
+    workers = spawned_by(process)
+    process.kill()
+    process.wait()
+    kill(workers)
+    psutil.wait_procs(workers, timeout=UP_SECONDS)
+
+
+def spawned_by(process: Process) -> list[psutil.Process]:
+    """The worker processes of a coordinator, or of a nanny."""
+    with suppress(psutil.NoSuchProcess):
+        children = psutil.Process(process.pid).children(recursive=True)
+        return [each for each in children if is_worker(each)]
+    return []
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether it was started by a nanny."""
+    with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+        return "spawn_main" in " ".join(process.cmdline())
+    return False
+
+
+def kill(processes: list[psutil.Process]) -> None:
+    """kill -9."""
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
