@@ -156,7 +156,8 @@ def test_endless_nesting_ends() -> None:
     assert redacting_processor(None, "info", {"event": "x", "data": endless})["data"]
 
 
-LENT = f"https://files.example:8443/s/{SECRET}/a.jpg"  # without a signature that would give it away
+PLACE = "0p4qu3xPl4c3zzz"  # hidden by no other test
+LENT = f"https://files.example:8443/s/{PLACE}/a.jpg"  # without a signature that would give it away
 
 
 @pytest.mark.parametrize(
@@ -172,11 +173,11 @@ LENT = f"https://files.example:8443/s/{SECRET}/a.jpg"  # without a signature tha
 def test_a_link_that_others_were_given_is_masked_as_long_as_it_is_in_use(text: str) -> None:
     with lending(LENT), lending(LENT):
         pass
-    assert SECRET[:8].casefold() in redact(text).casefold()
+    assert PLACE[:8].casefold() in redact(text).casefold()
     with lending(LENT):
         with lending(LENT):
             pass
-        assert SECRET[:8].casefold() not in redact(text).casefold()
+        assert PLACE[:8].casefold() not in redact(text).casefold()
         assert "files.example" in redact(text).casefold()
 
 
