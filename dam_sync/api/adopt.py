@@ -14,8 +14,8 @@ from dam_sync.api.bootstrap import connected, run_context_of
 from dam_sync.api.csv_rows import read_rows
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import copy_state
-from dam_sync.api.kept_reports import keep_report
-from dam_sync.api.run_report import bare_report
+from dam_sync.api.reports.kept_reports import keep_report
+from dam_sync.api.reports.run_report import bare_report
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks

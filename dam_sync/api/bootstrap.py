@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.api.job_sharing import identify_target, sharing, vault_of
+from dam_sync.api.processes.job_sharing import identify_target, sharing, vault_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig, auth_of, options_of
@@ -16,8 +16,8 @@ from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, RunContext
+from dam_sync.http.rates.shared import CredentialRate, JobRates
 from dam_sync.http.redaction import lending
-from dam_sync.http.shared_rates import CredentialRate, JobRates
 from dam_sync.http.urls import can_reach
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk

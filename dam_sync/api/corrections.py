@@ -10,7 +10,7 @@ from typing import Any
 
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.csv_rows import read_rows
-from dam_sync.api.mapping_lines import lines_of
+from dam_sync.api.mapping_tools.lines import lines_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock

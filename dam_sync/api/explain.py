@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.mapping_lines import lines_of
+from dam_sync.api.mapping_tools.lines import lines_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.http.redaction import redact

@@ -15,7 +15,7 @@ from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
-from dam_sync.engine.verify import Verifier
+from dam_sync.engine.verification.verify import Verifier
 from dam_sync.mapping.trace import RuleTrace, loss_text, traces
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_to_json

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
     from dam_sync.api.check import CheckResult
     from dam_sync.api.conflicts import ConflictRequest
-    from dam_sync.api.rehearsal import Rehearsal, RehearsalReport
+    from dam_sync.api.emulation.rehearsal import Rehearsal, RehearsalReport
     from dam_sync.model.inventory import Inventory
     from dam_sync.report.redirects import RedirectReport
     from dam_sync.report.report import Report
@@ -123,7 +123,7 @@ class Job:
         progress: ProgressCallback | None = None,
     ) -> RehearsalReport:
         """Run and verify against an emulated target with the target's own schema. Neither service is written to."""
-        from dam_sync.api.rehearsal import rehearse_job
+        from dam_sync.api.emulation.rehearsal import rehearse_job
 
         async def rehearsed(config: JobConfig, given: RunOptions) -> RehearsalReport:
             return await rehearse_job(config, given, rehearsal)
@@ -256,13 +256,13 @@ class Job:
 
     async def reports(self) -> dict[str, Any]:
         """Every run and verification, newest first, and whether its report is kept."""
-        from dam_sync.api.kept_reports import job_reports
+        from dam_sync.api.reports.kept_reports import job_reports
 
         return await job_reports(self._config)
 
     async def report(self, run: int | None = None, kind: str = "") -> dict[str, Any]:
         """A report that the state keeps, as JSON: of a run, or the last one. Raises ConfigError if there is none."""
-        from dam_sync.api.kept_reports import job_report
+        from dam_sync.api.reports.kept_reports import job_report
 
         return await job_report(self._config, run, kind)
 

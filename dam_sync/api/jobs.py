@@ -9,21 +9,21 @@ from pathlib import Path
 
 import anyio
 
-from dam_sync.api.asset_rows import write_assets
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import connected, refuse_unmarked, run_context_of
-from dam_sync.api.differences import differences_to
 from dam_sync.api.job_file import job_of
-from dam_sync.api.kept_reports import keep_report, keep_verification
-from dam_sync.api.plan_file import write_plan
-from dam_sync.api.plan_report import PlanSpan, add_allowances, add_estimate
-from dam_sync.api.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
-from dam_sync.api.report_names import add_names
-from dam_sync.api.run_record import add_spent, books_of, counting, keep_recording, keep_spent
-from dam_sync.api.run_report import Done, bare_report, report_of
+from dam_sync.api.plans.plan_file import write_plan
+from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_estimate
+from dam_sync.api.plans.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
+from dam_sync.api.processes.workers import execute_with, refuse_workers, workers_of
+from dam_sync.api.reports.asset_names import add_names
+from dam_sync.api.reports.asset_rows import write_assets
+from dam_sync.api.reports.differences import differences_to
+from dam_sync.api.reports.kept_reports import keep_report, keep_verification
+from dam_sync.api.reports.run_record import add_spent, books_of, counting, keep_recording, keep_spent
+from dam_sync.api.reports.run_report import Done, bare_report, report_of
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
-from dam_sync.api.workers import execute_with, refuse_workers, workers_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
@@ -38,7 +38,7 @@ from dam_sync.engine.planned import forget_plan
 from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.verify import LEVELS, Verifier
+from dam_sync.engine.verification.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions, fraction_of

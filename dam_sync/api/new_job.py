@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.job_file import job_of
+from dam_sync.api.mapping_tools.suggest import SuggestedMapping, suggest_mapping
 from dam_sync.api.new_side import NOTHING, Ask, NewSide, SideQuestions, Tell, variables_of
-from dam_sync.api.suggesting import SuggestedMapping, suggest_mapping
 from dam_sync.config.job import JobConfig, job_of_keys
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.secrets import REFERENCE

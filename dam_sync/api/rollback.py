@@ -15,16 +15,16 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import RESUME_PAUSE, copy_state
-from dam_sync.api.kept_reports import keep_rollback
-from dam_sync.api.run_record import counting, keep_spent
-from dam_sync.api.run_report import bare_report
+from dam_sync.api.reports.kept_reports import keep_rollback
+from dam_sync.api.reports.run_record import counting, keep_spent
+from dam_sync.api.reports.run_report import bare_report
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
-from dam_sync.engine.rollback import Rollback
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo_asset import TRASHED
+from dam_sync.engine.undo.asset import TRASHED
+from dam_sync.engine.undo.rollback import Rollback
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.run_options import RunOptions

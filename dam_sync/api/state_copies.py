@@ -19,8 +19,8 @@ from dam_sync.model.run_options import seconds_of
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.base import Storage
+from dam_sync.store.file.database import HELPERS, vacuum
 from dam_sync.store.note_keys import IMPORTED
-from dam_sync.store.sqlite import HELPERS, vacuum
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 
@@ -117,14 +117,14 @@ async def _shrink(place: Path | StateServer) -> None:
     if isinstance(place, Path):
         await asyncio.to_thread(vacuum, place)
     else:
-        from dam_sync.store import server_store  # loads the driver
+        from dam_sync.store.server import store as server_store  # loads the driver
 
         await asyncio.to_thread(server_store.vacuum, place)
 
 
 async def _replace(fresh: Path, state: Path | StateServer, clock: Clock) -> None:
     if not isinstance(state, Path):
-        from dam_sync.store import server_store  # loads the driver
+        from dam_sync.store.server import store as server_store  # loads the driver
 
         await asyncio.to_thread(server_store.restore, state, fresh, clock, Storage())
         return

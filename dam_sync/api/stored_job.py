@@ -32,7 +32,7 @@ async def state_exists(job: JobConfig) -> bool:
     from dam_sync.store.store import server_extra
 
     with server_extra(place):
-        from dam_sync.store.server_store import exists
+        from dam_sync.store.server.store import exists
     return await asyncio.to_thread(exists, place)
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.config.job import JobConfig
 from dam_sync.http.client import Client, ClientConfig, Request
+from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.http.redaction import redact
-from dam_sync.http.shared_rates import JobRates, SharedRates
 from dam_sync.model.errors import ConfigError, Transient
 from dam_sync.model.limits import Pace
 from dam_sync.model.run_options import RunOptions

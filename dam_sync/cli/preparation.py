@@ -72,9 +72,9 @@ def rehearse(
     ] = False,
 ) -> None:
     """Migrate into an emulated target with the target's own schema, and verify it. Only reads both services."""
+    from dam_sync.api.emulation.rehearsal import Rehearsal
     from dam_sync.api.job import Job
     from dam_sync.api.jobs import unfinished
-    from dam_sync.api.rehearsal import Rehearsal
 
     async def act(options: RunOptions) -> int:
         found = await Job.load(job).rehearse(Rehearsal(sample, placeholders), options)

@@ -31,7 +31,7 @@ def report(
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the report to this CSV file.")] = None,
 ) -> None:
     """List the reports of earlier runs and verifications, or show one of them again."""
-    from dam_sync.api.kept_reports import job_report, job_reports
+    from dam_sync.api.reports.kept_reports import job_report, job_reports
 
     async def act(options: RunOptions) -> int:
         if run is None and not (kind or html or csv_file):

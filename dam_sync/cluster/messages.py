@@ -11,7 +11,7 @@ from dam_sync.engine.pulls import NOTHING_FETCHED, Fetched
 from dam_sync.engine.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import DamSyncError
 from dam_sync.store.rows import Counterpart, Outcome
-from dam_sync.store.workers import WorkerProcess
+from dam_sync.store.server.workers import WorkerProcess
 
 Calls = Mapping[str, Mapping[str, int]]
 

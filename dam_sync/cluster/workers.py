@@ -21,7 +21,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import ContractBroken, InternalError, StoreUnreachable, WorkerLost, WorkersGone
 from dam_sync.store.rows import Outcome
-from dam_sync.store.workers import WorkerProcess
+from dam_sync.store.server.workers import WorkerProcess
 
 log = structlog.get_logger(__name__)
 LOOK_SECONDS = 0.5  # between two looks at the workers of the scheduler

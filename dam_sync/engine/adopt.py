@@ -16,8 +16,8 @@ from dam_sync.engine.compare import differences
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_versions
 from dam_sync.engine.filenames import FilenameAllocator, with_suffix
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
-from dam_sync.engine.part_removals import version_key
 from dam_sync.engine.pipeline import Pipeline
+from dam_sync.engine.removals.parts import version_key
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written

@@ -13,12 +13,12 @@ from dam_sync.engine.accounts import account_of
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import REPAIR, Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
-from dam_sync.engine.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, digest_of_update
-from dam_sync.engine.part_removals import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.probation import refuse_removed
+from dam_sync.engine.recovery.intents import merge_patches, record_intent, recorded_intents
+from dam_sync.engine.recovery.resumed_creates import ResumedCreate
+from dam_sync.engine.removals.parts import sent_file, version_key, with_current_keys, without_attachments
 from dam_sync.engine.repair import Repair, Repairer
-from dam_sync.engine.resumed_creates import ResumedCreate
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.engine.three_way import Files, kept_values, may_overwrite, overlay

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from dam_sync.engine.apply import TargetWriter
 from dam_sync.engine.operations import RESTORE
-from dam_sync.engine.partial_creates import trash_partial_create
+from dam_sync.engine.recovery.partial_creates import trash_partial_create
+from dam_sync.engine.removals.trash import TargetTrash
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
-from dam_sync.engine.target_trash import TargetTrash
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.store.rows import Outcome
 

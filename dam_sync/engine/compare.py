@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from dam_sync.engine.patterns import ADDED, MISSING, OTHER, pattern_of
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.canonical import canonical

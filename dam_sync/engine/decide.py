@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dam_sync.engine.part_removals import Removals, removals, version_key
+from dam_sync.engine.removals.parts import Removals, removals, version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json, placements_from_json, rights_from_json

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import FilePair
-from dam_sync.engine.patterns import OTHER_BYTES, pattern_of_size
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.verification.patterns import OTHER_BYTES, pattern_of_size
 from dam_sync.model.errors import IntegrityError
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.part_removals import ATTACHMENTS, VERSIONS, version_key
-from dam_sync.engine.patterns import ADDED, MISSING
+from dam_sync.engine.removals.parts import ATTACHMENTS, VERSIONS, version_key
+from dam_sync.engine.verification.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.conflict import FILE
 from dam_sync.model.values import Json

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dam_sync.engine.decide import Update
-from dam_sync.engine.part_removals import version_key
+from dam_sync.engine.removals.parts import version_key
 from dam_sync.model.asset import FileRef, Patch, Relation, digest_of
 from dam_sync.model.codec import placements_to_json, rights_to_json
 from dam_sync.model.values import Json, value_to_json

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import structlog
 
-from dam_sync.engine.part_removals import version_key
+from dam_sync.engine.removals.parts import version_key
 from dam_sync.model.asset import FileLink, FileRef, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Denied, Rejected, Transient

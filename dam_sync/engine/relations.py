@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
-from dam_sync.engine.part_removals import RELATIONS
-from dam_sync.engine.patterns import ADDED, MISSING
+from dam_sync.engine.removals.parts import RELATIONS
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.verification.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.store.rows import LinkRow

@@ -14,9 +14,9 @@ from dam_sync.engine.compare import defaults_of, scope_of
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
 from dam_sync.engine.files import pair_files
-from dam_sync.engine.intents import merge_patches
-from dam_sync.engine.part_removals import ATTACHMENTS, RELATIONS, VERSIONS, version_key
+from dam_sync.engine.recovery.intents import merge_patches
 from dam_sync.engine.relations import lacking_relations
+from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, kept_values, overlay

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from dam_sync.engine.compare import Defaults, as_held, date_differs, date_is_extra, foreign_edits
 from dam_sync.engine.files import file_facts
-from dam_sync.engine.part_removals import version_key
+from dam_sync.engine.removals.parts import version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json

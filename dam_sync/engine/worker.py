@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
-from dam_sync.engine.container_renames import ContainerRenames
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
@@ -15,15 +14,16 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
-from dam_sync.engine.part_removals import version_key
-from dam_sync.engine.partial_creates import trash_partial_create
 from dam_sync.engine.probation import removed_before
+from dam_sync.engine.recovery.partial_creates import trash_partial_create
+from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.removals.trash import TargetTrash
+from dam_sync.engine.renames.containers import ContainerRenames
+from dam_sync.engine.renames.terms import TermRenames
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.target_trash import TargetTrash
 from dam_sync.engine.taxonomy import CONTAINERS, TERMS, Known, TargetChanged, TargetContainers, TargetTerms
-from dam_sync.engine.term_renames import TermRenames
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict

@@ -10,8 +10,8 @@ import httpx
 from dam_sync.http.auth.base import Authenticator
 from dam_sync.http.bounds import CONNECT_SECONDS
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.http.retry import RetryAfter, standard
-from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Pace

@@ -16,14 +16,14 @@ from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
-from dam_sync.http.limiters import BandwidthLimiter, ConcurrencyLimiter, Permit
 from dam_sync.http.messages import Request
 from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
+from dam_sync.http.rates.limiters import BandwidthLimiter, ConcurrencyLimiter, Permit
+from dam_sync.http.rates.shared import CredentialRate
+from dam_sync.http.rates.shared_concurrency import SharedConcurrency
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import PATIENCE
-from dam_sync.http.shared_concurrency import SharedConcurrency
-from dam_sync.http.shared_rates import CredentialRate
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
 from dam_sync.model.errors import InvalidValue, StopRequested, Throttled, Transient

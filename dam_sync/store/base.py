@@ -19,13 +19,13 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
-from dam_sync.store.lock_holder import process_exists
-from dam_sync.store.sqlite import engine_of
+from dam_sync.store.file.database import engine_of
+from dam_sync.store.file.lock_holder import process_exists
+from dam_sync.store.file.threads import GroupWriter, Job, ReaderThread, WriterThread
 from dam_sync.store.tables import stamp
-from dam_sync.store.writer import GroupWriter, Job, ReaderThread, WriterThread
 
 if TYPE_CHECKING:
-    from dam_sync.store.server_threads import ServerReader
+    from dam_sync.store.server.threads import ServerReader
 
 _DECODER: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 
@@ -44,13 +44,13 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps
 
 
 def _server_reader(server: StateServer, patience: timedelta) -> ServerReader:
-    from dam_sync.store.server_threads import ServerReader  # needs the driver, which a state file does not
+    from dam_sync.store.server.threads import ServerReader  # needs the driver, which a state file does not
 
     return ServerReader(server, patience)
 
 
 def _server_writer(server: StateServer, patience: timedelta) -> GroupWriter:
-    from dam_sync.store.server_threads import ServerWriter
+    from dam_sync.store.server.threads import ServerWriter
 
     return ServerWriter(server, patience)
 

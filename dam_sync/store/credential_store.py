@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.sqlite import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, translate_errors
+from dam_sync.store.file.database import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, translate_errors
 
 if sys.platform != "win32":
     import fcntl

@@ -15,13 +15,13 @@ from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record
 from dam_sync.store.base import Database, Repository, from_text, pieces, to_text
+from dam_sync.store.file.threads import Job
 from dam_sync.store.ledger import append
 from dam_sync.store.rows import CompletedWork, LedgerRow, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, WORK, instant
 from dam_sync.store.upsert import upsert
-from dam_sync.store.writer import Job
 
 ASSET_SCOPE = "asset:"
 REFUSED = (Rejected, Denied, Throttled, ConfigError, StopRequested)

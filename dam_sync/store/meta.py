@@ -61,13 +61,13 @@ class Meta(Repository):
         server = self._database.server
         if server is None:
             return version_of(c)
-        from dam_sync.store import server_schema  # loads the driver
+        from dam_sync.store.server import schema as server_schema  # loads the driver
 
         return server_schema.version_of(c, server)
 
     def _bytes(self, c: Connection) -> int:
         if self._database.server is not None:
-            from dam_sync.store.server_schema import size_of  # loads the driver
+            from dam_sync.store.server.schema import size_of  # loads the driver
 
             return size_of(c, self._database.server)
         parts = [self._database.path.with_name(self._database.path.name + suffix) for suffix in ("", "-wal")]

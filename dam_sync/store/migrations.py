@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dam_sync.model.errors import ConfigError
-from dam_sync.store.sqlite import raw_of, transaction
+from dam_sync.store.file.database import raw_of, transaction
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -32,11 +32,11 @@ from dam_sync.store.rows import (
     Work,
 )
 from dam_sync.store.runs import ONE_LESS, of_wave, open_rows
+from dam_sync.store.server.workers import held_by, is_held_by
 from dam_sync.store.standing import USUAL
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
-from dam_sync.store.workers import held_by, is_held_by
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
 UNCERTAIN = "Uncertain"

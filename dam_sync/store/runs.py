@@ -183,13 +183,13 @@ class Runs(Repository):
     def _hold(self, c: Connection) -> None:
         """On a server, the session holds the run too, and one that held it before is ended."""
         if self._database.server is not None:
-            from dam_sync.store.server import hold_run
+            from dam_sync.store.server.database import hold_run
 
             hold_run(c, self._database.server)
 
     def _release(self, c: Connection) -> None:
         if self._database.server is not None:
-            from dam_sync.store.server import release_run
+            from dam_sync.store.server.database import release_run
 
             release_run(c, self._database.server)
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
+from dam_sync.store.file.database import path_of, read_connection, refuse_link, transaction, translate_errors
 from dam_sync.store.migrations import VERSION, checked_version
 from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.rollbacks import ROLLBACK
-from dam_sync.store.sqlite import path_of, read_connection, refuse_link, transaction, translate_errors
 
 if TYPE_CHECKING:
     from dam_sync.store.rows import Deletion, RunRow

@@ -17,7 +17,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import Select
 
 if TYPE_CHECKING:
-    from dam_sync.store.server_statements import ServerStatement
+    from dam_sync.store.server.statements import ServerStatement
 
 _DIALECT = sqlite.dialect(paramstyle="named")
 
@@ -84,7 +84,7 @@ class PreparedStatement:
 
     @cached_property
     def _on_server(self) -> ServerStatement:
-        from dam_sync.store.server_statements import ServerStatement  # loads the dialect of PostgreSQL
+        from dam_sync.store.server.statements import ServerStatement  # loads the dialect of PostgreSQL
 
         return ServerStatement(self._statement, self._keys)
 

@@ -23,6 +23,16 @@ from dam_sync.store.corrections import CorrectionRepository
 from dam_sync.store.counterparts import CounterpartRepository
 from dam_sync.store.deferred import MemberRepository, MembershipRepository, RelationRepository
 from dam_sync.store.deletions import DeletionRepository
+from dam_sync.store.file.database import (
+    HELPERS,
+    make_file,
+    path_of,
+    raw_of,
+    refuse_link,
+    transaction,
+    translate_errors,
+)
+from dam_sync.store.file.threads import ReaderThread
 from dam_sync.store.hints import HintRepository
 from dam_sync.store.journal import JournalRepository
 from dam_sync.store.ledger import Ledger
@@ -36,21 +46,11 @@ from dam_sync.store.queue import WorkQueue
 from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.reports import ReportRepository
 from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
-from dam_sync.store.sqlite import (
-    HELPERS,
-    make_file,
-    path_of,
-    raw_of,
-    refuse_link,
-    transaction,
-    translate_errors,
-)
+from dam_sync.store.server.workers import STILL, WorkerRepository
 from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.undo import UndoRepository
 from dam_sync.store.waves import WaveRepository
-from dam_sync.store.workers import STILL, WorkerRepository
-from dam_sync.store.writer import ReaderThread
 
 COPY = "the copy of the state"
 
@@ -106,7 +106,7 @@ class SqlStore(
         storage = storage or Storage()
         if isinstance(place, StateServer):
             with server_extra(place):
-                from dam_sync.store.server_store import open_server
+                from dam_sync.store.server.store import open_server
 
             return cls(await open_server(place, clock, storage, read_only=read_only))
         where = path_of(place)
@@ -124,7 +124,7 @@ class SqlStore(
         the coordinator. Raises as `open`, StoreUnreachable if all places are taken."""
         storage = replace(storage or Storage(), still=STILL)
         with server_extra(server):
-            from dam_sync.store.server_store import join_server
+            from dam_sync.store.server.store import join_server
 
         database, place = await join_server(server, clock, storage, run, holder, places)
         return cls(database), place
@@ -224,7 +224,7 @@ def _copy(database: Database, target: Path) -> None:
 def _copy_into(database: Database, target: Path) -> None:
     storage = database.storage
     if database.server is not None:
-        from dam_sync.store.server_store import copy_to_file
+        from dam_sync.store.server.store import copy_to_file
 
         copy_to_file(database.server, target, storage)
         _release_runs(database, target)

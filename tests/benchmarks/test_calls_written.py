@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.sandbox import Emulated, write_job
+from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.emulators import profile_of
 from tests.support.bulk import START, Record
 from tests.support.exposure import ACCEPTED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.http.shared_rates import JobRates, SharedRates
+from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.limits import Pace
 from tests.support.stepped_clock import SteppedClock
 from tests.support.tables import show

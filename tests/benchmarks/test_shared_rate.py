@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.http.limiters import RESERVE
+from dam_sync.http.rates.limiters import RESERVE
 from tests.support.counting_server import counting
 from tests.support.lessees import lessees, result
 from tests.support.postgres import started

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dam_sync.api.sandbox import Emulated
+from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.cli import cli
 from dam_sync.emulators import profile_of
 from dam_sync.engine.probation import CAUSE

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from dam_sync.api.emulation.rehearsal import Rehearsal, rehearse_job
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.rehearsal import Rehearsal, rehearse_job
 from dam_sync.emulators.kit.fetching import fetched
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small

@@ -11,8 +11,8 @@ from typing import Any
 import bagit
 import pytest
 
+from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.sandbox import Emulated
 from dam_sync.model.capabilities import Feature
 from dam_sync.services import discover
 from tests.conformance.catalogue import asset

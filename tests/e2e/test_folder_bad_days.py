@@ -13,7 +13,7 @@ from typing import Any
 import bagit
 import pytest
 
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.e2e.test_disks import when
 from tests.e2e.test_kills_of_pairs import ASSETS, AT_ONCE, Job, Process, digests, emulating

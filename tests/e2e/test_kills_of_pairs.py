@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.journal_names import is_inner

@@ -14,7 +14,7 @@ import pytest
 
 from dam_sync import __version__
 from dam_sync.api.jobs import run_job
-from dam_sync.api.run_record import spent_note, total_spent
+from dam_sync.api.reports.run_record import spent_note, total_spent
 from dam_sync.api.state_copies import job_gc
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.journal_names import is_inner

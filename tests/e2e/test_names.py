@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.sandbox import Emulated
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
 from tests.support.anypair import hurried, joined, living, planned, ran, tenant_of

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dam_sync.api.check import check_job
-from dam_sync.api.emulate import MAPPINGS
-from dam_sync.api.sandbox import write_job
+from dam_sync.api.emulation.emulate import MAPPINGS
+from dam_sync.api.emulation.sandbox import write_job
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from dam_sync.services import discover
 from tests.support import small

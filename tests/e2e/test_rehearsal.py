@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.api.rehearsal import Rehearsal, RehearsalReport, rehearse_job
+from dam_sync.api.emulation.rehearsal import Rehearsal, RehearsalReport, rehearse_job
 from dam_sync.model.run_options import RunOptions
 from tests.support.anypair import any_pair, ran, verified
 from tests.support.everything import OWN_MARKS, everything, receiving

@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.sandbox import Emulated
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import LINK, MARKER, SCHEMA, asset
 from tests.support import small

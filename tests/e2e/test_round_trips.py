@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.api.sandbox import Emulated
+from dam_sync.api.emulation.sandbox import Emulated
 from tests.support.anypair import hurried, joined, living, moved, ran, receiver_of, tenant_of, told_by
 from tests.support.compared import Comparison
 from tests.support.everything import NAMES, OWN_MARKS, everything, receiving

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.store import lock_holder
 from dam_sync.store.base import Storage
-from dam_sync.store.sqlite import engine_of
+from dam_sync.store.file import lock_holder
+from dam_sync.store.file.database import engine_of
 from tests.support.small import NEVER_STILL, Meanwhile, Small, hurry, photo, photos, small
 
 MB = 1_000_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.check import check_job
-from dam_sync.api.sandbox import Emulated
+from dam_sync.api.emulation.sandbox import Emulated
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.anypair import hurried, joined, living, moved, planned, ran, receiver_of, tenant_of
 from tests.support.everything import OWN_MARKS, receiving

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.overwritten import EMBEDDED, INFERRED, MANY
-from dam_sync.engine.verify import FEW
+from dam_sync.engine.verification.overwritten import EMBEDDED, INFERRED, MANY
+from dam_sync.engine.verification.verify import FEW
 from tests.support.edits import retitle_at_target
 from tests.support.small import Small, hurry, photo, photos, small
 

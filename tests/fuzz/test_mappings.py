@@ -24,7 +24,7 @@ from dam_sync.model.errors import MappingError
 from tests.support.drafting import index
 from tests.support.mutated import mutated_data, mutated_text
 from tests.support.schemas import SOURCE, TARGET
-from tests.unit.test_mapping_expressions import FULL
+from tests.unit.mapping.test_mapping_expressions import FULL
 
 MAPPINGS = 5 * int(os.environ.get("DAM_SYNC_FUZZ", "40"))
 SEED = int(os.environ.get("DAM_SYNC_SEED", "1"))

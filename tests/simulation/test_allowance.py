@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job
-from dam_sync.http.shared_rates import month_after
+from dam_sync.http.rates.shared import month_after
 from dam_sync.model.errors import MONTHLY_ALLOWANCE, StopRequested
 from tests.support.virtual.moves import Move, Simulation, differences, options_of
 from tests.support.virtual.universe import Tenant, Universe

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.duration import RATE_LIMIT, TARGET
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.plans.duration import RATE_LIMIT, TARGET
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import StopRequested
 from dam_sync.report.report import Report, count_operations

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job
-from dam_sync.api.plan_file import read_header, read_rows
+from dam_sync.api.plans.plan_file import read_header, read_rows
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.job import Job
-from dam_sync.api.kept_reports import job_report, job_reports
+from dam_sync.api.reports.kept_reports import job_report, job_reports
 from dam_sync.emulators import profile_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, SafetyStop

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import Engine
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.store.sqlite import raw_of
+from dam_sync.store.file.database import raw_of
 from tests.support.engines import shared_engine
 from tests.support.virtual.planted_library import SIDES, Kinds, Moved, really_moved
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.sandbox import Emulated, write_job
-from dam_sync.api.suggesting import SuggestedMapping, suggest_mapping
+from dam_sync.api.emulation.sandbox import Emulated, write_job
+from dam_sync.api.mapping_tools.suggest import SuggestedMapping, suggest_mapping
 from dam_sync.mapping.suggestion import SuggestedLine
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import asset

@@ -80,13 +80,13 @@ async def test_the_migrations_make_the_tables_that_the_models_describe(server: S
     ],
 )
 def test_a_migration_of_a_file_is_translated(statement: str, expected: list[str]) -> None:
-    from dam_sync.store.server_schema import translated_statement
+    from dam_sync.store.server.schema import translated_statement
 
     assert list(translated_statement(statement)) == expected
 
 
 def test_a_trigger_without_its_form_for_the_server_is_noticed() -> None:
-    from dam_sync.store.server_schema import translated_statement
+    from dam_sync.store.server.schema import translated_statement
 
     with pytest.raises(LookupError, match="the trigger x_added needs its form"):
         list(translated_statement("CREATE TRIGGER x_added AFTER INSERT ON x BEGIN SELECT 1; END"))
@@ -229,7 +229,7 @@ async def filled(place: Path | StateServer, clock: SetClock) -> SqlStore:
 async def test_a_state_moves_between_file_and_server_without_a_difference(
     server: StateServer, clock: SetClock, tmp_path: Path
 ) -> None:
-    from dam_sync.store.server_store import restore
+    from dam_sync.store.server.store import restore
 
     store = await filled(tmp_path / "one.db", clock)
     await store.copy_to(tmp_path / "two.db")
@@ -266,7 +266,7 @@ async def moved_tally(server: StateServer, clock: SetClock) -> object:
 
 
 async def test_a_copy_that_differs_changes_nothing(server: StateServer, clock: SetClock, tmp_path: Path) -> None:
-    from dam_sync.store.server_store import restore
+    from dam_sync.store.server.store import restore
 
     old = await SqlStore.open(server, clock)
     await old.set_meta("old", 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from dam_sync.store.server_threads import TOKEN_LETTERS
+from dam_sync.store.server.threads import TOKEN_LETTERS
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import CuttingProxy, OwnServer, emptied, execute
 from tests.support.store import SetClock

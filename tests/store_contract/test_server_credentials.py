@@ -20,8 +20,8 @@ from dam_sync.model.ports import SharedCredentialStore
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
 from dam_sync.store.credential_store import FileCredentialStore
-from dam_sync.store.server_credentials import ServerCredentialStore
-from dam_sync.store.shared_schema import SCHEMA
+from dam_sync.store.server.credentials import ServerCredentialStore
+from dam_sync.store.server.shared_schema import SCHEMA
 from tests.support.postgres import CuttingProxy, execute, started
 
 HASTY = Storage(patience=timedelta(seconds=0.5))

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from dam_sync.http.leased_limiter import LeasedRateLimiter
-from dam_sync.http.limiters import ConcurrencyLimiter
-from dam_sync.http.shared_concurrency import SharedConcurrency
+from dam_sync.http.rates.leased import LeasedRateLimiter
+from dam_sync.http.rates.limiters import ConcurrencyLimiter
+from dam_sync.http.rates.shared_concurrency import SharedConcurrency
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.permits import CredentialPermits, Lease, LeaseRequest
 from dam_sync.model.shared_target import SharedPart
-from dam_sync.store.permits import ServerPermits
-from dam_sync.store.server import application_name
-from dam_sync.store.server_notices import CHANNEL, ServerNotices
-from dam_sync.store.server_target import ServerTarget
+from dam_sync.store.server.database import application_name
+from dam_sync.store.server.notices import CHANNEL, ServerNotices
+from dam_sync.store.server.permits import ServerPermits
+from dam_sync.store.server.target import ServerTarget
 from tests.support.postgres import execute, started
 from tests.support.stepped_clock import SteppedClock
 

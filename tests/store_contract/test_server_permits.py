@@ -12,14 +12,14 @@ from itertools import pairwise
 
 import pytest
 
-from dam_sync.http.limiters import RESERVE, WINDOW, ConcurrencyLimiter
-from dam_sync.http.shared_concurrency import SharedConcurrency
+from dam_sync.http.rates.limiters import RESERVE, WINDOW, ConcurrencyLimiter
+from dam_sync.http.rates.shared_concurrency import SharedConcurrency
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreUnreachable
 from dam_sync.model.permits import AHEAD, LeaseRequest
 from dam_sync.store.base import Storage
-from dam_sync.store.permits import ServerPermits
-from dam_sync.store.shared_schema import SCHEMA
+from dam_sync.store.server.permits import ServerPermits
+from dam_sync.store.server.shared_schema import SCHEMA
 from tests.support.counting_server import counting
 from tests.support.lessees import lessees, result
 from tests.support.permits import EPOCH, SharedSchedule

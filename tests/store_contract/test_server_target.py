@@ -21,9 +21,9 @@ from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.base import Storage
 from dam_sync.store.note_keys import MET_TERMS
 from dam_sync.store.rows import TERM, Counterpart
-from dam_sync.store.server import application_name
-from dam_sync.store.server_target import ServerTarget
-from dam_sync.store.shared_schema import PART, SCHEMA, SHARED
+from dam_sync.store.server.database import application_name
+from dam_sync.store.server.shared_schema import PART, SCHEMA, SHARED
+from dam_sync.store.server.target import ServerTarget
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import CuttingProxy, execute, started
 from tests.support.store import SetClock

@@ -17,8 +17,8 @@ from dam_sync.model.errors import Denied, InvalidValue, StopRequested, Throttled
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.file.database import raw_of
 from dam_sync.store.rows import LinkRow, Outcome, Work
-from dam_sync.store.sqlite import raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, entries
 

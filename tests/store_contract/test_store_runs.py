@@ -12,7 +12,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import SafetyStop, StoreBusy
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.lock_holder import process_exists
+from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, changed

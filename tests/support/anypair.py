@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from dam_sync.api.emulation.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.services import discover
 from tests.support import small

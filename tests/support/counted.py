@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.sandbox import Emulated, write_job
+from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from tests.support.bulk import Bulk, Record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from dam_sync.store.sqlite import engine_of
+from dam_sync.store.file.database import engine_of
 
 
 def shared_engine(path: Path, *, read_only: bool = False) -> Engine:

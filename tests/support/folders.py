@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators.kit.object_store import Blob
 from tests.support.exposure import ACCEPTED
 from tests.support.profiles import FOLDER

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from tests.support.bulk import Bulk, write_bulk
 from tests.support.exposure import ACCEPTED

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from dam_sync.http.client import Client, ClientConfig, Request
-from dam_sync.http.shared_rates import CredentialRate
+from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import Pace
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.permits import ServerPermits
+from dam_sync.store.server.permits import ServerPermits
 
 TICK = 0.02
 GET = Request("GET /thing", "GET", "/thing", repeatable=True)

@@ -16,9 +16,9 @@ from sqlalchemy.schema import CreateTable
 
 from dam_sync.model.permits import Lease, LeaseRequest
 from dam_sync.model.values import Json
-from dam_sync.store import permit_schedule as schedule
-from dam_sync.store.permits import lease_from
-from dam_sync.store.shared_schema import PERMIT
+from dam_sync.store.server import permit_schedule as schedule
+from dam_sync.store.server.permits import lease_from
+from dam_sync.store.server.shared_schema import PERMIT
 from tests.support.stepped_clock import SteppedClock
 
 NOW = bindparam("now", type_=Double())

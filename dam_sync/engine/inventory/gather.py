@@ -11,7 +11,7 @@ from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTall
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
-from dam_sync.engine.sampling import CONFIDENCE, most_different
+from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
 from dam_sync.mapping.vocabulary import normal
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from dam_sync.store import writer
-from dam_sync.store.sqlite import raw_of
-from dam_sync.store.writer import Job, WriterThread
+from dam_sync.store.file import threads as writer
+from dam_sync.store.file.database import raw_of
+from dam_sync.store.file.threads import Job, WriterThread
 
 T = TypeVar("T")
 

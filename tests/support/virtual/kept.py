@@ -127,7 +127,7 @@ def change(job: Path, statement: str, *values: Any) -> None:
 
 
 def _on_server(server: StateServer, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    from dam_sync.store.server import connect, raw_of
+    from dam_sync.store.server.database import connect, raw_of
 
     with closing(connect(server)) as connection:
         done = raw_of(connection).execute(statement.replace("%", "%%").replace("?", "%s").encode(), values)
@@ -166,8 +166,8 @@ def copy_state(here: StateServer, there: StateServer) -> None:
     """The same rows in another database, which is made where it is missing."""
     import psycopg
 
-    from dam_sync.store.server import connect, writing
-    from dam_sync.store.server_schema import migrate
+    from dam_sync.store.server.database import connect, writing
+    from dam_sync.store.server.schema import migrate
 
     if not execute(here, f"SELECT 1 FROM pg_database WHERE datname = '{there.database}'"):
         execute(here, f'CREATE DATABASE "{there.database}"')

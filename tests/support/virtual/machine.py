@@ -15,8 +15,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
+from dam_sync.api.emulation.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId
 from dam_sync.model.capabilities import Operation

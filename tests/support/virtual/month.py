@@ -17,15 +17,15 @@ from zoneinfo import ZoneInfo
 import httpx
 from sqlalchemy import Engine
 
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.api.jobs import verify_job
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators.kit.app import Application
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DiskFull
 from dam_sync.model.run_options import RunOptions, StopToken
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Localized
-from dam_sync.store.writer import GroupWriter
+from dam_sync.store.file.threads import GroupWriter
 from dam_sync.watch.metrics import health_of
 from dam_sync.watch.scheduler import RunResult, WatchRecord
 from dam_sync.watch.watcher import Watcher

@@ -11,9 +11,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.api.conflicts import job_conflicts
+from dam_sync.api.emulation.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.job_status import job_status
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.run_options import RunOptions

@@ -10,8 +10,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.api.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service

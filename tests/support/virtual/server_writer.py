@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from dam_sync.model.errors import DiskFull
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.server import raw_of
-from dam_sync.store.server_threads import ServerReader, ServerWriter
-from dam_sync.store.writer import Job, WriteRequest
+from dam_sync.store.file.threads import Job, WriteRequest
+from dam_sync.store.server.database import raw_of
+from dam_sync.store.server.threads import ServerReader, ServerWriter
 from tests.support.postgres import execute
 from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Crash, Fuse
 

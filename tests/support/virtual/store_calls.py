@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord
 from dam_sync.store.base import from_text
+from dam_sync.store.file.threads import Job
 from dam_sync.store.rows import LedgerRow, Outcome
-from dam_sync.store.writer import Job
 from tests.support.virtual.grouped import GroupedWriter
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.state_server import StateServer
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
-from dam_sync.store.sqlite import raw_of
+from dam_sync.store.file.database import raw_of
 from tests.support.engines import shared_engine
 from tests.support.opened import opened_side
 from tests.support.parts import limited

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from dam_sync.store.sqlite import raw_of, transaction, translate_errors
-from dam_sync.store.writer import Job, WriterThread
+from dam_sync.store.file.database import raw_of, transaction, translate_errors
+from dam_sync.store.file.threads import Job, WriterThread
 from tests.support.virtual.fuse import COMMIT, Fuse
 
 T = TypeVar("T")

@@ -1,0 +1,1 @@
+"""Commands that need emulated services: demo, emulate, rehearse."""

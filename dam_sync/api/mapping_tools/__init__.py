@@ -1,0 +1,1 @@
+"""The commands of `map`, and the samples of a source that they work with."""

@@ -1,0 +1,192 @@
+"""`map sheet`: the vocabularies of a mapping as a CSV for a librarian, whose decisions become pins."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.bootstrap import reading_of_job
+from dam_sync.api.csv_rows import read_rows
+from dam_sync.api.job_file import job_of
+from dam_sync.api.mapping_tools.kept_sample import KeptSample, kept_sample, take_sample
+from dam_sync.config.job import JobConfig
+from dam_sync.mapping.compile import compile_reading
+from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.mapping.document import PIN_COLUMNS, MappingDocument
+from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule, path_text
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import csv_cell, guarded, unguarded
+from dam_sync.model.values import Term
+
+COLUMNS = ("vocabulary", "source", "id", "assets", "found_by", "target", "candidates", "decision")
+NEEDED = ("vocabulary", "source", "decision")
+WRITE_ONE = "write a sheet with `map sheet JOB -o FILE` and fill in its column `decision`"
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """A term of the source. assets: of the sample that have it; found_by: the way by which its term at the target is
+    found, empty if it is not; candidates: the terms at the target that look most like it, with scores."""
+
+    vocabulary: str
+    source: str
+    id: str
+    assets: int
+    found_by: str
+    target: str
+    candidates: tuple[str, ...]
+
+    @property
+    def cells(self) -> list[str]:
+        """For the CSV; the decision is left to a person."""
+        texts = (csv_cell(text) for text in (self.found_by, self.target, "; ".join(self.candidates)))
+        return [guarded(self.vocabulary), guarded(self.source), guarded(self.id), str(self.assets), *texts, ""]
+
+
+@dataclass(slots=True)
+class CountingIndex(TermIndex):
+    """Terms of the target that remember what was looked for: how often, and as which term, by `Matching` and key."""
+
+    asked: Counter[tuple[int, str]] = field(default_factory=Counter)
+    sought: dict[tuple[int, str], Term] = field(default_factory=dict)
+
+    def find(self, term: Term, ways: Matching) -> Term | None:
+        """See `TermIndex.find`."""
+        key = id(ways), _key(term)
+        self.asked[key] += 1
+        self.sought.setdefault(key, term)
+        return TermIndex.find(self, term, ways)
+
+
+async def write_sheet(path: Path | JobConfig, options: RunOptions, out: Path, sample: str = "2000") -> Counter[str]:
+    """Write the sheet of a job's mapping; how many terms are found, and by which way ("" for none). Reads a sample of
+    both services unless one is kept. Raises MappingError, and ConfigError if the mapping has no vocabularies."""
+    job = job_of(path, options.connectors)
+    reading = reading_of_job(job)
+    kept = kept_sample(job) or await take_sample(job, options, sample)
+    document, crosswalk = compile_reading(reading, kept.source, kept.target)
+    if not crosswalk.rules:
+        raise ConfigError(f"{document.written.file} has no vocabularies", hint="`map suggest JOB` suggests some")
+    ways = Counter[str]()
+    with atomic_write(out, "the sheet") as text:
+        writer = csv.writer(text)
+        writer.writerow(COLUMNS)
+        for row in _rows(crosswalk, kept):
+            ways[row.found_by] += 1
+            writer.writerow(row.cells)
+    return ways
+
+
+def _rows(crosswalk: Crosswalk, kept: KeptSample) -> list[SheetRow]:
+    """A row for each term, those that are not found first, the most used first."""
+    indexes = {key: _counting(kept, key) for key in crosswalk.vocabularies}
+    for asset in kept.assets():
+        crosswalk.look_up(asset, indexes)
+    rows: list[SheetRow] = []
+    for name, rule in crosswalk.rules.items():
+        index = indexes[rule.target] if rule.target in indexes else _counting(kept, rule.target)
+        terms = {_key(term): term for term in kept.terms["source"].get(rule.source, ())}
+        terms |= {key: term for (ways, key), term in index.sought.items() if ways == id(rule.ways)}
+        rows += [_row(name, rule, index, term, index.asked[id(rule.ways), key]) for key, term in terms.items()]
+    return sorted(rows, key=lambda row: (bool(row.found_by), -row.assets, row.vocabulary, row.source))
+
+
+def _row(name: str, rule: VocabularyRule, index: TermIndex, term: Term, assets: int) -> SheetRow:
+    found = ((way, TermIndex.find(index, term, replace(rule.ways, order=(way,)))) for way in rule.ways.order)
+    way, match = next(((way, match) for way, match in found if match is not None), ("", None))
+    candidates = () if match is not None else tuple(index.alike(term))
+    return SheetRow(name, _text(term), term.id, assets, way, _text(match) if match else "", candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedPins:
+    """changed: pins that were added or changed, by file; unread: what to write into the mapping, for new files."""
+
+    changed: Mapping[Path, int]
+    unread: tuple[str, ...]
+
+
+async def import_sheet(path: Path | JobConfig, options: RunOptions, sheet: Path, sample: str = "2000") -> ImportedPins:
+    """Add the decisions of a sheet to the pins of the mapping, in a new file where the mapping names none. Nothing is
+    written if any row is faulty. Raises ConfigError with file and line."""
+    job = job_of(path, options.connectors)
+    reading = reading_of_job(job)
+    kept = kept_sample(job) or await take_sample(job, options, sample)
+    document, crosswalk = compile_reading(reading, kept.source, kept.target)
+    folder = job.given_mapping.folder if job.given_mapping else job.mapping_path.parent
+    indexes = {rule.target: _counting(kept, rule.target) for rule in crosswalk.rules.values()}
+    decided: dict[str, dict[str, str]] = {}
+    with read_rows(sheet, NEEDED, WRITE_ONE) as rows:
+        for line, row in rows:
+            if row["source"] is None:
+                raise ConfigError(f"{sheet}:{line}: the line has fewer cells than the first one", hint=WRITE_ONE)
+            name, source, decision = (unguarded(row[column] or "").strip() for column in NEEDED)
+            if decision:
+                _refuse(f"{sheet}:{line}", document, crosswalk, indexes, name, decision)
+                decided.setdefault(name, {})[source] = decision
+    written: dict[Path, int] = {}
+    files = {name: folder / (document.body.vocabularies[name].pins or _new_pins(name)) for name in decided}
+    new = {name: file for name, file in files.items() if not document.body.vocabularies[name].pins}
+    for name, file in new.items():
+        if file.exists():
+            hint = f"write `{_naming_pins(document, name)}` into its block, or move the file away"
+            raise ConfigError(f"the vocabulary {name} of the mapping does not name {file}, which exists", hint=hint)
+    for name, pins in decided.items():
+        file = files[name]
+        before = dict(document.pins.get(name, {}))
+        written[file] = sum(before.get(source) != target for source, target in pins.items())
+        with atomic_write(file, "the pins") as text:
+            writer = csv.writer(text)
+            writer.writerow(PIN_COLUMNS)
+            writer.writerows(map(guarded, pin) for pin in {**before, **pins}.items())
+    return ImportedPins(written, tuple(f"{name}: {{…, {_naming_pins(document, name)}}}" for name in new))
+
+
+def _new_pins(name: str) -> str:
+    return f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-') or 'vocabulary'}.pins.csv"
+
+
+def _naming_pins(document: MappingDocument, name: str) -> str:
+    """What the block of a vocabulary needs, so that its pins are read."""
+    ways = [json.dumps(way) if isinstance(way, dict) else str(way) for way in document.body.vocabularies[name].match]
+    return f"match: [{', '.join(dict.fromkeys(['pin', *ways]))}], pins: {_new_pins(name)}"
+
+
+def _refuse(
+    place: str,
+    document: MappingDocument,
+    crosswalk: Crosswalk,
+    indexes: Mapping[str, TermIndex],
+    name: str,
+    decision: str,
+) -> None:
+    """Raise ConfigError for a decision that cannot become a pin."""
+    spec = document.body.vocabularies.get(name)
+    if spec is None:
+        raise ConfigError(f"{place}: the mapping has no vocabulary {name!r}", hint=WRITE_ONE)
+    rule = crosswalk.rules[name]
+    if TermIndex.find(indexes[rule.target], Term("?", "?"), Matching(("pin",), {"?": decision})) is None:
+        hint = "write its id, its label or its path like /Nature/Sea; `map sheet JOB -o FILE` shows candidates"
+        raise ConfigError(f"{place}: the target's {rule.target} has no term {decision!r}", hint=hint)
+
+
+def _counting(kept: KeptSample, vocabulary: str) -> CountingIndex:
+    index = CountingIndex()
+    for term in kept.terms["target"].get(vocabulary, ()):
+        index.add(term)
+    return index
+
+
+def _key(term: Term) -> str:
+    return term.id or _text(term)
+
+
+def _text(term: Term) -> str:
+    return path_text(term) or term.label

@@ -1,0 +1,227 @@
+"""The report of a plan or run, read back from its state."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dam_sync import __version__
+from dam_sync.api.bootstrap import ConnectedJob
+from dam_sync.api.job_status import gone_rows
+from dam_sync.api.reports.asset_names import add_names
+from dam_sync.api.reports.run_record import LedgerSummary
+from dam_sync.api.reports.scope import scope_of
+from dam_sync.api.reports.work_summary import WorkSummary
+from dam_sync.api.state_commands import causes_of
+from dam_sync.config.diagnostics import dotted
+from dam_sync.engine.conflicts import report_conflicts
+from dam_sync.engine.dry_run import DryTarget
+from dam_sync.engine.guards.drift import schema_facts
+from dam_sync.engine.guards.exposure import report_exposure
+from dam_sync.engine.retrying import unseen_changes
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.second_pass import disappeared, unwritten_relations
+from dam_sync.http.redaction import redact
+from dam_sync.mapping.describe import rules_of, steps_of
+from dam_sync.mapping.rules import FieldRule
+from dam_sync.model.asset import digest_of
+from dam_sync.model.conflict import CONFLICT
+from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.probed import Account, undecided
+from dam_sync.model.service import Service
+from dam_sync.model.values import instant_text
+from dam_sync.report import sentences
+from dam_sync.report.headline import complete
+from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenOption, Origin, ValueSample
+from dam_sync.report.report import Report, ReportedSide
+from dam_sync.services import discover
+from dam_sync.store.note_keys import window_key
+from dam_sync.store.standing import DELETIONS
+from dam_sync.store.waves import NOT_DONE
+
+VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the report of a resumed run leaves out: ledger rows, assets of the run by outcome, and what became of
+    their values."""
+
+    ledger: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+    work: WorkSummary = field(default_factory=WorkSummary)
+
+    @classmethod
+    async def of(cls, context: RunContext) -> Done:
+        """Everything done so far by an interrupted run: a plan covers the rest."""
+        ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
+        settled = {action: number for action, number in counts.items() if action not in NOT_DONE}
+        return cls(ledger, settled, await WorkSummary.of(context.store, context.run.id))
+
+    def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """A tally without what was done before; never negative, because listed assets may change."""
+        done = {**self.counts, "listed": sum(self.counts.values())}
+        return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
+
+
+async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: Done) -> Report:
+    """What the run did, read back from the state. Raises InternalError if a value is not accounted for."""
+    store, run = context.store, context.run
+    report = bare_report(kind, opened, context)
+    report.run = run.number if kind == "run" else 0
+    report.resumed = run.resumed
+    report.counts = done.rest(await store.tally(run.id))
+    report.notes.extend(sentences.about_resumed(run.number, sum(done.counts.values())))
+    written = await LedgerSummary.of(store, run.id, done.ledger)
+    report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
+    report.terms, report.containers = written.made.of_terms(context.target_schema), written.made.of_containers()
+    work = (await WorkSummary.of(store, run.id)).without(done.work)
+    report.accounts, report.collisions, report.files = work.field_accounts(), work.collisions(), work.file_problems()
+    report.mapping = _mapping(opened, context, work)
+    lines = work.loss_lines(_optional(opened, context))
+    report.exposure = await report_exposure(context, lines)
+    report.conflicts = await report_conflicts(context, written.conflicts)
+    report.losses = [line for line in lines if _is_loss(line)]
+    report.parked = [
+        {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
+        for cause, operation, hint, count, example in await causes_of(store)
+    ]
+    report.undecided = _undecided(opened, context, report)
+    report.bytes = context.progress.bytes
+    report.irreversible = _irreversible(context, report.operations)
+    report.notes.extend(opened.crosswalk.notes)
+    report.left_out = await store.left_out(run.id)
+    report.notes.extend(sentences.about_left_out(report.left_out))
+    await _add_changes(report, context)
+    report.scope = scope_of(context, report.counts)
+    report.origin = replace(report.origin, hashes=await _hashes(opened, context, report), valid=VALID * report.is_plan)
+    await add_names(report, store)
+    complete(report)
+    return report
+
+
+async def _add_changes(report: Report, context: RunContext) -> None:
+    """What is read again, what no listing shows, and what is gone from the source."""
+    store = context.store
+    report.notes.extend(sentences.about_retried(context.retried))
+    report.notes.extend(sentences.about_corrections(*await context.store.correction_count()))
+    window = await store.get_meta(window_key(context.run.id)) or {}
+    unseen = unseen_changes(context, window.get("since"))
+    report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
+    report.notes.extend(sentences.about_read_again(context.read_again, window.get("rotation")))
+    unrenamed = context.counterparts.notes
+    report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
+    report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
+    if (policy := context.policy.deletions) is not None:
+        report.gone = gone_rows(await store.deletions(at_most=DELETIONS), policy)
+    removes = context.policy.deletions is not None
+    if loss := await disappeared(context):
+        report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
+
+
+def _optional(opened: ConnectedJob, context: RunContext) -> frozenset[str]:
+    """Parts of assets that the target would store if an option of the job named their place."""
+    connector = (context.options.connectors or discover())[opened.job.target.kind]
+    return connector.capabilities.parts - opened.target.capabilities.parts
+
+
+def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> list[OpenOption]:
+    able, losses = opened.source.capabilities, {loss["path"]: loss["assets"] for loss in report.losses}
+    found = undecided(opened.source_account, opened.target_account, able, context.policy.versions)
+    return [
+        OpenOption(side, part, one.text, one.hint, losses.get(part, 0))
+        for side, parts in found.items()
+        for one, part in ((one, one.part.name.lower()) for one in parts)
+    ]
+
+
+def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
+    """A report with only sides, times, origin and notes."""
+    now = context.clock.now()
+    return Report(
+        kind=kind,
+        job=opened.job.name,
+        wave="" if context.wave is None else context.wave.name,
+        source=_side(opened.job.source.kind, opened.source_account, opened.source),
+        target=_side(opened.job.target.kind, opened.target_account, opened.target),
+        started=instant_text(context.run.started_at.replace(microsecond=0)),
+        ended=instant_text(now.replace(microsecond=0)),
+        seconds=(now - context.run.started_at).total_seconds(),
+        origin=Origin(__version__, user_name(), socket.gethostname(), opened.job.mapping),
+        notes=[
+            *opened.source_account.notes_as("source"),
+            *opened.target_account.notes_as("target"),
+            *sentences.about_accepted(context.accepted),
+        ],
+    )
+
+
+def hashes_of(opened: ConnectedJob, context: RunContext) -> dict[str, str]:
+    """Digests of what a plan or run depends on; of the schemas, the parts that the mapping uses."""
+    schemas = schema_facts(context)
+    return {
+        "mapping": context.crosswalk.digest,
+        "source_schema": digest_of(schemas["source"]),
+        "target_schema": digest_of(schemas["target"]),
+        "policy": digest_of(opened.job.policy.model_dump(mode="json")),
+    }
+
+
+async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> dict[str, str]:
+    """The same with what was listed and what is done."""
+    listing = await context.store.listing_digest(context.run.id)
+    return {**hashes_of(opened, context), "listing": listing, "operations": report.digest}
+
+
+def user_name() -> str:
+    """The user of this computer; empty for one that has no name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container whose user has no name
+        return ""
+
+
+def _side(kind: str, account: Account, service: Service) -> ReportedSide:
+    calls: Counter[str] = Counter(service.calls)
+    if isinstance(service, DryTarget):
+        calls.update(service.estimated)
+    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls), account.user)
+
+
+def _mapping(opened: ConnectedJob, context: RunContext, work: WorkSummary) -> list[MappingLine]:
+    written = opened.document.written
+    return [
+        _mapping_line(rule, written.position(rule.place)[0], context, work) for rule in rules_of(opened.crosswalk.plan)
+    ]
+
+
+def _mapping_line(rule: FieldRule, line: int, context: RunContext, work: WorkSummary) -> MappingLine:
+    name = dotted(rule.place)
+    assets, filled, defaulted = work.given(name)
+    return MappingLine(
+        target=name,
+        label=rule.fit.field.label if name.startswith("fields") else "",
+        source=tuple(path.text for path in rule.paths),
+        rule=redact(steps_of(rule)),
+        line=line,
+        assets=assets,
+        filled=filled,
+        defaulted=defaulted,
+        samples=tuple(
+            ValueSample(each.asset, redact(each.before), redact(each.after), each.shortened)
+            for each in context.samples.rows.get(name, ())
+        ),
+    )
+
+
+def _is_loss(line: LossLine) -> bool:
+    """Not a conflict, and of exposure what was decided about it: the rest has its own tables."""
+    return line["path"] != CONFLICT and (line["path"] != EXPOSURE or " " in line["rule"])
+
+
+def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[IrreversibleStep]:
+    known = context.target.capabilities.irreversible
+    return [IrreversibleStep(kind, operations[kind], text) for kind in operations for text in known.get(kind, ())]

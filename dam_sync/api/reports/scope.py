@@ -1,0 +1,68 @@
+"""Which part of the library a plan or run covers, and what that part says about the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
+from dam_sync.report.parts import ReportScope, SampledTotal
+from dam_sync.store.waves import NOT_DONE
+
+EACH_SIDE = 1 - (1 - CONFIDENCE) / 2  # of an interval
+ACTIONS = ("created", "updated", "unchanged", "skipped", "parked")
+
+
+def scope_of(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
+    """What was asked for, how much was covered, and the statement of a part."""
+    options = context.options
+    covered = sum(number for name, number in counts.items() if name not in NOT_DONE)
+    listed = max(context.listed, counts["listed"]) if options.sample else counts["listed"]
+    if options.sample:
+        statement, totals = _of_sample(listed, covered), _totals(listed, covered, counts)
+    else:
+        statement, totals = _of_limit(context, covered) if options.limit is not None else "", ()
+    return ReportScope(
+        listed=listed,
+        covered=covered,
+        limit=options.limit,
+        sample=options.share if options.sample else None,
+        only=len(options.only),
+        full=options.full,
+        repair=context.repair,
+        statement=statement,
+        totals=totals,
+    )
+
+
+def _of_sample(listed: int, covered: int) -> str:
+    if not covered:
+        return f"no asset of {listed:,} is in the sample, so nothing is known about any"
+    most = most_different(listed, covered, 0)
+    return (
+        f"{covered:,} of {listed:,} assets were planned, chosen by a digest of their ids. With "
+        f"{100 * CONFIDENCE:.0f} % confidence, what was not found in them concerns at most {most:,} assets. Calls, "
+        "bytes and duration are those of the sample"
+    )
+
+
+def _of_limit(context: RunContext, covered: int) -> str:
+    total = context.source_account.total
+    library = f" of {total:,}" if total is not None else ""
+    return (
+        f"the first {covered:,}{library} assets in the order of the listing. They need not resemble the rest; "
+        "memberships and relations are written once all assets exist, and are not among the operations"
+    )
+
+
+def _totals(listed: int, covered: int, counts: Mapping[str, int]) -> tuple[SampledTotal, ...]:
+    """The counts of a sample as those of the library."""
+    if not covered:
+        return ()
+    return tuple(_total(name, counts.get(name, 0), listed, covered) for name in ACTIONS)
+
+
+def _total(name: str, found: int, listed: int, covered: int) -> SampledTotal:
+    high = most_different(listed, covered, found, EACH_SIDE)
+    low = listed - most_different(listed, covered, covered - found, EACH_SIDE)
+    return SampledTotal(name, found, round(found * listed / covered), low, high)

@@ -1,0 +1,1 @@
+"""What a run that was killed left behind, and how the next one continues."""

@@ -1,0 +1,1 @@
+"""Removes at the target what left the source: assets, to the trash only, and parts of assets."""

@@ -1,0 +1,281 @@
+"""Containers that were renamed or moved at the source: the target's own are, too, instead of new ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import structlog
+
+from dam_sync.engine.accounts import FIXED
+from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
+from dam_sync.engine.renames.paths import Level, Names, Path, Trees
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, Loss, Placement
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
+from dam_sync.model.errors import DamSyncError
+from dam_sync.store.rows import CONTAINER, Counterpart
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class ContainerRenames:
+    """Those of one run. A container is known by its id at the source, by what the mapping makes of it alone, and by the
+    id at the target of what stands for it. Its name is taken from a listing of the source's containers, made once, when
+    the first asset comes with another name: what was read of an asset may be older."""
+
+    context: RunContext
+    containers: TargetContainers
+    known: Counterparts
+    _made: dict[tuple[str, str, Path], Placement | None] = field(default_factory=dict)
+    _listed: dict[tuple[str, str], Placement] | None = None
+    _alive: set[tuple[str, Path]] = field(default_factory=set)
+    _made_from: dict[tuple[str, Path], Placement] = field(default_factory=dict)
+    _noted: bool = False
+    _earlier: bool = False  # earlier runs knew containers
+    _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
+
+    async def placed(self, asset: Asset, placements: frozenset[Placement]) -> frozenset[Placement]:
+        """The placements of a draft, after containers that were renamed at the source were renamed at the target. One
+        that others renamed at the target is found by the path that the mapping gives it."""
+        self._note_renamed()
+        now: dict[Placement, set[Placement]] = {}
+        for place, origin in self._origins(asset, placements):
+            now.setdefault(place, set()).add(await self._followed(place, origin))
+        return frozenset(each for place in placements for each in now.get(place, {place}))
+
+    def _note_renamed(self) -> None:
+        """What others renamed at the target, so that what is below it is found there."""
+        if self._noted:
+            return
+        self._noted, self._earlier = True, any(True for _ in self.known.containers())
+        for row in self.known.containers():
+            if self.containers.path_of(row.place, row.target) not in ((), row.wanted):
+                self.containers.stand_ins[row.place, row.wanted] = row.target
+
+    async def keep(self, asset: Asset, placements: frozenset[Placement]) -> None:
+        """Remember which containers of the target stand for those of an asset. placements: with the target's ids."""
+        for place, origin in self._origins(asset, placements):
+            name = self.containers.paths.get((place.kind, place.id))
+            if name is not None and (origin.kind, origin.id) not in self._open:
+                row = self.known.of(CONTAINER, origin.kind, origin.id)
+                await self._keep(origin, place, row.run if row is not None and row.target == place.id else 0)
+
+    async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
+        """place: what the mapping wants, with the target's id."""
+        name, digest = self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
+        source, target = (origin.kind, origin.id, origin.path), (place.kind, place.id, place.path)
+        await self.known.keep(Counterpart(CONTAINER, *source, *target, name, mapping=digest, run=run))
+
+    def stuck(self, placements: Iterable[Placement]) -> tuple[Loss, ...]:
+        """Containers that keep another name than the source has, with every asset in them, because the target neither
+        renames them nor moves assets. placements: of a draft, with the target's ids."""
+        able, found = self.context.target.capabilities, dict[str, Loss]()
+        for place in placements:
+            name = self.containers.path_of(place.kind, place.id)
+            fixed = able.membership(place.kind) is MembershipWrite.AT_CREATION
+            if fixed and name and name != self.containers.accepted(place.path):
+                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", FIXED, Placement(place.kind, name).text)
+        return tuple(found.values())
+
+    def _origins(self, asset: Asset, placements: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
+        """Of the placements of a draft those that stand for containers of the source, with each of these."""
+        made: dict[Placement, list[Placement]] = {}
+        for origin in asset.placements:
+            place = self._made_of(origin) if origin.id else None
+            if place is not None:
+                made.setdefault(place, []).append(origin)
+        return ((place, origin) for place in placements for origin in made.get(place, ()))
+
+    def _made_of(self, origin: Placement) -> Placement | None:
+        """What the mapping makes of a container alone; None if that is not exactly one."""
+        key = (origin.kind, origin.id, origin.path)
+        if key not in self._made:
+            found = self.context.crosswalk.placed(origin)
+            self._made[key] = found[0] if len(found) == 1 else None
+        return self._made[key]
+
+    async def _followed(self, place: Placement, origin: Placement) -> Placement:
+        """Where an asset belongs that is in this container of the source."""
+        row = self.known.of(CONTAINER, origin.kind, origin.id)
+        if row is None or row.place != place.kind:
+            if not self.containers.standing(place.kind, place.path):
+                await self._above(place)
+            return place
+        if row.wanted != place.path:
+            listed = (await self._listing()).get((origin.kind, origin.id))
+            wanted = self._made_of(listed) if listed is not None else None
+            if listed is None or wanted is None or wanted.kind != row.place:
+                return place
+            place = await self._by_new_name(row, listed, wanted)
+            row = self.known.rows[row.key]
+        if row.wanted == place.path and self.containers.path_of(row.place, row.target):
+            await self._found_by(row, place, origin)
+        return place
+
+    async def _by_new_name(self, row: Counterpart, listed: Placement, wanted: Placement) -> Placement:
+        """Where an asset belongs whose container has another name now, after it was renamed if that is possible."""
+        if wanted.path != row.wanted and self._is_same_mapping(row, listed):
+            await self._follow(row, listed, wanted)
+        if (listed.kind, listed.id) in self._open:
+            return Placement(row.place, self.known.rows[row.key].wanted)
+        return wanted
+
+    async def _above(self, place: Placement) -> None:
+        """Follow what was renamed above a container that is to be made."""
+        kind, path = place.kind, place.path
+        for above in (path[:depth] for depth in range(1, len(path) if self._earlier else 0)):
+            listed = None if self.containers.standing(kind, above) else await self._listed_at(kind, above)
+            row = self.known.of(CONTAINER, listed.kind, listed.id) if listed is not None else None
+            if listed is not None and row is not None:
+                await self._followed(Placement(kind, above), listed)
+                if (listed.kind, listed.id) in self._open:
+                    self.containers.stand_ins[kind, above] = row.target
+
+    async def _listed_at(self, kind: str, path: Path) -> Placement | None:
+        """The container of the source of which the mapping makes this path."""
+        await self._listing()
+        return self._made_from.get((kind, path))
+
+    async def _found_by(self, row: Counterpart, place: Placement, origin: Placement) -> None:
+        """Find what others renamed at the target by the path that the mapping gives it; a repair gives it its name."""
+        if self.context.repairs and not self.containers.found(row.place, place.path):
+            await self._rename(row, origin, place)
+        self.containers.call(row.place, place.path, row.target)
+
+    def _is_same_mapping(self, row: Counterpart, listed: Placement) -> bool:
+        """Whether it has another name because of the source, and not because of the mapping."""
+        before = Placement(row.place, row.wanted)
+        return row.mapping == self.context.crosswalk.digest or self._made_of(replace(listed, path=row.origin)) == before
+
+    async def _listing(self) -> Mapping[tuple[str, str], Placement]:
+        if self._listed is None:
+            self._listed = {}
+            if Operation.CONTAINERS in self.context.source.capabilities:
+                async for origin in self.context.source.containers():
+                    self._listed[origin.kind, origin.id] = origin
+            for origin in self._listed.values():
+                if (place := self._made_of(origin)) is not None:
+                    self._made_from[place.kind, place.path] = origin
+                    self._alive |= {(place.kind, place.path[: level + 1]) for level in range(len(place.path))}
+        return self._listed
+
+    async def _follow(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
+        """Rename what stands for `origin`, where that is possible."""
+        await self._above(wanted)
+        row = self.known.rows[row.key]
+        if not self.containers.path_of(row.place, row.target):
+            return  # gone from the target: a new one is made
+        taken = self.containers.standing(row.place, wanted.path)
+        able = self.context.target.capabilities
+        if taken == row.target:
+            await self._rename(row, origin, wanted)
+        elif taken:
+            self._leave(row, wanted, NotRenamed.TAKEN)
+        elif await self.known.is_shared(row):
+            self._leave(row, wanted, NotRenamed.SHARED)
+        elif Operation.RENAME_CONTAINER not in able or row.place not in able.renames:
+            await self._refused(row, origin, wanted, NotRenamed.FIXED, able.features[Feature.RENAMED_CONTAINERS].why)
+        else:
+            await self._rename(row, origin, wanted)
+
+    async def _rename(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
+        try:
+            why = await self._step_by_step(row, wanted)
+        except DamSyncError as error:
+            if not isinstance(react(error), ParkAsset):
+                raise
+            log.warning("container.not_renamed", container=wanted.text, message=error.message)
+            self._leave(row, wanted, NotRenamed.REFUSED, error.message)
+            return
+        if why is NotRenamed.BOTH:
+            await self._stand(row, origin, wanted)
+        elif why is NotRenamed.MOVED:
+            reason = self.context.target.capabilities.features[Feature.MOVED_CONTAINERS].why
+            await self._refused(row, origin, wanted, why, reason)
+        else:
+            await self._keep(origin, replace(wanted, id=row.target), self.context.run.id)
+
+    async def _step_by_step(self, row: Counterpart, wanted: Placement) -> NotRenamed | None:
+        """Levels above it first; why it cannot be done, if it cannot."""
+        kind, accepted = row.place, self.containers.accepted
+        await self._complete(row, wanted.path)
+        names = Names(accepted(row.wanted), accepted(wanted.path), self.context.repairs)
+        standing, found = self.containers.standing, self.containers.found
+        trees = Trees(partial(standing, kind), partial(found, kind), partial(self._lives, kind))
+        while (step := names.step(self._now(row), trees)) is not None:
+            if step.theirs and not self._overrides(kind):
+                return NotRenamed.BOTH
+            if step.moved and kind not in self.context.target.capabilities.moves:
+                return NotRenamed.MOVED
+            await self._go(row, step)
+            if step.moved:
+                break
+            names = names.after(step)
+        return None
+
+    async def _go(self, row: Counterpart, step: Level) -> None:
+        kind, now = row.place, self._now(row)
+        identity = row.target if step.depth == len(now) else self.containers.found(kind, now[: step.depth])
+        before, parent = self.containers.paths[kind, identity], None
+        above = before[:-1]
+        if step.moved:
+            parent = await self.containers.above(kind, step.new)
+            above = self.containers.paths[kind, parent] if parent else ()
+        if (*above, step.new[-1]) != before:
+            await self._take(kind, identity, (before, (*above, step.new[-1])), step.new, parent)
+
+    def _now(self, row: Counterpart) -> Path:
+        return self.containers.path_of(row.place, row.target)
+
+    async def _complete(self, row: Counterpart, wanted: Path) -> None:
+        """Complete in the journal what a killed process of this run renamed."""
+        kind, now, journal = row.place, self._now(row), self.context.store.run_journal(CONTAINERS)
+        known = [self.containers.accepted(path) for path in (row.name, row.wanted)]
+        for depth in range(1, len(now) + 1):
+            new, levels = now[:depth], [path[depth - 1 : depth] for path in known]
+            olds = {(*new[:-1], *level) for level in levels} | (set(known) if depth == len(now) else set())
+            for old in sorted(olds - {new}):
+                entry = journal_names.renamed_container(kind, *(Placement("", path).text for path in (old, new)))
+                identity = self.containers.found(kind, new)
+                if identity and await journal.is_begun(entry):
+                    await self._take(kind, identity, (old, new), wanted[:depth], None)
+
+    async def _take(self, kind: str, identity: str, paths: tuple[Path, Path], wanted: Path, parent: str | None) -> None:
+        """paths: at the target, before and after; wanted: the one that the source has for it."""
+        await self.containers.rename(kind, identity, *paths, parent)
+        await self.known.moved(kind, self.containers.below(kind, identity), wanted)
+
+    def _lives(self, kind: str, path: Path) -> bool:
+        return (kind, path) in self._alive
+
+    def _overrides(self, kind: str) -> bool:
+        """Whether the name of the source stands where the target has another."""
+        stands = self.context.policy.conflicts.of(f"{PLACEMENTS}{kind}") is ConflictPolicy.SOURCE
+        return stands or self.context.repairs
+
+    def _leave(self, row: Counterpart, wanted: Placement, why: NotRenamed, detail: str = "") -> None:
+        """It keeps its name; assets go to another one."""
+        self.known.notes.add(row.place, why.explained(detail), Placement(row.place, row.name).text, wanted.text)
+
+    async def _refused(
+        self, row: Counterpart, origin: Placement, wanted: Placement, why: NotRenamed, detail: str
+    ) -> None:
+        """The target cannot do it. Where assets cannot leave it either, it stays what stands for the other."""
+        self._leave(row, wanted, why, detail)
+        if self.context.target.capabilities.membership(row.place) is MembershipWrite.AT_CREATION:
+            await self._keep(origin, replace(wanted, id=row.target), row.run)
+
+    async def _stand(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
+        """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
+        if self.context.policy.conflicts.of(f"{PLACEMENTS}{row.place}") is ConflictPolicy.TARGET:
+            await self._keep(origin, replace(wanted, id=row.target), row.run)
+            return
+        self._open.add((origin.kind, origin.id))
+        self._leave(row, wanted, NotRenamed.BOTH)

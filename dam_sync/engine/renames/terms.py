@@ -1,0 +1,304 @@
+"""Terms that were renamed at the source: the target's own are, too, instead of new ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import structlog
+
+from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
+from dam_sync.engine.renames.paths import Level, Names, Path, Trees, alike, given_by_runs
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.taxonomy import TERMS, TargetTerms
+from dam_sync.mapping.crosswalk import TermKey
+from dam_sync.mapping.vocabulary import MetTerm, TermIndex, fold, normal, path_text
+from dam_sync.model import journal_names
+from dam_sync.model.asset import digest_of, with_new_top
+from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.conflict import ConflictPolicy
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.values import Term
+from dam_sync.store.rows import TERM, Counterpart
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """A term that would have to be created in a vocabulary of the target, for a term of the source that a rule met."""
+
+    vocabulary: str
+    index: TermIndex
+    term: Term
+    met: MetTerm
+
+
+@dataclass(slots=True)
+class TermRenames:
+    """Those of one run. A term is known by the rule that met it, by its id at the source, and by the id at the target
+    of what stands for it. Looked at when a term would have to be created."""
+
+    context: RunContext
+    terms: TargetTerms
+    origins: SourceTerms
+    known: Counterparts
+    _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
+    _left: set[tuple[str, str]] = field(default_factory=set)  # not renamed, for reasons that were noted
+    _earlier: bool = field(init=False)  # earlier runs knew terms
+
+    def __post_init__(self) -> None:
+        self._earlier = any(row.part == TERM for row in self.known.rows.values())
+
+    async def found(self, needed: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
+        """Of the terms that would have to be created, those that the target has under another name, which they get,
+        with terms above them that were renamed with them."""
+        found: dict[TermKey, Term] = {}
+        if not self.known.rows:
+            return found
+        for vocabulary, term in needed:
+            index = (await self.terms.known())[vocabulary]
+            for met in index.sources(term.path) or await self._levels(vocabulary, term):
+                stands = await self._standing(_Needed(vocabulary, index, term, met))
+                if stands is not None:
+                    found[vocabulary, term.path] = stands
+                    self._find_again(index, term.path, stands, met)
+        for vocabulary, term in reversed(needed):
+            stands = self._spared(vocabulary, term, needed, found)
+            if stands is not None:
+                found.setdefault((vocabulary, term.path), stands)
+        return found
+
+    def _find_again(self, index: TermIndex, path: Path, stands: Term, met: MetTerm) -> None:
+        if (met.rule.name, met.source) not in self._open:
+            index.add_created(path, stands)
+        elif met.rule.by_path:
+            index.call(stands, path)
+
+    def _spared(
+        self, vocabulary: str, term: Term, needed: Sequence[tuple[str, Term]], found: Mapping[TermKey, Term]
+    ) -> Term | None:
+        """What a term has that need not be made: it exists, or all below it that would be made stand elsewhere."""
+        index = (self.terms.index or {})[vocabulary]
+        stands = index.by_path(term.path)
+        if stands is not None or index.sources(term.path):
+            return stands
+        below = [found.get((key, one.path)) for key, one in needed if (key, one.path[:-1]) == (vocabulary, term.path)]
+        return below[0] if below and None not in below else None
+
+    async def _levels(self, vocabulary: str, term: Term) -> tuple[MetTerm, ...]:
+        """A level above a term of a tree, as the term of the source that it is; only earlier runs know of its names."""
+        rule = self.context.crosswalk.vocabularies.get(vocabulary)
+        if rule is None or not rule.by_path or not self._earlier:
+            return ()
+        if Operation.TERMS in self.context.source.capabilities:
+            await self.origins.read()
+        own = self.origins.by_path.get(term.path)
+        return (MetTerm(rule, own.id, term.path),) if own is not None else ()
+
+    def call(self, vocabulary: str, index: TermIndex) -> None:
+        """Let the terms of a tree that others renamed at the target be found by the paths of the source, so that what
+        is below them is made there. A repair gives them their names."""
+        rule = None if self.context.repairs else self.context.crosswalk.vocabularies.get(vocabulary)
+        for row in self.known.rows.values() if rule is not None and rule.by_path else ():
+            now = index.by_id(row.target) if (row.part, row.place) == (TERM, vocabulary) else None
+            if now is not None and len(now.path) == len(row.origin) and not alike(row.origin, now.path):
+                index.call(now, row.origin)
+
+    async def keep(self) -> None:
+        """Remember which terms of the target stand for those met since the last call."""
+        for vocabulary, index in (self.terms.index or {}).items():
+            for met in index.newly_met():
+                if met.target is not None and (met.rule.name, met.source) not in self._open:
+                    await self._keep(vocabulary, index, met, met.target)
+
+    async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
+        """Remember what stands for a term. run: the one that gave it its name, 0 if none did."""
+        row, new = self.known.of(TERM, met.rule.name, met.source), _row_of(met, target, self.context, run)
+        if row is None:
+            await self.known.keep(new)
+            return
+        if row.target == target.id:
+            new = _met_again(row, new, met, target)
+        elif not index.partial and index.by_id(row.target) is None:
+            new = await self._succeeding(vocabulary, row, new)
+        if row.name != new.name and (row.target == target.id or new.former):
+            await self._complete(vocabulary, row, new.name)
+        elif row.target != target.id and row.mapping == new.mapping:
+            self._note_taken(index, row, met)
+        await self.known.keep(new)
+
+    async def _succeeding(self, vocabulary: str, row: Counterpart, new: Counterpart) -> Counterpart:
+        """Another id stands for it, and the one of before is gone: it is a former id, if this run renamed the term."""
+        ours = new.run or row.name == new.name or await self._is_renamed(vocabulary, row, new.name)
+        return replace(new, former=(*row.former, row.target) if ours else (), run=new.run or row.run)
+
+    async def _is_renamed(self, vocabulary: str, row: Counterpart, name: Path) -> bool:
+        """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
+        removed what stood for the term, and their change of the assets is not ours."""
+        entry, store = journal_names.renamed_term(vocabulary, "/".join(row.name), name[-1]), self.context.store
+        return await store.run_journal(TERMS).is_begun(entry) or await store.has_written(self.context.run.id, entry)
+
+    def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
+        """What stood for a term of the source is left for another that had its new name."""
+        stays = not index.partial and index.by_id(row.target) is not None
+        if stays and not alike(row.origin, met.path) and (row.scope, row.source) not in self._left:
+            self._leave(row, Term(met.path[-1], path=met.path), NotRenamed.TAKEN)
+
+    async def _complete(self, vocabulary: str, row: Counterpart, name: Path) -> None:
+        """What a killed process of this run renamed gets its row in the ledger."""
+        if len(row.name) != len(name):
+            return
+        for level, (one, other) in enumerate(zip(row.name, name, strict=True)):
+            old = Term(one, row.target if level == len(name) - 1 else "", (*name[:level], one))
+            entry = journal_names.renamed_term(vocabulary, "/".join(old.path), other)
+            if one != other and await self.context.store.run_journal(TERMS).is_begun(entry):
+                await self.terms.rename(vocabulary, old, Term(other, path=name[: level + 1]))
+
+    async def _standing(self, needed: _Needed) -> Term | None:
+        """What stands for a term of the source, by its new name where that is possible."""
+        met = needed.met
+        row = self.known.of(TERM, met.rule.name, met.source) if met.source else None
+        now = needed.index.by_id(row.target) if row is not None else None
+        if row is None or now is None:
+            return None
+        if alike(row.origin, met.path) or row.run == self.context.run.id:
+            return await self._called_otherwise(needed, row, now)
+        if row.mapping != _digest(met, self.context):
+            return None
+        why = await self._obstacle(row)
+        if why is not None:
+            self._leave(row, needed.term, why)
+            return None
+        return await self._renamed(needed, row, now)
+
+    async def _stands(self, row: Counterpart, now: Term, term: Term) -> Term:
+        """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
+        if self.context.policy.conflicts.default is ConflictPolicy.TARGET:
+            return now
+        self._leave(row, term, NotRenamed.BOTH)
+        self._open.add((row.scope, row.source))
+        name = tuple(map(normal, now.path)) or row.name
+        await self.known.keep(replace(row, name=name))
+        return replace(now, label=name[-1])
+
+    async def _called_otherwise(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
+        """Others renamed it at the target, which a repair undoes, or what was read of the asset is older than a
+        rename of this run."""
+        if row.run != self.context.run.id and self.context.repairs and await self._obstacle(row) is None:
+            return await self._renamed(needed, row, now)
+        return now
+
+    @property
+    def _overrides(self) -> bool:
+        """Whether the name of the source stands where the target has another."""
+        return self.context.policy.conflicts.default is ConflictPolicy.SOURCE or self.context.repairs
+
+    async def _obstacle(self, row: Counterpart) -> NotRenamed | None:
+        if fold(row.wanted[-1]) != fold(row.origin[-1]):
+            return NotRenamed.OTHER_NAME
+        if await self.known.is_shared(row):
+            return NotRenamed.SHARED
+        return None if Operation.RENAME_TERM in self.context.target.capabilities else NotRenamed.FIXED
+
+    async def _renamed(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
+        """It, by its new name; None if it keeps another, for a reason that is noted."""
+        at = _path_of(now)
+        names = self._names(needed.met, row, at)
+        if at[:-1] != names.wanted[:-1]:
+            await self.origins.read()
+        try:
+            path = await self._step_by_step(needed, names, at)
+        except DamSyncError as error:
+            if not isinstance(react(error), ParkAsset):
+                raise
+            log.warning("term.not_renamed", vocabulary=needed.vocabulary, term=needed.term.label, message=error.message)
+            self._leave(row, needed.term, NotRenamed.REFUSED, error.message)
+            return None
+        if path is NotRenamed.BOTH:
+            return await self._stands(row, now, needed.term)
+        if isinstance(path, NotRenamed):
+            self._leave(row, needed.term, path)
+            return None
+        found = needed.index.by_path(path)
+        if found is not None:
+            await self._keep(needed.vocabulary, needed.index, needed.met, found, self.context.run.id)
+        return found
+
+    def _names(self, met: MetTerm, row: Counterpart, at: Path) -> Names:
+        """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
+        if met.rule.by_path and len(met.path) > 1:
+            return Names(row.wanted, met.path, self.context.repairs)
+        return Names((*at[:-1], row.wanted[-1]), (*at[:-1], met.path[-1]), self.context.repairs)
+
+    async def _step_by_step(self, needed: _Needed, names: Names, at: Path) -> Path | NotRenamed:
+        """Levels above it first; its path then, or why it cannot be done. at: its path at the target."""
+        stands = partial(_standing_at, needed.index)
+        trees = Trees(stands, stands, self._lives)
+        while (step := names.step(at, trees)) is not None:
+            if step.theirs and not self._overrides:
+                return NotRenamed.BOTH
+            if step.moved or needed.index.by_path(at[: step.depth]) is None:
+                return NotRenamed.MOVED
+            at, names = await self._level_renamed(needed, at, step), names.after(step)
+        return at
+
+    async def _level_renamed(self, needed: _Needed, at: Path, step: Level) -> Path:
+        """Its path after one level of it got another name. at: its path at the target."""
+        vocabulary, path = needed.vocabulary, (*at[: step.depth - 1], step.new[-1])
+        one = (await self.terms.known())[vocabulary].by_path(at[: step.depth])
+        renamed = Term(path[-1])
+        if step.depth == len(at):
+            renamed = self.origins.completed(replace(needed.term, label=path[-1], path=step.new, id=""))
+        if one is not None:
+            await self.terms.rename(vocabulary, one, replace(renamed, path=path))
+        return with_new_top(at, at[: step.depth], path)
+
+    def _lives(self, path: Path) -> bool:
+        """Whether the source may have a term at this path: unknown unless its vocabularies were read."""
+        return not self.origins.loaded or path in self.origins.by_path
+
+    def _leave(self, row: Counterpart, term: Term, why: NotRenamed, detail: str = "") -> None:
+        """It keeps its name; assets get another one."""
+        self._left.add((row.scope, row.source))
+        if why is NotRenamed.FIXED:
+            detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
+        old, new = path_text(Term("", path=row.name)), path_text(term) or term.label
+        self.known.notes.add(f"term of {row.place}", why.explained(detail), old, new)
+
+
+def _row_of(met: MetTerm, target: Term, context: RunContext, run: int) -> Counterpart:
+    """What stands for a term that no run met before."""
+    name = _path_of(target)
+    levels = met.rule.by_path and len(met.path) == len(name)
+    given = (*met.path[:-1], name[-1]) if levels else name  # above it others may have given names
+    rule, digest = met.rule, _digest(met, context)
+    return Counterpart(TERM, rule.name, met.source, met.path, rule.target, target.id, given, name, (), digest, run)
+
+
+def _met_again(row: Counterpart, new: Counterpart, met: MetTerm, target: Term) -> Counterpart:
+    """What stood for the term before still does; where only its label is known, its path is what it was."""
+    name = row.name if not target.path and row.name[-1:] == new.name else new.name
+    given = given_by_runs(row.wanted, name, row.origin, met.path)
+    return replace(new, wanted=given, name=name, former=row.former, run=new.run or row.run)
+
+
+def _path_of(term: Term) -> Path:
+    """Its path at the target, or its label if that is all that is known."""
+    return tuple(map(normal, term.path)) or (normal(term.label),)
+
+
+def _standing_at(index: TermIndex, path: Path) -> str:
+    found = index.by_path(path)
+    return (found.id or path_text(found) or found.label) if found is not None else ""
+
+
+def _digest(met: MetTerm, context: RunContext) -> str:
+    """Changes with what a rule makes of a term."""
+    rule = met.rule
+    return digest_of(
+        [rule.target, rule.source, list(rule.ways.order), rule.by_path, list(context.crosswalk.languages.locales)]
+    )

@@ -1,0 +1,1 @@
+"""Undoes one run, from its ledger."""

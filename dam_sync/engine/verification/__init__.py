@@ -1,0 +1,1 @@
+"""Reads both services back and states what a comparison of them supports."""

@@ -1,0 +1,66 @@
+"""What a verification finds of terms and containers that others renamed at the target: the same ones, by other names.
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dam_sync.engine.compare import Difference
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.verification.patterns import RENAMED
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.values import Term
+from dam_sync.store.rows import CONTAINER, TERM
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """Of one asset: at the source, and at the target. terms: those of the target, by vocabulary."""
+
+    context: RunContext
+    asset: Asset
+    actual: Asset
+    terms: Mapping[str, TermIndex]
+
+    def of(self, drafted: Drafted) -> tuple[Draft, list[Difference]]:
+        """The draft with the names that the target has, and each of these as a difference."""
+        draft = drafted.draft
+        if not self.context.counterparts.rows:
+            return draft, []
+        found = list[Difference]()
+        places = dict(self._places(draft.placements))
+        for one, now in sorted(places.items(), key=str):
+            texts = [f"{each.kind}:{each.text}" for each in (one, now)]
+            found.append(Difference("placements", texts[0], texts[1], pattern=RENAMED))
+        fields = dict(draft.fields)
+        for (key, position), (vocabulary, path) in drafted.unmade.items():
+            term = self._standing(key, vocabulary, path)
+            if term is not None:
+                value = fields[key]
+                fields[key] = (*value[:position], term, *value[position + 1 :]) if isinstance(value, tuple) else term
+                found.append(Difference(f"fields.{key}", path[-1], term.label, pattern=RENAMED))
+        placements = frozenset(places.get(place, place) for place in draft.placements)
+        return replace(draft, placements=placements, fields=fields), found
+
+    def _places(self, wanted: frozenset[Placement]) -> Iterator[tuple[Placement, Placement]]:
+        known, naming, there = self.context.counterparts, self.context.target_schema.naming, self.actual.placements
+        named = {(place.kind, place.id): place if naming is None else naming.place(place) for place in there}
+        missing = wanted - frozenset(named.values())
+        for origin in self.asset.placements if missing else ():
+            row = known.of(CONTAINER, origin.kind, origin.id)
+            now = named.get((row.place, row.target)) if row is not None else None
+            if now is not None:
+                yield from ((place, now) for place in self.context.crosswalk.placed(origin) if place in missing)
+
+    def _standing(self, key: str, vocabulary: str, path: Sequence[str]) -> Term | None:
+        """What stands for a term of this path in a field of the asset at the target."""
+        value = self.actual.fields.get(key, ())
+        there = {each.id: each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Term)}
+        for met in self.terms[vocabulary].sources(tuple(path)):
+            row = self.context.counterparts.of(TERM, met.rule.name, met.source)
+            if row is not None and row.target in there:
+                return there[row.target]
+        return None

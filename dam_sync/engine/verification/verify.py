@@ -1,0 +1,429 @@
+"""Reads both services back and compares them in both directions: what the target lacks or has differently, what it has
+in addition, and on what evidence.
+
+Evidence of a file: V4 the target's own digest equals ours; V3 re-downloaded and hashed; V2 size agrees; V1 counted; V0
+none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
+from dam_sync.engine.decide import kept_versions
+from dam_sync.engine.error_policy import RetryAsset, StopRun, react
+from dam_sync.engine.evidence import FileCheck
+from dam_sync.engine.filenames import with_suffix
+from dam_sync.engine.files import FilePair, in_other_order, pair_files
+from dam_sync.engine.guards.exposure import expected, seen_though_closed
+from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
+from dam_sync.engine.probation import until_text, watch_probation
+from dam_sync.engine.relations import compare_relations, hides_relations
+from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
+from dam_sync.engine.renames.counterparts import Counterparts
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.three_way import kept_values, overlay
+from dam_sync.engine.verification.overwritten import find_causes
+from dam_sync.engine.verification.patterns import MISSING, OTHER_ORDER
+from dam_sync.engine.verification.renamed import Renamed
+from dam_sync.engine.verification.sampling import is_sampled
+from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
+from dam_sync.mapping.compile import marker_value
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry
+from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
+from dam_sync.model.run_options import COMPARING
+from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
+from dam_sync.model.wording import counted
+from dam_sync.store.rows import REMOVED, LinkRow
+from dam_sync.store.store import SqlStore
+
+LEVELS = ("count", "fields", "digest", "bytes")
+LOOKING_AGAIN = "waiting up to {:.0f} s for the search index of the target, then comparing {} again"
+COMPARING_AGAIN = "comparing {} again"
+NOTHING_MOVED = "nothing was moved: listing the source alone"
+PAGE = 500
+NOT_MOVED, ROLLED_BACK = "not moved yet", "moved, and rolled back since"
+UNLINKED = {REMOVED: "removed before", **dict.fromkeys(("created", "updated", "unchanged"), ROLLED_BACK)}
+REMOVED_BY_SERVICE, IN_TRASH = "removed by the service", "in its trash"
+DIGESTING = timedelta(minutes=10)  # within which a service may still work on what a run wrote
+SUSPECTS = 5000  # compared again while the target's index may be behind
+FEW, FIRST_PAUSE = 8, 1.0  # of them, looked at again and again; seconds before the first look
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedAgain:
+    """Assets that differed while the index of the target may have been behind: how many, how many of them agreed later,
+    and how long that took."""
+
+    number: int
+    agreed: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Verifier:
+    """One verification; `scratch` is a temporary store, so that memory does not grow."""
+
+    context: RunContext
+    scratch: SqlStore
+    level: str
+    sample: float = 1.0
+    sink: Callable[[str, str, Difference], None] | None = None  # gets every difference
+    terms: dict[str, TermIndex] = field(default_factory=dict)
+    suspects: list[LinkRow] = field(default_factory=list)
+    patience: float = 0.0  # seconds for which the index of the target may still be behind
+    members_late: bool = False  # whether a suspect differs in its containers
+    again: ComparedAgain | None = None
+    linked_elsewhere: int = 0  # moved assets of other waves
+    unsorted: int = 0  # assets that no run sorted into a wave yet
+    written: datetime | None = None  # when the last run had ended and the target had worked on what it wrote
+    verdict: Verdict = field(init=False)
+    scope: Scope = field(init=False)
+    files: FileCheck = field(init=False)
+    origins: SourceTerms = field(init=False)
+    gate: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.verdict = Verdict(self.level, self.context.policy.extras, sink=self.sink)
+        self.scope, self.files = scope_of(self.context.crosswalk), FileCheck(self.context, self.level)
+        self.origins = SourceTerms.of(self.context)
+        self.gate = asyncio.Semaphore(max(2, min(self.context.readers, self.context.writers)))
+
+    async def run(self) -> Verdict:
+        """Count, compare, and look for what either side lacks."""
+        context = self.context
+        context.counterparts = await Counterparts.load(context.store, dry=True)
+        await self._look_for_removed()
+        moved = await context.store.anything_moved()
+        context.progress.phase = COMPARING if moved else NOTHING_MOVED
+        await self._account_for_source(ids_only=not moved or self.level == "count")
+        await refuse_mostly_unlisted(context, self.verdict.linked + self.linked_elsewhere)
+        if moved:
+            await self._compare_linked()
+        self.verdict.bytes = self.files.bytes
+        self.verdict.removed = await context.store.trashed_count()
+        return self.verdict
+
+    async def _compare_linked(self) -> None:
+        """Read the target, and compare what is linked with it. Without anything linked it could tell nothing."""
+        context = self.context
+        await self.load_terms()
+        self.patience, self.written = await context.lag_left(), await self._last_written()
+        await self._load_members()
+        async for shard in context.target.shards(Window()):
+            async for batch in context.target.crawl(shard, None):
+                await self._check_batch(batch.entries)
+                self._raise_if_stopped()
+        await self._check_unvisited()
+        await self._look_again()
+        await find_causes(self.context, self.verdict.groups.most_frequent())
+
+    async def compare_one(self, link: LinkRow) -> Judgement:
+        """One asset as both services return it now, without containers that are read from their own listings."""
+        await self.load_terms()
+        judged = await self._judge(link, None, fresh=True)
+        members = any(Operation.MEMBERS in side.capabilities for side in (self.context.source, self.context.target))
+        judged.found = [one for one in judged.found if one.path != "placements" or not members]
+        return judged
+
+    async def _last_written(self) -> datetime | None:
+        """On the clock of the target."""
+        ended = [run.ended_at for run in await self.context.store.runs() if run.ended_at is not None]
+        limits = self.context.target.limits
+        later = self.context.target_account.clock_skew + limits.lag + limits.processing_time + DIGESTING
+        return ended[0] + later if ended else None
+
+    def _untouched(self, actual: Asset) -> bool:
+        """Whether nobody changed the asset at the target since a run last wrote it, as far as its date says."""
+        changed = actual.changed_at
+        return changed is not None and self.written is not None and changed <= self.written
+
+    async def _look_for_removed(self) -> None:
+        """What the service removed is missing and gets parked; what it may still remove is reported."""
+        for row in await watch_probation(self.context):
+            self.verdict.missing += 1
+            self.verdict.note(
+                row.source, row.target, [Difference("asset", "in the target", row.message, pattern=REMOVED_BY_SERVICE)]
+            )
+        left = await self.context.store.on_probation()
+        if left.last:
+            self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
+
+    async def _look_again(self) -> None:
+        """Compare suspects again until they agree, or until the index can no longer be behind: a few of them after ever
+        longer pauses, and all of them once one agrees, and in the end."""
+        clock, first, pause = self.context.clock, len(self.suspects), FIRST_PAUSE
+        before, began, left = self._wrong, clock.monotonic(), await self.context.lag_left()
+        while self.suspects and self.patience > 0:
+            self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
+            await clock.sleep(min(pause, left))
+            pause *= 2
+            self._raise_if_stopped()
+            left = self.patience = await self.context.lag_left()
+            if left <= 0 or await self._some_agree():
+                self.context.progress.begin(COMPARING_AGAIN.format(counted(len(self.suspects), "asset")))
+                await self._compare_again(self.suspects)
+        self.again = ComparedAgain(first, first - (self._wrong - before), clock.monotonic() - began)
+
+    @property
+    def _wrong(self) -> int:
+        return self.verdict.different + self.verdict.missing_compared
+
+    async def _some_agree(self) -> bool:
+        """Whether one of a few suspects agrees now."""
+        number = len(self.suspects)
+        await self._compare_again(self.suspects[:: -(-number // FEW)])
+        return len(self.suspects) < number
+
+    async def _compare_again(self, links: Sequence[LinkRow]) -> None:
+        """Compare these suspects as both services return them now; those that still differ remain suspects as long as
+        the index may be behind."""
+        again = frozenset(link.source for link in links)
+        self.suspects = [link for link in self.suspects if link.source not in again]
+        if self.members_late:
+            await self._load_members()
+        async with asyncio.TaskGroup() as group:
+            for link in links:
+                group.create_task(self._check(link, None, fresh=True))
+
+    async def _account_for_source(self, *, ids_only: bool) -> None:
+        """Every listed source asset is linked, parked or left out by a rule. ids_only: none of them is compared."""
+        store, verdict = self.context.store, self.verdict
+        async for shard in self.context.source.shards(Window(ids_only=ids_only)):
+            async for batch in self.context.source.crawl(shard, None):
+                listed = [entry.id for entry in batch.entries if not entry.deleted]
+                self._raise_if_stopped()
+                ids, theirs = await self._of_wave(listed)
+                links = await store.links(ids)
+                self.linked_elsewhere += theirs
+                actions = await store.actions([asset for asset in ids if asset not in links])
+                verdict.source_assets += len(ids)
+                verdict.linked += len(links)
+                verdict.parked += sum(1 for action in actions.values() if action == "parked")
+                verdict.skipped += sum(1 for action in actions.values() if action == "skipped")
+                for asset in ids:
+                    if asset not in links and actions.get(asset) not in ("parked", "skipped"):
+                        verdict.unaccounted += 1
+                        found = UNLINKED.get(actions.get(asset, ""), NOT_MOVED)
+                        verdict.note(asset, "", [Difference("asset", "moved or parked", found, pattern=found)])
+                await self._keep_listed(shard, [entry for entry in batch.entries if entry.id in links])
+
+    async def _of_wave(self, assets: list[AssetId]) -> tuple[list[AssetId], int]:
+        """Those of these assets that are verified, and how many others were moved: with waves, one of them is
+        verified."""
+        if self.context.wave is None:
+            return assets, 0
+        known, name = await self.context.store.sorted_assets(assets), self.context.wave.name
+        self.unsorted += len(assets) - len(known)
+        others = sum(1 for row in known.values() if row.linked and row.wave != name)
+        return [asset for asset in assets if asset in known and known[asset].wave == name], others
+
+    async def _keep_listed(self, shard: Shard, entries: Iterable[Entry]) -> None:
+        """Keep assets that the source listing returned completely and that will be compared: they cost no further
+        call."""
+        carried = tuple(entry for entry in entries if entry.asset is not None and self._sampled(entry.id))
+        if carried and self.level != "count":
+            await self.scratch.record(self.context.run.id, shard, Batch(carried, None), ())
+
+    def _raise_if_stopped(self) -> None:
+        """Raises StopRequested if the operator asked to stop."""
+        if self.context.stop.reason:
+            raise StopRequested(self.context.stop.reason, hint="run the same command again; it compares from the start")
+
+    async def load_terms(self) -> None:
+        """Read the vocabularies of the target that the mapping uses."""
+        target = self.context.target
+        for key in self.context.crosswalk.vocabularies:
+            self.terms[key] = TermIndex()
+            if Operation.TERMS in target.capabilities:
+                async for term in target.terms(key):
+                    self.terms[key].add(term)
+
+    async def _load_members(self) -> None:
+        await self.scratch.begin_members(0)
+        for side, service in (("source", self.context.source), ("target", self.context.target)):
+            if Operation.MEMBERS in service.capabilities:
+                async for membership in service.members():
+                    prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
+                    await self.scratch.add_members([replace(membership, assets=prefixed)])
+        await self.scratch.end_members()
+
+    async def _with_members(self, side: str, service: Service, asset: Asset) -> Asset:
+        if Operation.MEMBERS not in service.capabilities:
+            return asset
+        key = AssetId(f"{side}:{asset.id}")
+        found = await self.scratch.members_of([key])
+        return replace(asset, placements=asset.placements | found.get(key, frozenset()))
+
+    async def _check_batch(self, entries: Iterable[Entry]) -> None:
+        entries = [entry for entry in entries if not entry.deleted]
+        links = await self.context.store.links_by_target([entry.id for entry in entries])
+        await self._note_taken_out([entry.id for entry in entries if entry.id not in links])
+        own = await self._own([link.source for link in links.values()])
+        async with asyncio.TaskGroup() as group:
+            for entry in entries:
+                link = links.get(entry.id)
+                if link is not None and link.source in own and await self._visit(link):
+                    group.create_task(self._check(link, entry.asset))
+
+    async def _note_taken_out(self, strange: Sequence[AssetId]) -> None:
+        """Assets that a run moved to the trash and somebody took out of it are additions."""
+        for target, kept in (await self.context.store.trashed_at(strange)).items():
+            self.verdict.extra += 1
+            taken = "taken out of it"
+            found = [Difference("asset", "in the trash of the target", taken, extra=True, pattern=taken)]
+            self.verdict.note(kept.link.source, target, found)
+
+    async def _check_unvisited(self) -> None:
+        """Linked assets missing from the target's listing: its index may lag, so each is requested."""
+        after = ""
+        while links := await self.context.store.iter_links(after, PAGE):
+            after = links[-1].source
+            own = await self._own([link.source for link in links])
+            async with asyncio.TaskGroup() as group:
+                for link in links:
+                    if link.source in own and await self._visit(link):
+                        group.create_task(self._check(link, None))
+
+    async def _own(self, sources: Sequence[str]) -> Collection[str]:
+        """Those of these linked assets that are verified."""
+        assets, wave = [AssetId(source) for source in sources], self.context.wave
+        return sources if wave is None else await wave.own_of(self.context.store, assets)
+
+    async def _visit(self, link: LinkRow) -> bool:
+        """Whether this link is in the sample and was not compared yet."""
+        return self._sampled(link.source) and await self.scratch.first_time(f"visited:{link.source}")
+
+    def _sampled(self, source: str) -> bool:
+        return is_sampled(source, self.sample)
+
+    async def _check(self, link: LinkRow, listed: Asset | None, *, fresh: bool = False) -> None:
+        """Compare one asset as listed. fresh: as both services return it now; they are also called if a difference
+        may come from a listing that is behind."""
+        async with self.gate:
+            try:
+                judged = await self._judge(link, listed, fresh=fresh)
+                if judged.outcome == "different" and not fresh and self.patience <= 0:
+                    judged = await self._judge(link, None, fresh=True)
+            except DamSyncError as error:
+                if isinstance(react(error), StopRun | RetryAsset):
+                    raise
+                wrong = Difference("asset", "readable", str(error), pattern=f"not readable: {error.cause}")
+                judged = Judgement("different", [wrong], evidence="V0")
+        late = any(not one.extra or one.path == "placements" for one in judged.found)
+        if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
+            self.suspects.append(link)
+            self.members_late |= any(one.path == "placements" for one in judged.found)
+        else:
+            await self._count(link, judged)
+
+    async def _count(self, link: LinkRow, judged: Judgement) -> None:
+        self.context.progress.listed += 1
+        self.verdict.count(link.source, link.target, judged)
+        self.context.progress.unchanged += 1
+        if judged.outcome in ("equal", "different") and self.level != "count":
+            fresh = replace(link, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
+            if fresh != link:
+                await self.context.store.put_link(fresh)
+
+    async def _judge(self, link: LinkRow, listed: Asset | None, *, fresh: bool) -> Judgement:
+        context = self.context
+        try:
+            actual = listed or await context.target.fetch(AssetId(link.target))
+        except NotFound:
+            return Judgement("missing", [Difference("asset", "in the target", MISSING, pattern=MISSING)])
+        if actual.status == TRASH:
+            return Judgement("missing", [Difference("asset", "in the target", IN_TRASH, pattern=IN_TRASH)])
+        if self.level == "count":
+            return Judgement("equal", evidence="V1")
+        try:
+            known = {} if fresh else await self.scratch.payloads([link.source])
+            asset = known.get(AssetId(link.source)) or await context.source.fetch(AssetId(link.source))
+        except NotFound:
+            return Judgement("gone_at_source")
+        if asset.status == TRASH:
+            return Judgement("gone_at_source")
+        asset = await self._with_members("source", context.source, asset)
+        actual = await self._with_members("target", context.target, actual)
+        return await self._compare(link, asset, actual)
+
+    async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
+        context = self.context
+        draft, found = await self._draft(asset, actual, link)
+        found += differences(draft, actual, context.target_schema, context.target.limits)
+        found += seen_though_closed(context, draft, actual)
+        if context.policy.extras != "ignore":
+            defaults = defaults_of(context, draft)
+            found += extras(draft, actual, context.target_schema, self.scope, defaults)
+        files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)
+        found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
+        hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
+        judged = Judgement(
+            _outcome(found), found, unread=self._unread(asset, hidden), untouched=self._untouched(actual)
+        )
+        if (
+            found and self.patience > 0 and any(not one.extra for one in found)
+        ):  # it will be compared again; no need to download its bytes now
+            return judged
+        await self._compare_files(files.pairs, judged)
+        judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
+        if context.policy.extras == "ignore":
+            judged.found = [difference for difference in judged.found if not difference.extra]
+        judged.outcome = _outcome(judged.found)
+        return judged
+
+    async def _compare_files(self, pairs: Sequence[FilePair], judged: Judgement) -> None:
+        compared = [(pair, *await self.files.compare(pair)) for pair in pairs]
+        judged.proofs += [FileProof(pair.part, pair.key, evidence) for pair, _, evidence in compared]
+        versions = [pair for pair, wrong, _ in compared if wrong and pair.part != ATTACHMENTS]
+        moved = versions if in_other_order(versions) else []
+        for pair, wrong, _ in compared:
+            judged.found += [replace(one, pattern=OTHER_ORDER) for one in wrong] if pair in moved else wrong
+
+    async def _draft(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
+        """What the target should have, by the names that it has; these, where others gave them, and the fields of
+        which it is unknown because their values park the asset."""
+        marker = marker_value(self.context.source_account.tenant, asset.id)
+        drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
+        drafted, unfit = expected(self.context, asset, drafted, link)
+        draft, renamed = Renamed(self.context, asset, actual, self.terms).of(drafted)
+        suffix = with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
+        unfit += [
+            Difference(
+                rejection.path,
+                "a value that fits",
+                f"{rejection.rule}: {rejection.detail}",
+                pattern=f"value at the source: {rejection.rule}",
+            )
+            for rejection in drafted.rejections
+        ]
+        if asset.file is None:  # without a file a name means nothing, and some services invent one
+            draft = replace(draft, filename="")
+        draft = replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft
+        kept = kept_values(link, draft, asset.file)
+        return overlay(draft, kept), [*unfit, *(one for one in renamed if one.path not in kept)]
+
+    def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
+        """Parts of the asset that are not compared: the target does not return them, or cannot store them."""
+        able = self.context.target.capabilities
+        parts = (
+            (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
+            (ATTACHMENTS, bool(asset.attachments), Operation.ATTACH in able),
+            (RELATIONS, bool(asset.relations), Operation.RELATE in able),
+            *(
+                (part.name.lower(), bool(there), able.writes(part))
+                for part, there in ((Feature.TAGS, asset.tags), (Feature.GROUPS, asset.rights.groups))
+            ),
+        )
+        return frozenset(hidden) | {part for part, there, held in parts if there and not held}
+
+
+def _outcome(found: Iterable[Difference]) -> str:
+    """The fate of an asset with these differences; additions alone leave it equal."""
+    return "different" if any(not difference.extra for difference in found) else "equal"

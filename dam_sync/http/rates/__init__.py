@@ -1,0 +1,1 @@
+"""Limits of calls: fixed, learned, and shared among processes."""

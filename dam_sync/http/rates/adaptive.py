@@ -1,0 +1,112 @@
+"""The rate of a credential as it is now: a limit, a temporary slowdown after refusals, or a learned limit; and what its
+limiters have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dam_sync.http.rates.learning import SLOWEST, LearnedRate
+from dam_sync.model.values import Json
+
+_GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
+_CAREFUL = 0.1  # of the gain, near a rate that was once too fast
+
+
+class AdaptiveRate:
+    """Calls per second below a limit. A refusal halves it, every success regains some of it: a doubling in about 23 s,
+    slower near the rate that was too fast. Without a limit it is learned: see `LearnedRate`. No input/output."""
+
+    def __init__(self, ceiling: float | None) -> None:
+        if ceiling is not None and not ceiling > 0:
+            raise ValueError(f"{ceiling} calls per second")
+        self.ceiling = ceiling
+        self.learned = LearnedRate()
+        self._rate = ceiling
+        self._knee: float | None = None
+
+    @property
+    def current(self) -> float | None:
+        """Calls per second now; None without a limit."""
+        return self.learned.rate if self.ceiling is None else self._rate
+
+    @property
+    def expected(self) -> float | None:
+        """Calls per second to be expected in the long run; None without a limit."""
+        return self.learned.mean if self.ceiling is None else self._rate
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether successes change nothing."""
+        return self.learned.limit is None if self.ceiling is None else self._knee is None
+
+    def lower_to(self, per_second: float | None) -> None:
+        """Keep to this limit, too; a higher one changes nothing."""
+        if per_second is not None and (self.ceiling is None or per_second < self.ceiling):
+            current = self.current
+            self.ceiling = per_second
+            self._rate = per_second if current is None else min(current, per_second)
+
+    def refused(self, accepted: float | None) -> None:
+        """The service refused a call; it accepted so many in the second before, None just after a pause."""
+        if self.ceiling is None:
+            self.learned.refused(accepted)
+        else:
+            self._knee = self._rate or self.ceiling
+            self._rate = max(SLOWEST, self._knee / 2)
+
+    def succeeded(self) -> None:
+        """A call succeeded that was sent after the last refusal."""
+        if self.ceiling is None:
+            self.learned.succeeded()
+            return
+        if self._rate is None or self._knee is None:
+            return
+        near = 0.9 * self._knee <= self._rate <= 1.1 * self._knee
+        rate = self._rate + (_GAIN * _CAREFUL if near else _GAIN)
+        if rate >= self.ceiling:
+            self._rate, self._knee = self.ceiling, None
+        else:
+            self._rate = rate
+
+    def dumped(self) -> dict[str, Json]:
+        """Everything but the limit, for other processes."""
+        return {"rate": self._rate, "knee": self._knee, "learned": self.learned.dumped()}
+
+    def adopt(self, dumped: Mapping[str, Json]) -> None:
+        """Become what another process dumped, below the limit of this one."""
+        self.learned = LearnedRate.of(dumped.get("learned") or {})
+        self._knee = dumped.get("knee")
+        self._rate = self.ceiling
+        if self.ceiling is not None and self._knee is not None:
+            self._rate = min(self.ceiling, dumped.get("rate") or self.ceiling)
+
+
+class RateLimiter:
+    """Limits calls to a rate that adapts."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._rate = AdaptiveRate(per_second)
+
+    @property
+    def rate(self) -> float | None:
+        """Current calls per second, of all processes that share the limit; None without a limit."""
+        return self._rate.current
+
+    @property
+    def expected(self) -> float | None:
+        """Calls per second to be expected in the long run; None without a limit."""
+        return self._rate.expected
+
+    @property
+    def learned(self) -> float | None:
+        """The limit that was learned because none is known; None if nothing was refused."""
+        return self._rate.learned.limit if self._rate.ceiling is None else None
+
+    def restore(self, learned: float) -> None:
+        """Begin with what an earlier process learned, unless this one already has."""
+        if self._rate.learned.limit is None:
+            self._rate.learned = LearnedRate(max(SLOWEST, learned))
+
+    def lower_to(self, per_second: float | None) -> None:
+        """Keep to this rate, too; a higher one changes nothing."""
+        self._rate.lower_to(per_second)

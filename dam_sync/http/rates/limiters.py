@@ -1,0 +1,204 @@
+"""Rate limits: requests per second and bytes per second."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from dam_sync.http.rates.adaptive import RateLimiter
+from dam_sync.model.clock import Clock
+
+RESERVE = 0.02  # of the documented rate is left unused, see Bucket
+LATE = 0.08  # seconds: how long after sending, without a response, a call may be counted
+WINDOW = 1.001  # seconds over which services count, plus a thousandth for clock differences
+_CATCH_UP = 0.02  # seconds of late wake-ups that are compensated
+COOL_DOWN = 1.0  # seconds pause after a refusal without Retry-After
+_REMEMBERED = 4096  # permits from which the rate of an unlimited client is computed
+
+
+def sustained(per_second: float, response_seconds: float = LATE) -> float:
+    """Calls per second that this rate allows. response_seconds: what responses take; beyond LATE it does not matter."""
+    window = math.ceil(per_second)
+    return window / max(window / (per_second * (1 - RESERVE)), WINDOW + min(LATE, response_seconds))
+
+
+@dataclass(slots=True)
+class Permit:
+    """Permission for one request: when it was granted, and when its response began. waited: for the rate; epoch: that
+    of `LearnedConcurrency`, if as many calls as allowed were under way."""
+
+    released: float
+    responded: float | None = None
+    waited: bool = False
+    refused: bool = False
+    epoch: int | None = None
+
+    @property
+    def counted(self) -> float:
+        """The latest time at which the service has counted it."""
+        late = self.released + LATE
+        return late if self.responded is None else min(late, self.responded)
+
+
+class AdaptiveRateLimiter(RateLimiter):
+    """Spaces calls: never more than `per_second` of them in any window of one second.
+
+    Calls are spaced evenly at 98 % of the rate, without bursts. Services count calls on arrival, and calls that take
+    differently long to arrive bunch up there; so each call also waits until a second after the one `per_second` calls
+    before it has surely been counted: at its response, or 80 ms after it was sent. If responses are quick this
+    costs nothing beyond the 2 %; if they are slow the rate is 92.6 % of the limit. What is delayed by more than
+    80 ms, with an even later response, may be counted too close to others: waiting for every response would cost a
+    service with responses of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
+
+    The rate adapts: `slow_down` cools down and halves it, every success regains some of it: a doubling in about 23 s,
+    slower near the rate that was too fast. Without `per_second` it is learned: see `LearnedRate`.
+    """
+
+    def __init__(self, per_second: float | None, clock: Clock) -> None:
+        super().__init__(per_second)
+        self._clock = clock
+        self._next = -math.inf
+        self._until = -math.inf
+        self._slowed_at = -math.inf
+        self._head = asyncio.Lock()
+        self.has_news = False  # nobody else must be told anything
+        self._turns: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
+
+    def lower_to(self, per_second: float | None) -> None:
+        """See `RateLimiter.lower_to`."""
+        super().lower_to(per_second)
+        if self._rate.ceiling is not None:
+            self._turns = deque(self._turns, maxlen=math.ceil(self._rate.ceiling))
+
+    async def take(self) -> Permit:
+        """Wait for permission to send, first come, first served; set `responded` when the response begins."""
+        now, waited = self._clock.monotonic(), self._head.locked()
+        if self.rate is None and not waited and self._until <= now:
+            return self._passed(now)
+        async with self._head:  # the first waits for the clock, the others for the first
+            now = self._clock.monotonic()
+            while (wait := self._ready() - now) > 0:
+                waited = True
+                await self._clock.sleep(wait)
+                now = self._clock.monotonic()
+            if (rate := self.rate) is not None:
+                self._next = max(self._next, now - _CATCH_UP) + 1 / (rate * (1 - RESERVE))
+            return self._passed(now, waited=waited)
+
+    def pause_left(self) -> float:
+        """Remaining seconds of the cool-down."""
+        return max(0.0, self._until - self._clock.monotonic())
+
+    def slow_down(self, turn: Permit, retry_after: float | None = None) -> None:
+        """The service rate-limited this request. Refusals of requests sent before the last slowdown only lengthen the
+        pause: a burst is one event."""
+        now = self._clock.monotonic()
+        turn.refused = True
+        resumed = self._until
+        self._until = max(self._until, now + (COOL_DOWN if retry_after is None else retry_after))
+        if turn.released <= self._slowed_at:
+            return
+        self._slowed_at = now
+        self._rate.refused(self._accepted(now) if now - resumed >= 1.0 else None)
+
+    def succeeded(self, turn: Permit | None = None) -> None:
+        """A request succeeded."""
+        if self._rate.ceiling is not None or turn is None or turn.released > self._slowed_at:
+            self._rate.succeeded()
+
+    async def publish(self) -> None:
+        """Other processes do not share this limit."""
+
+    def _ready(self) -> float:
+        """When the next request may be sent."""
+        ready = max(self._next, self._until)
+        if self._rate.ceiling is not None and len(self._turns) == self._turns.maxlen:
+            ready = max(ready, self._turns[0].counted + WINDOW)
+        return ready
+
+    def _passed(self, now: float, *, waited: bool = False) -> Permit:
+        turn = Permit(now, waited=waited)
+        self._turns.append(turn)
+        return turn
+
+    def _accepted(self, now: float) -> float:
+        """Calls accepted in the last second; half of those sent, if there are none or responses are slow."""
+        sent = sum(1 for turn in self._turns if now - turn.released < 1.0)
+        done = (turn for turn in self._turns if turn.responded is not None and now - turn.responded < 1.0)
+        return max(sum(1 for turn in done if not turn.refused), sent / 2)
+
+
+class ConcurrencyLimiter:
+    """At most `limit` calls at once, first come, first served; the limit may be changed at any time.
+
+    A semaphore of asyncio cannot be made smaller, and `anyio.CapacityLimiter` can exceed a total that was changed.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.under_way = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._limit = limit
+        self._admit()
+
+    async def __aenter__(self) -> None:
+        if self.under_way < self._limit and not self._waiting:
+            self.under_way += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn  # whoever ends it has counted this call
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                await self.__aexit__()
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self.under_way -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self.under_way < self._limit and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.under_way += 1
+                turn.set_result(None)
+
+
+class BandwidthLimiter:
+    """Limits bytes per second (None: unlimited). A block of any size passes at once; the next caller waits for it."""
+
+    def __init__(self, per_second: float | None, clock: Clock) -> None:
+        if per_second is not None and not per_second > 0:
+            raise ValueError(f"{per_second} bytes per second")
+        self._per_second = per_second
+        self._clock = clock
+        self._next = -math.inf
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self._per_second is not None
+
+    async def pass_on(self, size: int) -> None:
+        """Wait until `size` bytes may be sent."""
+        if self._per_second is None or size <= 0:
+            return
+        now = self._clock.monotonic()
+        turn = max(self._next, now)
+        self._next = turn + size / self._per_second
+        if turn > now:
+            await self._clock.sleep(turn - now)

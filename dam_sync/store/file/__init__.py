@@ -1,0 +1,1 @@
+"""A state in a file: SQLite."""

@@ -1,0 +1,284 @@
+"""A schema of PostgreSQL that holds a state: how it is opened, its transactions, and what its errors mean.
+
+As with the file, one process writes at a time: a writing transaction begins with an advisory lock, so the repositories
+may read, decide and write without another in between. A second advisory lock, held by the session of the process that
+holds the run, lets a process that takes over a run end the connection of the one before.
+
+Every commit waits until it is on disk, whatever the server does for others (`synchronous_commit`).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.types.string import StrDumper, TextLoader
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, SafetyStop, StoreBusy, StoreUnreachable
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.server.workers import no_place
+
+BUSY_SECONDS = 10  # how long a statement waits for another process
+CONNECT_SECONDS = 10
+WRITER, RUN_HOLDER = "writer", "run"
+NUL, NUL_KEPT = "\0", "\ufdd0"  # PostgreSQL has no NUL in a text; a code point that Unicode reserves for internal use
+_LIBPQ: Mapping[str, Any] = {
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
+_SESSION: Mapping[str, str] = {
+    "lock_timeout": f"{BUSY_SECONDS}s",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "standard_conforming_strings": "on",
+    "bytea_output": "hex",
+    "tcp_keepalives_idle": "15",  # a process that is gone silently must not hold a run for hours
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+_UNREACHABLE = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections)
+_REFUSED = (
+    errors.InvalidPassword,
+    errors.InvalidAuthorizationSpecification,
+    errors.InsufficientPrivilege,
+    errors.InvalidCatalogName,
+    errors.ReadOnlySqlTransaction,
+)
+_BUSY = (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected)
+
+
+class _Texts(StrDumper):
+    """Texts with NUL, which services may send."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace(NUL, NUL_KEPT) if NUL in obj else obj)
+
+
+class _Loader(TextLoader):
+    """The inverse of `_Texts`."""
+
+    def load(self, data: Any) -> str | bytes:
+        text = super().load(data)
+        return text.replace(NUL_KEPT, NUL) if isinstance(text, str) and NUL_KEPT in text else text
+
+
+def connect(server: StateServer) -> Connection:
+    """A connection without transactions of its own. Raises StoreUnreachable, ConfigError."""
+    engine = create_engine(
+        "postgresql+psycopg://", creator=lambda: _connected(server), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+    )
+    with translated(server):
+        return engine.connect()
+
+
+def _connected(server: StateServer) -> psycopg.Connection[Any]:
+    raw = psycopg.connect(autocommit=True, **_parameters(server))
+    raw.adapters.register_dumper(str, _Texts)
+    for name in ("text", "varchar"):
+        raw.adapters.register_loader(name, _Loader)
+    raw.execute(*_settings(server))
+    durable = "SELECT set_config('synchronous_commit', 'on', false)"
+    raw.execute(f"{durable} WHERE current_setting('synchronous_commit') <> 'remote_apply'")
+    return raw
+
+
+async def connect_async(server: StateServer, **settings: str) -> psycopg.AsyncConnection[Any]:
+    """A connection of the event loop, which waits there for locks and notifications. settings: of its session, besides
+    those that every connection has. Raises errors of the driver."""
+    raw = await psycopg.AsyncConnection.connect(autocommit=True, **_parameters(server))
+    try:
+        await raw.execute(*_settings(server, **settings))
+    except BaseException:
+        await raw.close()
+        raise
+    return raw
+
+
+def _parameters(server: StateServer) -> dict[str, Any]:
+    given: dict[str, Any] = {**_LIBPQ, **server.options, "dbname": server.database}
+    given |= {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
+    given["application_name"] = application_name()
+    return {key: value for key, value in given.items() if value not in ("", None)}
+
+
+def _settings(server: StateServer, **more: str) -> tuple[str, list[str]]:
+    """The statement that sets up a session."""
+    path = f'"{server.schema}", pg_catalog'  # names of jobs have no quotation marks
+    settings = {"search_path": path, **_SESSION, **more}
+    calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    return f"SELECT {calls}", [each for pair in settings.items() for each in pair]
+
+
+def application_name() -> str:
+    """How the server names the connections of this process."""
+    return f"dam-sync {os.getpid()} {socket.gethostname()}"[:63]
+
+
+def raw_of(connection: Connection) -> psycopg.Connection[Any]:
+    """The connection of the driver."""
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    return raw
+
+
+@contextmanager
+def reading(connection: Connection) -> Iterator[None]:
+    """A transaction that reads one consistent state."""
+    with _transaction(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+        yield
+
+
+@contextmanager
+def writing(connection: Connection, server: StateServer) -> Iterator[None]:
+    """A transaction of the only writer."""
+    with _transaction(connection, "BEGIN"):
+        raw_of(connection).execute("SELECT pg_advisory_xact_lock(%s)", (server.lock_key(WRITER),))
+        yield
+
+
+@contextmanager
+def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+    raw = raw_of(connection)
+    raw.execute(begin)
+    try:
+        yield
+        raw.execute("COMMIT")
+    except BaseException:
+        roll_back(raw)
+        raise
+
+
+def roll_back(raw: psycopg.Connection[Any]) -> None:
+    """End a transaction without its changes; a connection that is lost has ended it."""
+    if not raw.closed and raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        raw.execute("ROLLBACK")
+
+
+@contextmanager
+def translated(server: StateServer) -> Iterator[None]:
+    """Translate errors of the server into ours."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise explained(error.orig or error, server) from error
+    except psycopg.Error as error:
+        raise explained(error, server) from error
+
+
+def explained(error: BaseException, server: StateServer) -> DamSyncError:
+    """The error to raise for an error of the driver."""
+    why = _plain(error, server)
+    if isinstance(error, _BUSY):
+        return StoreBusy(f"another process holds the state {server}", hint="wait until it is done and run again")
+    if isinstance(error, errors.DiskFull):
+        return DiskFull(f"the server has no space left for the state {server}", hint="free some space on the server")
+    if isinstance(error, _UNREACHABLE) or _is_lost(error):
+        if _is_refusal(why):
+            return _refused(server, why)
+        return StoreUnreachable(f"the state {server} cannot be reached ({why})")
+    return _refused(server, why)
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Without a code it is an error of the connection, not of a statement."""
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate is None
+
+
+def _is_refusal(why: str) -> bool:
+    """libpq gives no code for errors while connecting."""
+    marks = ("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry")
+    return "FATAL" in why and any(mark in why for mark in marks)
+
+
+def _refused(server: StateServer, why: str) -> ConfigError:
+    hint = "check `state:` in the job file, its password, and that the user may create a schema in the database"
+    return ConfigError(f"the state {server} cannot be opened or cannot be written ({why})", hint=hint)
+
+
+def _plain(error: BaseException, server: StateServer) -> str:
+    words = " ".join(str(error).split())
+    return words.replace(server.password, "***") if server.password else words
+
+
+def hold_run(connection: Connection, server: StateServer) -> None:
+    """Called within a writing transaction that has found the run free, or its holder dead: from now on the session
+    of this connection holds it. A connection that still does is ended. Raises StoreBusy if it cannot be."""
+    raw, key = raw_of(connection), server.lock_key(RUN_HOLDER)
+    if _holds(raw, key):
+        return
+    for attempt in range(2):
+        if raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() == (True,):
+            return
+        if attempt == 0:
+            raw.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE " + _OF_KEY, _halves(key))
+    raise StoreBusy(
+        f"a connection that cannot be ended holds the run of the state {server}",
+        hint="end it on the server, then run again",
+    )
+
+
+def release_run(connection: Connection, server: StateServer) -> None:
+    """Let the run go; safe to repeat."""
+    raw, key = raw_of(connection), server.lock_key(RUN_HOLDER)
+    if _holds(raw, key):
+        raw.execute("SELECT pg_advisory_unlock(%s)", (key,))
+
+
+_OF_KEY = (
+    "locktype = 'advisory' AND granted AND objsubid = 1 AND classid::bigint = %s AND objid::bigint = %s"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+def take_place(connection: Connection, server: StateServer, places: int) -> int:
+    """The first free place of a run, held by the session of this connection from now on. Raises StoreUnreachable if
+    all are taken."""
+    raw = raw_of(connection)
+    for place in range(places):
+        if raw.execute("SELECT pg_try_advisory_lock(%s, %s)", (server.place_key, place)).fetchone() == (True,):
+            return place
+    raise no_place(places)
+
+
+def end_sessions(connection: Connection, server: StateServer, places: Sequence[int]) -> bool:
+    """End the sessions that hold these places; returns whether there were any."""
+    held = (
+        "locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = %s AND objid::bigint = ANY(%s)"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    given = (server.place_key, list(places))
+    return bool(
+        raw_of(connection)
+        .execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE {held}", given)
+        .fetchall()
+    )
+
+
+def _holds(raw: psycopg.Connection[Any], key: int) -> bool:
+    chosen = f"SELECT 1 FROM pg_locks WHERE pid = pg_backend_pid() AND {_OF_KEY}"
+    return raw.execute(chosen, _halves(key)).fetchone() is not None
+
+
+def _halves(key: int) -> tuple[int, int]:
+    """How `pg_locks` shows a key of 64 bits."""
+    whole = key & 0xFFFFFFFFFFFFFFFF
+    return whole >> 32, whole & 0xFFFFFFFF
+
+
+def pooled(server: StateServer) -> SafetyStop:
+    """The error for a connection whose session is another one from transaction to transaction."""
+    return SafetyStop(
+        f"the connection to {server} goes through a pooler that shares sessions: locks of a run do not hold there",
+        hint="connect to the server itself, or to a pooler in session mode",
+    )

@@ -1,0 +1,61 @@
+"""What a rehearsal gives an emulated tenant, and what it says of the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dam_sync.api.emulation.tenant_layout import TenantLayout, compare_layouts, records_of
+from dam_sync.model.asset import Placement
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from dam_sync.model.values import Term
+
+TITLE = Field("title", FieldKind.TEXT, "Title", types=frozenset({"Photo"}))
+SUBJECT = Field("lib:subject", FieldKind.TERM, "Subject", multiple=True, vocabulary="subjects")
+WIDTH = Field("width", FieldKind.NUMBER, derived=True)
+SEA = Term("Sea", "1", ("Sea",), labels={"en": "Sea"})
+SCHEMA = Schema(
+    {field.key: field for field in (TITLE, SUBJECT, WIDTH)},
+    {"subjects": Vocabulary("subjects"), "unused": Vocabulary("unused")},
+    types=(AssetType("Photo", "photos"), AssetType("Film")),
+    groups=frozenset({"staff"}),
+    locales=("fr",),
+)
+LAYOUT = TenantLayout(SCHEMA, {"subjects": (SEA,)}, (Placement("folder", ("Press", "2024")),))
+
+
+def bare(*fields: Field, types: tuple[AssetType, ...] = ()) -> Schema:
+    return Schema({field.key: field for field in fields}, types=types)
+
+
+def test_what_a_bare_tenant_has_is_left_to_it() -> None:
+    known = bare(replace(TITLE, types=frozenset()), types=(AssetType("Film"),))
+    records = list(records_of(LAYOUT, known, "lib:"))
+    assert [row["key"] for row in records if row["record"] == "field"] == ["subject"]
+    assert [row["key"] for row in records if row["record"] == "vocabulary"] == ["subjects"]
+    assert [row["labels"] for row in records if row["record"] == "term"] == [{"en": "Sea"}]
+    assert [row["name"] for row in records if row["record"] in ("type", "group")] == ["Photo", "staff"]
+    assert [row["path"] for row in records if row["record"] == "container"] == [["Press", "2024"]]
+
+
+def test_a_built_in_field_that_differs_is_declared() -> None:
+    known = bare(replace(TITLE, required=True))
+    assert [row["key"] for row in records_of(LAYOUT, known, "") if row["record"] == "field"] == ["title", "lib:subject"]
+
+
+def test_all_types_are_declared_where_one_of_a_bare_tenant_is_not_there() -> None:
+    known = bare(TITLE, types=(AssetType("Photo"), AssetType("Sound")))
+    assert [row["name"] for row in records_of(LAYOUT, known, "") if row["record"] == "type"] == ["Photo", "Film"]
+
+
+def test_each_difference_is_a_line() -> None:
+    shorter = replace(SUBJECT, max_length=40, label="Other")
+    schema = replace(SCHEMA, fields={"lib:subject": shorter}, locales=("en",), groups=None)
+    assert compare_layouts(LAYOUT, TenantLayout(schema, {}, ())) == [
+        "field title is missing",
+        "field lib:subject: max_length None became 40",
+        "vocabulary subjects: 1 term is missing, for example Sea",
+        "groups: staff became None",
+        "locales: ('fr',) became ('en',)",
+        "folder /Press/2024 is missing",
+    ]
+    assert compare_layouts(LAYOUT, LAYOUT) == []

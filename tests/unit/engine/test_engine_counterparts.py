@@ -1,0 +1,148 @@
+"""What stands for terms and containers of the source: remembered, stored, and the names in what was written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.engine.renames.counterparts import Counterparts
+from dam_sync.model.asset import Asset, AssetId, Placement, Revision
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.values import Term
+from dam_sync.store.rows import CONTAINER, TERM, Counterpart
+from dam_sync.store.store import SqlStore
+
+SEA = Counterpart(TERM, "subject", "7", ("Sea",), "topics", "t1", ("Sea",), ("Nature", "Sea"))
+PRESS = Counterpart(CONTAINER, "folder", "1", ("Press",), "category", "c1", ("Press",), ("Press",))
+YEAR = Counterpart(CONTAINER, "folder", "2", ("Press", "24"), "category", "c2", ("Press", "24"), ("Press", "24"))
+SCHEMA = Schema(
+    {
+        "subject": Field("subject", FieldKind.TERM, vocabulary="topics", multiple=True),
+        "main": Field("main", FieldKind.TERM, vocabulary="topics"),
+        "other": Field("other", FieldKind.TERM, vocabulary="places"),
+    }
+)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    yield opened
+    await opened.close()
+
+
+def draft(**fields: Any) -> dict[str, Any]:
+    return {"placements": [{"kind": "category", "path": ["Press", "24"], "id": "c2"}], "fields": fields}
+
+
+async def test_they_are_there_in_the_next_run(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    for row in (SEA, PRESS, replace(PRESS, wanted=("News",)), SEA):
+        await known.keep(row)
+    again = await Counterparts.load(store, dry=False)
+    assert again.rows == {SEA.key: SEA, PRESS.key: replace(PRESS, wanted=("News",))}
+
+
+async def test_a_plan_stores_none(store: SqlStore) -> None:
+    await (await Counterparts.load(store, dry=False)).keep(SEA)
+    known = await Counterparts.load(store, dry=True)
+    await known.keep(replace(SEA, target="planned-1"))
+    await known.keep(PRESS)
+    assert known.of(TERM, "subject", "7") == replace(SEA, target="planned-1")
+    assert await store.counterparts() == [SEA]
+
+
+async def test_two_of_the_source_may_share_one_and_learn_its_name(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(SEA)
+    assert not await known.is_shared(SEA)
+    ocean = replace(SEA, source="8", origin=("Ocean",))
+    await known.keep(ocean)
+    assert await known.is_shared(SEA)
+    await known.keep(replace(ocean, name=("Nature", "Meer")))
+    assert {row.name for row in await store.counterparts()} == {("Nature", "Meer")}
+    await known.keep(replace(ocean, target="t2"))
+    assert not await known.is_shared(known.rows[SEA.key])
+
+
+async def test_what_was_written_is_told_by_present_names(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(replace(SEA, name=("Nature", "Ocean")))
+    await known.keep(PRESS)
+    await known.keep(YEAR)
+    await known.moved("category", {"c1": ("News",), "c2": ("News", "24")}, ("News",))
+    old = {"id": "t1", "label": "Sea"}
+    sky = {"id": "t9", "label": "Sky"}
+    told = known.present(draft(subject=[old, sky], main=old, other=old, title="Sea"), SCHEMA)
+    new = {"id": "t1", "label": "Ocean"}
+    assert told["fields"] == {"subject": [new, sky], "main": new, "other": old, "title": "Sea"}
+    assert told["placements"] == [{"kind": "category", "path": ["News", "24"], "id": "c2"}]
+    assert {row.name for row in await store.counterparts()} == {("News",), ("News", "24"), ("Nature", "Ocean")}
+
+
+async def test_what_moved_keeps_the_names_of_the_source_below_a_level_that_others_renamed(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    other = replace(PRESS, source="3", target="c3", name=("Own",))
+    for row in (PRESS, replace(YEAR, name=("Presse", "24")), other):
+        await known.keep(row)
+    await known.moved("category", {"c2": ("Presse", "25")}, ("Press", "25"))
+    assert known.rows[YEAR.key] == replace(YEAR, name=("Presse", "25"), wanted=("Press", "25"))
+    assert (known.rows[PRESS.key], known.rows[other.key]) == (PRESS, other)
+
+
+async def test_a_term_that_got_another_id_with_its_name_is_the_same(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(replace(SEA, target="Ocean", name=("Ocean",), former=("Sea",)))
+    told = known.present(draft(main={"id": "Sea", "label": "Sea"}), SCHEMA)
+    assert told["fields"]["main"] == {"id": "Ocean", "label": "Ocean"}
+    await known.keep(replace(SEA, source="9", target="Sea", name=("Sea",)))  # a new one by the old name
+    told = known.present(draft(main={"id": "Sea", "label": "Sea"}), SCHEMA)
+    assert told["fields"]["main"] == {"id": "Sea", "label": "Sea"}
+
+
+async def test_values_that_the_target_keeps_have_present_names(store: SqlStore) -> None:
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(replace(SEA, target="Ocean", name=("Ocean",), former=("Sea",)))
+    await known.keep(replace(PRESS, wanted=("News",)))
+    sky, place = {"id": "t9", "label": "Sky"}, {"kind": "category", "path": ["Press"], "id": "c1"}
+    told = known.present_values(
+        {
+            "fields.subject": [{"id": "Sea", "label": "Sea"}, sky],
+            "fields.main": None,
+            "fields.title": "Sea",
+            "placements.category": [place],
+            "placements.folder": None,
+            "status": "draft",
+        },
+        SCHEMA,
+    )
+    assert told == {
+        "fields.subject": [{"id": "Ocean", "label": "Ocean"}, sky],
+        "fields.main": None,
+        "fields.title": "Sea",
+        "placements.category": [{**place, "path": ["News"]}],
+        "placements.folder": None,
+        "status": "draft",
+    }
+
+
+async def test_what_others_renamed_at_the_target_has_the_names_of_drafts(store: SqlStore) -> None:
+    """So that it is neither a conflict, nor a change of the assets that have it."""
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(SEA)
+    await known.keep(PRESS)
+    own, sky = Placement("category", ("Own",), "c9"), Term("Sky", "t9")
+    actual = Asset(
+        AssetId("1"),
+        Revision("r"),
+        placements=frozenset({Placement("category", ("Presse",), "c1"), own}),
+        fields={"subject": (Term("Meer", "t1"), sky), "main": Term("Meer", "t1"), "other": Term("Meer", "t1")},
+    )
+    told = known.as_known(actual, SCHEMA)
+    assert told.placements == {Placement("category", ("Press",)), own}
+    assert told.fields == {**actual.fields, "subject": (Term("Sea", "t1"), sky), "main": Term("Sea", "t1")}

@@ -1,0 +1,196 @@
+"""What has to happen to an asset: decided from what we know, and never more than has to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.engine.decide import Create, Park, Policy, Skip, Update, decide, kept_versions, patch_between
+from dam_sync.engine.filenames import with_suffix
+from dam_sync.engine.removals.parts import version_key
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.journal_names import CREATE, inside
+from dam_sync.model.schema import Schema
+from dam_sync.report.report import count_operations
+from dam_sync.store.rows import LinkRow
+from tests.support.schemas import able
+
+ABLE = Schema({}, capabilities=able("filename"))
+WITH_FILES = replace(ABLE, capabilities=ABLE.capabilities.without(writes=[Feature.FILELESS]))
+DAY = datetime(2024, 5, 1, tzinfo=UTC)
+FILES = tuple(FileRef(f"f{n}", "a.jpg", n, digests={"md5": f"{n:032x}"}) for n in (1, 2, 3))
+DRAFT = Draft(None, "a.jpg", fields={"title": "Sea"})
+
+
+def asset(*files: FileRef) -> Asset:
+    return Asset(AssetId("7"), Revision("r"), versions=files or FILES[:1])
+
+
+def link(draft: Draft = DRAFT, *files: FileRef) -> LinkRow:
+    versions = tuple(version_key(file) for file in files or FILES[:1])
+    return LinkRow("7", "t7", versions=versions, draft=draft_to_json(draft))
+
+
+def test_an_unknown_asset_is_created_with_all_its_versions() -> None:
+    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy()) == Create(FILES)
+
+
+def test_the_policy_or_the_target_may_leave_the_current_version_alone() -> None:
+    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy(versions="current")) == Create(FILES[-1:])
+    assert kept_versions(asset(*FILES), ABLE.capabilities.without(Operation.REPLACE), Policy()) == FILES[-1:]
+
+
+def test_an_equal_asset_is_left_alone() -> None:
+    assert decide(asset(), DRAFT, link(), ABLE, Policy()) == Skip()
+
+
+def test_a_changed_value_is_patched_and_nothing_else() -> None:
+    action = decide(asset(), replace(DRAFT, fields={"title": "Lake"}), link(), ABLE, Policy())
+    assert action == Update(Patch(fields={"title": "Lake"}))
+
+
+def test_versions_after_the_last_one_written_are_added() -> None:
+    assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ABLE, Policy()) == Update(Patch(), FILES[1:])
+
+
+def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> None:
+    known = link(DRAFT, FileRef("gone", "a.jpg", 99))
+    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Update(Patch(), FILES[-1:])
+
+
+@pytest.mark.parametrize(
+    ("known", "draft", "missing"),
+    [
+        (None, DRAFT, Operation.CREATE),
+        (link(DRAFT, FileRef("old", "a.jpg", 9)), DRAFT, Operation.REPLACE),
+        (link(), replace(DRAFT, filename="b.jpg"), Operation.UPDATE),
+    ],
+)
+def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft, missing: Operation) -> None:
+    action = decide(asset(), draft, known, replace(ABLE, capabilities=ABLE.capabilities.without(missing)), Policy())
+    assert isinstance(action, Park)
+    assert action.cause == "Unsupported"
+
+
+def test_an_asset_without_a_file_is_parked_where_the_target_takes_none() -> None:
+    """Decided before anything is sent, so that a plan says it too."""
+    bare = replace(asset(), versions=())
+    action = decide(bare, DRAFT, None, WITH_FILES, Policy())
+    assert isinstance(action, Park)
+    assert action.cause == "Unsupported"
+    assert isinstance(decide(bare, DRAFT, None, ABLE, Policy()), Create)
+    assert isinstance(
+        decide(
+            asset(*FILES),
+            DRAFT,
+            None,
+            WITH_FILES,
+            Policy(),
+        ),
+        Create,
+    )
+
+
+places = st.sets(st.sampled_from("abc").map(lambda name: Placement("category", (name,)))).map(frozenset)
+drafts = st.builds(
+    Draft,
+    st.none(),
+    st.sampled_from(["a.jpg", "b.jpg"]),
+    st.just("images"),
+    st.sampled_from(["", "published"]),
+    st.dictionaries(st.sampled_from(["title", "note"]), st.sampled_from(["x", "y", ("x", "y")]), max_size=2),
+    places,
+    st.sets(st.sampled_from("xyz")).map(frozenset),
+    st.builds(
+        Rights,
+        st.sampled_from([None, DAY]),
+        st.sampled_from([None, DAY]),
+        st.sets(st.sampled_from(["public", "staff"])).map(frozenset),
+    ),
+    st.booleans(),
+)
+
+
+@given(drafts, drafts)
+def test_a_patch_turns_one_draft_into_the_other(before: Draft, after: Draft) -> None:
+    patch = patch_between(draft_to_json(before), after)
+    fields = {key: value for key, value in {**before.fields, **patch.fields}.items() if value is not None}
+    assert fields == after.fields
+    assert (before.placements - patch.placements_remove) | patch.placements_add == after.placements
+    assert (before.tags - patch.tags_remove) | patch.tags_add == after.tags
+    assert patch.filename in (None, after.filename)
+    assert patch.closed == (None if before.closed == after.closed else after.closed)
+    if before.closed and after.closed:
+        assert (patch.status, patch.rights, patch.cleared) == (None, None, frozenset())
+        return
+    assert (patch.rights or before.rights) == after.rights
+    assert patch.empty == (draft_to_json(before) == draft_to_json(after)) or (before.status and not after.status)
+    assert ("expiry" in patch.cleared) == bool(before.rights.expires_at and not after.rights.expires_at)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=300), st.integers(40, 255))
+def test_a_suffix_keeps_the_extension_and_the_length(name: str, most: int) -> None:
+    made = with_suffix(name, "a1b2c3-77", most)
+    assert "_a1b2c3-77" in made
+    stem, dot, extension = name.rpartition(".")
+    assert len(made) <= most
+    if dot and stem and 0 < len(extension) <= 16:
+        assert made.endswith(f".{extension}")
+
+
+@given(drafts)
+def test_nothing_changed_is_an_empty_patch(draft: Draft) -> None:
+    assert patch_between(draft_to_json(draft), draft).empty
+
+
+def test_status_and_rights_of_an_asset_that_stays_closed_are_not_written() -> None:
+    """They would open it; opening gives them whole."""
+    dated = Rights(release_at=datetime(2026, 1, 1, tzinfo=UTC))
+    before = draft_to_json(Draft(None, "a.jpg", status="draft", rights=dated, closed=True))
+    after = Draft(None, "a.jpg", status="published", rights=Rights(groups=frozenset({"staff"})), closed=True)
+    assert patch_between(before, after).empty
+
+
+def test_opening_a_closed_asset_gives_it_its_whole_status_and_rights() -> None:
+    rights = Rights(release_at=DAY, groups=frozenset({"staff"}))
+    draft = replace(DRAFT, status="published", rights=rights)
+    closed = draft_to_json(replace(draft, closed=True))
+    assert patch_between(closed, draft) == Patch(status="published", rights=rights, closed=False)
+    assert patch_between(draft_to_json(draft), replace(draft, closed=True)) == Patch(closed=True)
+
+
+def test_a_report_counts_writes_by_kind() -> None:
+    names = Counter({"create": 3, "term:subject:Sea": 1, inside(CREATE) + "upload": 3, "container:category:/A/B": 2})
+    assert count_operations(names) == {"container": 2, "create": 3, "term": 1}
+
+
+def test_attachments_and_relations_that_came_later_are_brought_over() -> None:
+    paper, plan = FileRef("p", "paper.pdf", 5), FileRef("q", "plan.pdf", 6)
+    known = replace(link(), attachments=(version_key(paper),), relations=(("view", "8"),))
+    views = frozenset({Relation("view", AssetId("8")), Relation("view", AssetId("9"))})
+    now = replace(asset(), attachments=(paper, plan), relations=views)
+    expected = Update(Patch(), attachments=(plan,), relations=frozenset({Relation("view", AssetId("9"))}))
+    assert decide(now, DRAFT, known, ABLE, Policy()) == expected
+    without = replace(ABLE, capabilities=ABLE.capabilities.without(Operation.ATTACH, Operation.RELATE))
+    assert decide(now, DRAFT, known, without, Policy()) == Skip()
+
+
+def test_what_an_existing_asset_cannot_be_given_is_a_loss_and_no_call() -> None:
+    there, here = Placement("section", ("A",), "1"), Placement("section", ("B",), "2")
+    known = link(replace(DRAFT, placements=frozenset({there})))
+    draft = replace(DRAFT, filename="b.jpg", placements=frozenset({here}))
+    stays = replace(able(), memberships={"section": MembershipWrite.AT_CREATION})
+    action = decide(asset(), draft, known, Schema({}, capabilities=stays), Policy())
+    assert isinstance(action, Update)
+    assert action.patch.empty
+    assert [(loss.path, loss.rule) for loss in action.losses] == [
+        ("placements.section", "fixed"),
+        ("filename", "fixed"),
+    ]

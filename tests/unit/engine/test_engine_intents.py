@@ -1,0 +1,63 @@
+"""After a crash the target may hold any draft that was meant; the next one is right whatever it holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.engine.recovery.intents import merge_patches, record_intent, recorded_intents
+from dam_sync.model.asset import Draft, Patch, Placement
+from dam_sync.model.codec import draft_to_json
+from tests.support.journal import MemoryJournal
+
+KEYS = ("title", "note", "place")
+FIELDS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(("a", "b", "c")))
+TAGS = st.frozensets(st.sampled_from(("x", "y", "z")))
+PLACES = st.frozensets(st.sampled_from([Placement("folder", (name,), name) for name in "PQ"]))
+DRAFTS = st.builds(
+    Draft, st.none(), st.just("a.jpg"), fields=FIELDS, tags=TAGS, placements=PLACES, closed=st.booleans()
+)
+
+
+def applied(draft: Draft, patch: Patch) -> Draft:
+    fields = {key: value for key, value in {**draft.fields, **patch.fields}.items() if value is not None}
+    tags = draft.tags - patch.tags_remove | patch.tags_add
+    places = draft.placements - patch.placements_remove | patch.placements_add
+    closed = draft.closed if patch.closed is None else patch.closed
+    return replace(draft, fields=fields, tags=tags, placements=places, closed=closed)
+
+
+@given(st.lists(DRAFTS, min_size=1, max_size=4), DRAFTS, st.data())
+def test_whatever_was_written_the_next_draft_is_made_of_it(
+    meant: list[Draft], wanted: Draft, data: st.DataObject
+) -> None:
+    there = data.draw(st.sampled_from(meant))
+    patch = merge_patches([draft_to_json(draft) for draft in meant], wanted)
+    assert applied(there, patch) == wanted
+
+
+@given(DRAFTS)
+def test_nothing_changes_where_only_the_wanted_was_meant(draft: Draft) -> None:
+    assert merge_patches([draft_to_json(draft)] * 2, draft).empty
+    assert merge_patches([], draft).empty
+
+
+async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
+    journal, first, second = MemoryJournal(), Draft(None, "a.jpg"), Draft(None, "b.jpg")
+    numbers = [
+        await record_intent(journal, draft_to_json(draft), await recorded_intents(journal))
+        for draft in (first, first, second, first)
+    ]
+    assert numbers == [1, 1, 2, 3]
+    assert await recorded_intents(journal) == [draft_to_json(draft) for draft in (first, second, first)]
+
+
+async def test_no_draft_is_forgotten_however_many_were_meant() -> None:
+    journal, drafts = MemoryJournal(), [Draft(None, f"{number}.jpg") for number in range(120)]
+    numbers = [await record_intent(journal, draft_to_json(draft), await recorded_intents(journal)) for draft in drafts]
+    assert numbers == list(range(1, 121))
+    meant = await recorded_intents(journal)
+    assert meant == [draft_to_json(draft) for draft in drafts]
+    assert merge_patches(meant, drafts[-1]).filename == "119.jpg"

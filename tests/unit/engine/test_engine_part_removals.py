@@ -1,0 +1,102 @@
+"""Parts that left the source: only what we wrote, only what the source would have returned, and each reported once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dam_sync.engine.decide import Policy, Skip, Update, decide
+from dam_sync.engine.removals.parts import removals, version_key, with_current_keys
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Relation, Revision
+from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.schema import Schema
+from dam_sync.store.rows import LEFT, LinkRow
+from tests.support.schemas import able
+
+READS = Capabilities(features=dict.fromkeys((Feature.ATTACHMENTS, Feature.RELATIONS, Feature.VERSIONS), YES))
+PAPER, PLAN = FileRef("p", "paper.pdf", 5), FileRef("q", "plan.pdf", 6)
+OLD, NEW = FileRef("1", "a.jpg", 1, digests={"md5": "1" * 32}), FileRef("2", "a.jpg", 2, digests={"md5": "2" * 32})
+DRAFT = Draft(None, "a.jpg")
+VIEW = Relation("view", AssetId("8"))
+WHOLE = Asset(AssetId("7"), Revision("r"), versions=(OLD, NEW), attachments=(PAPER, PLAN), relations=frozenset({VIEW}))
+KEYS = tuple(version_key(file) for file in (PAPER, PLAN))
+LINK = LinkRow(
+    "7",
+    "t7",
+    versions=(version_key(OLD), version_key(NEW)),
+    attachments=KEYS,
+    attached={version_key(file): {"name": file.name, "size": file.size, "digests": {}} for file in (PAPER, PLAN)},
+    relations=(("view", "8"),),
+    draft=draft_to_json(DRAFT),
+)
+BARE = replace(WHOLE, versions=(NEW,), attachments=(PLAN,), relations=frozenset())
+
+
+def test_what_left_the_source_is_removed_or_reported_and_forgotten() -> None:
+    found = removals(BARE, LINK, READS, able())
+    assert dict(found.attachments) == {KEYS[0]: LINK.attached[KEYS[0]]}
+    assert found.relations == {VIEW}
+    assert [loss.path for loss in found.losses] == ["versions"]
+    left = found.applied(LINK)
+    assert (left.attachments, set(left.attached), left.relations) == (KEYS[1:], {KEYS[1]}, ())
+    assert left.versions == (LEFT + version_key(OLD), version_key(NEW))
+    assert removals(BARE, left, READS, able()).gone.empty
+
+
+def test_a_target_that_cannot_remove_keeps_it_and_that_is_a_loss() -> None:
+    found = removals(BARE, LINK, READS, able().without(Operation.DETACH, Operation.UNRELATE))
+    assert (dict(found.attachments), found.relations) == ({}, frozenset())
+    assert [(loss.path, loss.detail) for loss in found.losses] == [
+        ("relations", "view to 8: the target cannot remove relations"),
+        ("attachments", "paper.pdf: the target has no trash for attachments"),
+        ("versions", "1: the target has no trash for versions"),
+    ]
+
+
+@pytest.mark.parametrize("back", [PAPER, replace(PAPER, id="p2")], ids=["the same", "with another id"])
+def test_an_attachment_that_stayed_and_comes_back_is_not_sent_again(back: FileRef) -> None:
+    able_to = able().without(Operation.DETACH)
+    left = removals(BARE, LINK, READS, able_to).applied(LINK)
+    assert left.attachments == (LEFT + KEYS[0], KEYS[1])
+    asset = replace(BARE, attachments=(back, PLAN))
+    link = with_current_keys(asset, left)
+    assert link.attachments == (version_key(back), KEYS[1])
+    assert decide(asset, DRAFT, link, Schema({}, capabilities=able_to), Policy(), source=READS) == Skip()
+
+
+def test_an_attachment_of_which_nothing_is_known_stays() -> None:
+    """It was adopted, or written by an older release."""
+    found = removals(BARE, replace(LINK, attached={}), READS, able())
+    assert dict(found.attachments) == {}
+    assert [loss.path for loss in found.losses] == ["attachments", "versions"]
+
+
+@pytest.mark.parametrize("part", ["attachments", "relations", "versions"])
+def test_what_the_source_does_not_return_is_not_gone(part: str) -> None:
+    for source, asset in (
+        (READS.without(reads=[Feature[part.upper()]]), BARE),
+        (READS, replace(BARE, losses=(Loss(part, "cannot be read"),))),
+    ):
+        assert not getattr(removals(asset, LINK, source, able()).gone, part)
+
+
+def test_the_decision_is_an_update_once() -> None:
+    schema = Schema({}, capabilities=able())
+    action = decide(BARE, DRAFT, LINK, schema, Policy(), source=READS)
+    assert isinstance(action, Update)
+    assert action.patch == Patch()
+    assert action.losses == action.removals.losses
+    left = action.removals.applied(LINK)
+    assert decide(BARE, DRAFT, left, schema, Policy(), source=READS) == Skip()
+    assert decide(WHOLE, DRAFT, LINK, schema, Policy(), source=READS) == Skip()
+
+
+def test_files_that_moved_up_in_the_list_are_the_same_files() -> None:
+    """The first one was removed at a source that names files by their places."""
+    moved = replace(PLAN, id="p")
+    link = with_current_keys(replace(BARE, attachments=(moved,)), LINK)
+    assert link.attachments == (KEYS[0], version_key(moved))
+    assert set(link.attached) == {KEYS[0], version_key(moved)}
+    assert with_current_keys(WHOLE, LINK) is LINK

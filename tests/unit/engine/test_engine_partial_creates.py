@@ -1,0 +1,128 @@
+"""What a killed run left half made, of assets that are gone from the source since: unmarked, binned, and told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dam_sync.engine.recovery.partial_creates import (
+    abort_orphaned_uploads,
+    trash_partial_create,
+)
+from dam_sync.engine.run_context import RunContext
+from dam_sync.model.asset import Asset, AssetId, Marker, Patch, Revision
+from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.errors import NotFound
+from dam_sync.model.ports import IsReferenced, Journal
+from dam_sync.store.rows import Work
+from tests.support.journal import Crash, MemoryJournal
+
+ABLE = Capabilities(frozenset({Operation.FIND, Operation.UPDATE, Operation.REMOVE}))
+
+
+@dataclass
+class Target:
+    """Holds one half-made asset, or none."""
+
+    half: str = ""
+    capabilities: Capabilities = ABLE
+    story: list[str] = field(default_factory=list)
+    open: int = 0
+
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
+        self.story.append("look")
+        return AssetId(self.half) if self.half else None
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        return Asset(asset, Revision("1"))
+
+    async def update(self, asset: AssetId, patch: Patch) -> None:
+        self.story.append(f"unmark {asset} {dict(patch.fields)}")
+
+    async def remove(self, asset: AssetId) -> None:
+        self.story.append(f"bin {asset}")
+
+    async def sweep(self, recorded: IsReferenced) -> int:
+        return self.open
+
+
+def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, dry: bool = False) -> RunContext:
+    async def links(assets: list[str]) -> dict[str, str]:
+        return dict.fromkeys(assets, "t-1") if linked else {}
+
+    async def trashed(assets: list[str]) -> dict[str, str]:
+        return {}
+
+    store = SimpleNamespace(journal=lambda work, run: journal, links=links, trashed=trashed, is_recorded=None)
+    made: Any = SimpleNamespace(
+        target=target,
+        store=store,
+        partial_creates_trashed=0,
+        orphans_aborted=0,
+        workers=None,
+        options=SimpleNamespace(only=frozenset()),
+    )
+    made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
+    made.crosswalk, made.dry = SimpleNamespace(marker="key"), dry
+    return cast("RunContext", made)
+
+
+def work(*, begun: bool = True) -> Work:
+    return Work(1, AssetId("s-1"), "", None, True, 1, begun)
+
+
+async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None:
+    target, journal = Target("t-1"), MemoryJournal()
+    journal.done["in create: file"] = ("handle", journal.now)
+    session = session_of(target, journal)
+    await trash_partial_create(session, work())
+    assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
+    assert not journal.done
+    assert session.partial_creates_trashed == 1
+
+
+async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
+    target, journal = Target(), MemoryJournal()
+    journal.done["create"] = ("t-2", journal.now)
+    await trash_partial_create(session_of(target, journal), work())
+    assert target.story == ["unmark t-2 {'key': None}", "bin t-2"]
+
+
+async def test_what_is_in_the_trash_already_is_no_fault() -> None:
+    target, journal = Target("t-1"), MemoryJournal()
+
+    async def gone(asset: AssetId, patch: Patch | None = None) -> None:
+        raise NotFound("gone")
+
+    target.update = target.remove = gone  # type: ignore[method-assign]
+    await trash_partial_create(session_of(target, journal), work())
+
+
+@pytest.mark.parametrize("why", ["not begun", "linked", "planned", "unable"])
+async def test_nothing_is_looked_for(why: str) -> None:
+    target, journal = Target("t-1"), MemoryJournal()
+    if why == "unable":
+        target.capabilities = Capabilities(frozenset({Operation.FIND}))
+    session = session_of(target, journal, linked=why == "linked", dry=why == "planned")
+    await trash_partial_create(session, work(begun=why != "not begun"))
+    assert (target.story, session.partial_creates_trashed) == ([], 0)
+
+
+@pytest.mark.parametrize("blow_at", range(1, 4))
+async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -> None:
+    target, journal = Target("t-1"), MemoryJournal(blow_at)
+    session = session_of(target, journal)
+    with pytest.raises(Crash):
+        await trash_partial_create(session, work())
+    journal.blow_at = None
+    await trash_partial_create(session, work())
+    assert target.story[-1] == "bin t-1"
+
+
+async def test_aborted_upload_sessions_are_counted() -> None:
+    session = session_of(Target(open=2), MemoryJournal())
+    await abort_orphaned_uploads(session)
+    assert session.orphans_aborted == 2

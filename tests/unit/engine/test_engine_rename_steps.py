@@ -1,0 +1,98 @@
+"""Which levels of a path were renamed, and whether something was moved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from dam_sync.engine.renames.paths import Level, Names, Path, Trees
+from dam_sync.model.asset import with_new_top
+
+
+def way(old: str, new: str, there: Collection[str] = (), alive: Collection[str] = ()) -> list[str]:
+    """The steps, one after another, `>>` for a move."""
+    at, names, steps = path(old), Names(path(old), path(new)), list[str]()
+    trees = Trees(lambda one: text(one) if text(one) in there else "", text, lambda one: text(one) in alive)
+    while step := names.step(at, trees):
+        steps.append(f"{text(at[: step.depth])} {'>>' if step.moved else '>'} {text(step.new)}")
+        at, names = with_new_top(at, at[: step.depth], step.new), names.after(step)
+        assert len(steps) < 9
+    return steps
+
+
+def path(joined: str) -> Path:
+    return tuple(joined.split("/"))
+
+
+def text(one: Path) -> str:
+    return "/".join(one)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "steps"),
+    [
+        ("A", "B", ["A > B"]),
+        ("A/x", "A/y", ["A/x > A/y"]),
+        ("A/x", "B/x", ["A > B"]),
+        ("A/x", "B/y", ["A > B", "B/x > B/y"]),
+        ("A/M/x", "B/N/x", ["A > B", "B/M > B/N"]),
+        ("A", "B/A", ["A >> B/A"]),
+        ("A/x", "x", ["A/x >> x"]),
+        ("A/M/x", "A/x", ["A/M/x >> A/x"]),
+    ],
+)
+def test_a_level_above_that_is_gone_from_the_source_was_renamed(old: str, new: str, steps: list[str]) -> None:
+    assert way(old, new) == steps
+
+
+def test_a_level_above_that_the_source_still_has_was_left_for_another() -> None:
+    assert way("A/x", "B/x", alive=["A"]) == ["A/x >> B/x"]
+
+
+def test_a_level_above_that_the_target_has_already_is_another() -> None:
+    assert way("A/x", "B/x", there=["B"]) == ["A/x >> B/x"]
+
+
+def test_what_is_alive_itself_is_renamed_all_the_same() -> None:
+    """A new one may have the old name."""
+    assert way("A/x", "A/y", alive=["A", "A/x"]) == ["A/x > A/y"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "now", "step"),
+    [
+        ("A/x", "A/y", "A/x", Level(2, ("A", "y"))),
+        ("A/x", "A/y", "B/x", Level(2, ("A", "y"))),
+        ("A/x", "A/y", "A/z", Level(2, ("A", "y"), theirs=True)),
+        ("A/x", "A/y", "A/y", None),
+        ("A/x", "B/x", "A/x", Level(1, ("B",))),
+        ("A/x", "B/x", "C/x", Level(1, ("B",), theirs=True)),
+        ("A/x", "B/x", "B/x", None),
+        ("A/x", "A/x", "C/z", None),
+        ("A/x", "x", "A/x", Level(2, ("x",), moved=True)),
+        ("A/x", "x", "A/z", Level(2, ("x",), moved=True, theirs=True)),
+        ("A/x", "B/x", "x", Level(1, ("B", "x"), moved=True, theirs=True)),
+        ("A/x", "A/y", "x", Level(1, ("A", "y"))),
+        ("A/x", "A/x", "x", None),
+    ],
+)
+def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str, step: Level | None) -> None:
+    trees = Trees(lambda _: "", text, lambda _: False)
+    assert Names(path(given), path(wanted)).step(path(now), trees) == step
+
+
+@pytest.mark.parametrize(
+    ("there", "alive", "step"),
+    [
+        ({}, (), Level(1, ("B",))),
+        ({"B": "b"}, (), Level(2, ("B", "x"), moved=True)),
+        ({}, ("A",), Level(2, ("B", "x"), moved=True)),
+        ({"B": "A"}, (), None),
+    ],
+)
+def test_a_level_above_that_stands_or_lives_was_left(
+    there: dict[str, str], alive: Collection[str], step: Level | None
+) -> None:
+    trees = Trees(lambda one: there.get(text(one), ""), text, lambda one: text(one) in alive)
+    assert Names(path("A/x"), path("B/x")).step(path("A/x"), trees) == step

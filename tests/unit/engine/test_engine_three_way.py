@@ -1,0 +1,413 @@
+"""The three-way decision: what was last written, what the source wants, what the target has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dam_sync.engine.conflicts import DECISION, Newer, SettledConflict, settle, settlement_of
+from dam_sync.engine.decide import patch_between
+from dam_sync.engine.files import file_facts
+from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.three_way import (
+    Files,
+    ThreeWay,
+    as_not_hidden,
+    kept_values,
+    may_overwrite,
+    merged_rows,
+    merged_set,
+    merged_texts,
+    overlay,
+)
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.conflict import ConflictPolicy, ConflictRules, Take, shown
+from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.values import Localized, Term
+from dam_sync.store.rows import LinkRow
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLACES = [Placement("folder", (name,)) for name in ("Ours", "Theirs", "Third")]
+SCHEMA = Schema(
+    fields={
+        "note": Field("note", FieldKind.TEXT),
+        "title": Field("title", FieldKind.TEXT, localized=True),
+        "subject": Field("subject", FieldKind.TERM, multiple=True),
+    },
+    locales=("en", "fr"),
+    container_most={"folder": 1},
+    container_staging=frozenset({PLACES[2]}),  # people may put an asset there, too
+)
+LIMITS = Limits(page=1, pace=Pace())
+UNKNOWN = Newer(Take.NONE)
+OLD, NEW, FOREIGN = (FileRef(f"f{n}", f"{n}.jpg", 100 + n, digests={"md5": f"{n}"}) for n in range(3))
+LINK_VERSIONS = (version_key(OLD),)
+
+
+def terms(*labels: str) -> tuple[Term, ...]:
+    return tuple(Term(label, f"id-{label}") for label in labels)
+
+
+BEFORE = Draft(
+    None,
+    "a.jpg",
+    status="published",
+    fields={"note": "old", "title": Localized({"en": "Sea", "fr": "Mer"}), "subject": terms("Sea", "City")},
+    placements=frozenset({PLACES[0]}),
+    tags=frozenset({"sea"}),
+    rights=Rights(NOW, NOW + timedelta(days=90), frozenset({"staff", "press"})),
+)
+
+
+def link(draft: Draft = BEFORE, **changed: Any) -> LinkRow:
+    row = LinkRow("1", "t1", filename="a.jpg", draft=draft_to_json(draft), size=OLD.size, digests=OLD.digests)
+    return replace(row, versions=LINK_VERSIONS, **changed)
+
+
+def asset(draft: Draft, file: FileRef = OLD) -> Asset:
+    """An asset of the target that is as this draft says."""
+    return Asset(
+        AssetId("t1"),
+        Revision("r"),
+        filename=draft.filename,
+        status=draft.status,
+        fields=draft.fields,
+        placements=draft.placements,
+        tags=draft.tags,
+        rights=draft.rights,
+        versions=(file,),
+    )
+
+
+def compared(source: Draft, target: Asset, *more: Draft, files: Files | None = None) -> ThreeWay:
+    before = [draft_to_json(each) for each in (BEFORE, *more)]
+    patch = patch_between(before[0], source)
+    return ThreeWay(before, source, patch, target, files or Files(link()), SCHEMA, LIMITS)
+
+
+def changed(draft: Draft = BEFORE, **fields: Any) -> Draft:
+    return replace(draft, fields={**draft.fields, **fields})
+
+
+def taken(three: ThreeWay, policy: ConflictPolicy, newer: Newer = UNKNOWN) -> list[SettledConflict]:
+    return settle(three.conflicts(), ConflictRules(policy), newer, {})
+
+
+def values(settled: list[SettledConflict]) -> dict[str, Any]:
+    found = {one.conflict.path: one.conflict.target for one in settled if one.take is Take.TARGET}
+    return found | {one.conflict.path: one.conflict.merged for one in settled if one.take is Take.MERGED}
+
+
+def applied(patch: Patch, target: Asset) -> Asset:
+    """The target after an update."""
+    fields = {**target.fields, **patch.fields}
+    return replace(
+        target,
+        fields={key: value for key, value in fields.items() if value is not None},
+        filename=target.filename if patch.filename is None else patch.filename,
+        status=target.status if patch.status is None else patch.status,
+        tags=target.tags - patch.tags_remove | patch.tags_add,
+        rights=patch.rights or target.rights,
+    )
+
+
+EDITS: dict[str, tuple[Draft, Draft]] = {
+    "fields.note": (changed(note="ours"), changed(note="theirs")),
+    "fields.title": (changed(title=Localized({"en": "Ours"})), changed(title=Localized({"en": "Theirs"}))),
+    "fields.subject": (changed(subject=terms("Wood")), changed(subject=terms("Lake"))),
+    "filename": (replace(BEFORE, filename="ours.jpg"), replace(BEFORE, filename="theirs.jpg")),
+    "status": (replace(BEFORE, status="archived"), replace(BEFORE, status="draft")),
+    "placements.folder": (
+        replace(BEFORE, placements=frozenset({PLACES[1]})),
+        replace(BEFORE, placements=frozenset({PLACES[2]})),
+    ),
+    "release": tuple(
+        replace(BEFORE, rights=replace(BEFORE.rights, release_at=NOW + timedelta(days=n))) for n in (1, 2)
+    ),  # type: ignore[dict-item]
+    "expiry": tuple(replace(BEFORE, rights=replace(BEFORE.rights, expires_at=NOW + timedelta(days=n))) for n in (1, 2)),  # type: ignore[dict-item]
+    "groups": tuple(
+        replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset({name}))) for name in ("staff", "press")
+    ),  # type: ignore[dict-item]
+}
+
+
+@pytest.mark.parametrize("path", EDITS)
+def test_a_value_that_changed_at_both_services_is_a_conflict_with_both_sides(path: str) -> None:
+    ours, theirs = EDITS[path]
+    (found,) = compared(ours, asset(theirs)).conflicts()
+    assert found.path == path
+    sides = [shown(path, side) for side in (found.written, found.source, found.target)]
+    assert len(set(sides)) == 3, sides
+    assert "" not in sides
+
+
+@pytest.mark.parametrize("path", EDITS)
+def test_a_value_that_changed_at_one_service_is_none(path: str) -> None:
+    ours, theirs = EDITS[path]
+    assert compared(ours, asset(BEFORE)).conflicts() == []
+    assert compared(BEFORE, asset(theirs)).conflicts() == []
+    assert compared(ours, asset(ours)).conflicts() == [], "both made the same change"
+    assert compared(ours, asset(theirs), theirs).conflicts() == [], "we may have written it before a crash"
+
+
+@pytest.mark.parametrize("path", EDITS)
+@pytest.mark.parametrize("policy", ConflictPolicy)
+def test_the_policy_says_which_value_stands(path: str, policy: ConflictPolicy) -> None:
+    ours, theirs = EDITS[path]
+    three = compared(ours, asset(theirs))
+    (settled,) = taken(three, policy, Newer(Take.TARGET))
+    patch = three.settled(values([settled]))
+    match policy:
+        case ConflictPolicy.PARK:
+            assert settled.take is Take.NONE
+        case ConflictPolicy.SOURCE:
+            assert settled.take is Take.SOURCE
+            assert patch == three.patch
+        case ConflictPolicy.TARGET | ConflictPolicy.NEWEST:
+            assert settled.take is Take.TARGET
+            assert patch.empty, patch
+        case ConflictPolicy.MERGE if path in ("fields.subject",):
+            assert settled.take is Take.MERGED
+            assert patch.fields["subject"] == (*terms("Wood"), *terms("Lake"))
+        case ConflictPolicy.MERGE:
+            assert (settled.take, settled.why) == (Take.NONE, "the two changes exclude each other")
+
+
+def test_the_newest_is_parked_with_the_reason_if_it_is_unknown() -> None:
+    ours, theirs = EDITS["fields.note"]
+    (settled,) = taken(compared(ours, asset(theirs)), ConflictPolicy.NEWEST, Newer(Take.NONE, "no date"))
+    assert (settled.take, settled.why, settled.by) == (Take.NONE, "no date", "newest")
+
+
+def test_a_decision_is_about_the_two_values_that_were_shown() -> None:
+    ours, theirs = EDITS["fields.note"]
+    (conflict,) = compared(ours, asset(theirs)).conflicts()
+    decided = {(conflict.path, conflict.state): "target"}
+    (settled,) = settle([conflict], ConflictRules(ConflictPolicy.SOURCE), Newer(Take.NONE), decided)
+    assert (settled.take, settled.by) == (Take.TARGET, DECISION)
+    for source, target in ((changed(note="later"), theirs), (ours, changed(note="later"))):
+        (other,) = compared(source, asset(target)).conflicts()
+        (settled,) = settle([other], ConflictRules(), Newer(Take.NONE), decided)
+        assert settled.take is Take.NONE
+
+
+def test_an_id_that_a_term_gets_later_does_not_change_the_conflict() -> None:
+    first, again = (
+        compared(changed(subject=(Term("Wood", name),)), asset(EDITS["fields.subject"][1])) for name in "ab"
+    )
+    assert [one.state for one in first.conflicts()] == [one.state for one in again.conflicts()]
+
+
+def test_rights_are_written_with_what_others_changed_at_the_target() -> None:
+    rights = BEFORE.rights
+    source = replace(BEFORE, rights=replace(rights, release_at=NOW + timedelta(days=1)))
+    theirs = replace(rights, expires_at=NOW + timedelta(days=5), groups=frozenset({"staff", "board"}))
+    three = compared(source, asset(replace(BEFORE, rights=theirs)))
+    assert three.conflicts() == []
+    expected = Rights(NOW + timedelta(days=1), NOW + timedelta(days=5), frozenset({"staff", "board"}))
+    assert three.settled({}).rights == expected
+    assert [one.path for one in three.undone()] == ["expiry"]
+
+
+def test_a_release_date_that_a_killed_attempt_took_away_is_written_again() -> None:
+    """It hid the asset while it changed several of its parts."""
+    schema = replace(SCHEMA, always_released=True)
+    meant = replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset({"staff"})))
+    hidden = replace(asset(BEFORE), rights=replace(BEFORE.rights, release_at=None))
+    before = [draft_to_json(BEFORE), draft_to_json(meant)]
+    shown = as_not_hidden(before, hidden, schema)
+    three = compared(meant, shown, meant)
+    assert (three.conflicts(), three.settled({}).rights) == ([], meant.rights)
+    for others in (as_not_hidden(before, hidden, SCHEMA), as_not_hidden(before[:1], hidden, schema)):
+        assert others == hidden, "somebody else took it away"
+
+
+def test_groups_are_merged_element_by_element_but_never_to_nobody() -> None:
+    rights = BEFORE.rights
+    source = replace(BEFORE, rights=replace(rights, groups=frozenset({"staff", "press", "board"})))
+    three = compared(source, asset(replace(BEFORE, rights=replace(rights, groups=frozenset({"press"})))))
+    assert three.conflicts() == []
+    assert three.settled({}).rights.groups == {"press", "board"}  # type: ignore[union-attr]
+    open_to_all = asset(replace(BEFORE, rights=replace(rights, groups=frozenset())))
+    assert [one.path for one in compared(source, open_to_all).conflicts()] == ["groups"]
+
+
+def test_status_and_rights_of_a_hidden_asset_are_not_compared() -> None:
+    ours, theirs = replace(EDITS["status"][0], closed=True), EDITS["status"][1]
+    assert compared(ours, asset(theirs)).conflicts() == []
+
+
+FILE_OF = {"same digest": OLD, "digest changed": FOREIGN, "size changed": replace(OLD, size=7, digests={})}
+
+
+@pytest.mark.parametrize("case", FILE_OF)
+def test_a_file_that_somebody_replaced_is_a_conflict_if_the_source_has_another_too(case: str) -> None:
+    files = Files(link(), NEW, fresh=True, ours=(OLD, NEW))
+    found = compared(BEFORE, asset(BEFORE, FILE_OF[case]), files=files).conflicts()
+    assert [one.path for one in found] == ([] if case == "same digest" else ["file"])
+    assert compared(BEFORE, asset(BEFORE, FILE_OF[case]), files=replace(files, fresh=False)).conflicts() == []
+
+
+def test_a_file_of_the_same_size_without_digests_is_known_by_the_number_of_versions() -> None:
+    files = Files(link(digests={}), replace(NEW, digests={}), fresh=True, ours=(replace(NEW, digests={}),))
+    target = asset(BEFORE, replace(OLD, digests={}))
+    assert compared(BEFORE, target, files=files).conflicts() == []
+    twice = replace(target, versions=target.versions * 2)
+    assert [one.path for one in compared(BEFORE, twice, files=files).conflicts()] == ["file"]
+    hidden = replace(twice, losses=(Loss("versions", "not returned"),))
+    assert compared(BEFORE, hidden, files=files).conflicts() == []
+
+
+def test_a_file_that_somebody_uploaded_to_an_asset_without_one_is_none_of_ours() -> None:
+    bare = replace(link(), versions=(), size=None, digests={})
+    files = Files(bare, OLD, fresh=True, ours=(OLD,))
+    (found,) = compared(BEFORE, asset(BEFORE, FOREIGN), files=files).conflicts()
+    assert (found.path, found.written) == ("file", None)
+    assert compared(BEFORE, asset(BEFORE, OLD), files=files).conflicts() == []
+    kept = replace(bare, versions=LINK_VERSIONS, kept={"file": file_facts(FOREIGN)})
+    again = Files(kept, NEW, fresh=True, ours=(OLD, NEW))
+    assert [one.path for one in compared(BEFORE, asset(BEFORE, FOREIGN), files=again).conflicts()] == ["file"]
+
+
+def test_our_new_version_that_arrived_before_a_crash_is_no_conflict() -> None:
+    files = Files(link(), NEW, fresh=True, ours=(OLD, NEW))
+    assert compared(BEFORE, asset(BEFORE, NEW), files=files).conflicts() == []
+
+
+def test_only_what_replaces_a_value_needs_a_look_at_the_target() -> None:
+    folder, label = PLACES[0], Placement("label", ("red",))
+    sets = Patch(tags_add=frozenset({"a"}), placements_add=frozenset({label}), placements_remove=frozenset({folder}))
+    assert not may_overwrite(sets, fresh=False, schema=SCHEMA)
+    assert may_overwrite(sets, fresh=True, schema=SCHEMA)
+    assert may_overwrite(replace(sets, placements_add=frozenset({folder})), fresh=False, schema=SCHEMA)
+    for patch in (Patch(fields={"note": None}), Patch(filename="b"), Patch(status="x"), Patch(rights=Rights())):
+        assert may_overwrite(patch, fresh=False, schema=SCHEMA)
+
+
+@pytest.mark.parametrize("path", EDITS)
+def test_what_was_kept_stands_until_the_source_changes_it_again(path: str) -> None:
+    ours, theirs = EDITS[path]
+    (conflict,) = compared(ours, asset(theirs)).conflicts()
+    after = link(ours, kept={path: conflict.target, "fields.other": "x"})
+    kept = kept_values(after, ours, OLD)
+    assert kept.keys() == {path, "fields.other"}
+    target = asset(theirs)
+    assert patch_between(after.draft, ours).empty, "the next run does not report it again"
+    wanted = overlay(ours, {path: conflict.target})
+    assert (wanted.fields, wanted.filename, wanted.status) == (target.fields, target.filename, target.status)
+    assert (wanted.placements, wanted.rights) == (target.placements, target.rights)
+    assert path not in kept_values(after, BEFORE, OLD), "the source changed it again"
+
+
+def test_a_file_that_was_kept_stands_until_the_source_has_another() -> None:
+    after = link(
+        kept={"file": {"name": "x", "size": 5, "digests": {}}},
+    )
+    assert "file" in kept_values(after, BEFORE, OLD)
+    assert kept_values(after, BEFORE, NEW) == {}
+    assert kept_values(after, BEFORE, None) == {}
+
+
+async def test_the_name_that_came_with_a_file_that_was_kept_stands_with_it() -> None:
+    theirs = replace(asset(BEFORE, FOREIGN), filename=FOREIGN.name)
+    three = compared(changed(note="ours"), theirs, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    rules = ConflictRules(ConflictPolicy.TARGET)
+    made = settlement_of(three, settle(three.conflicts(), rules, UNKNOWN, {}))
+    assert (made.values["file"]["name"], made.values["filename"]) == (FOREIGN.name, FOREIGN.name)
+    after = link(kept=dict(made.values))
+    assert kept_values(after, BEFORE, OLD)["filename"] == FOREIGN.name
+    assert kept_values(after, BEFORE, NEW) == {}, "the source has another file, which brings its own name"
+
+
+# -- properties --------------------------------------------------------------------------------------------------------
+
+NAMES = st.frozensets(st.sampled_from("abcd"))
+TEXTS = st.dictionaries(st.sampled_from(["en", "fr", "de"]), st.sampled_from("xyz"))
+
+
+@given(NAMES, NAMES, NAMES)
+def test_sets_are_merged_element_by_element(
+    before: frozenset[str], ours: frozenset[str], theirs: frozenset[str]
+) -> None:
+    merged = merged_set([before], ours, theirs)
+    rows = merged_rows([tuple(before)], tuple(sorted(ours)), tuple(sorted(theirs)))
+    assert frozenset(rows) == merged
+    assert len(rows) == len(merged)
+    for name in "abcd":
+        was, our, their = (name in each for each in (before, ours, theirs))
+        assert (name in merged) == (our if their == was else their)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_languages_are_merged_unless_one_changed_at_both(
+    before: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+) -> None:
+    merged = merged_texts([before], ours, theirs)
+    pairs = {key: (before.get(key), ours.get(key), theirs.get(key)) for key in ("en", "fr", "de")}
+    clash = any(len({*sides}) == 3 or (sides[0] not in sides[1:] and sides[1] != sides[2]) for sides in pairs.values())
+    wanted = {key: ours.get(key) if theirs.get(key) == was else theirs.get(key) for key, (was, *_) in pairs.items()}
+    wanted = {key: text for key, text in wanted.items() if text}
+    assert merged == (None if clash or not wanted else Localized(wanted))
+
+
+DRAFTS = st.builds(
+    lambda note, subject, name, status, tags, groups, release: Draft(
+        None,
+        name,
+        status=status,
+        fields={
+            **({"note": note} if note else {}),
+            **({"subject": terms(*sorted(subject))} if subject else {}),
+        },
+        tags=tags,
+        rights=Rights(NOW + timedelta(days=release) if release else None, None, groups),
+    ),
+    st.sampled_from(["", "x", "y", "z"]),
+    NAMES,
+    st.sampled_from(["a.jpg", "b.jpg", "c.jpg"]),
+    st.sampled_from(["published", "archived", "draft"]),
+    NAMES,
+    NAMES,
+    st.integers(0, 3),
+)
+
+
+@given(DRAFTS, DRAFTS, DRAFTS, st.sampled_from(ConflictPolicy), st.sampled_from([Take.SOURCE, Take.TARGET]))
+@settings(max_examples=300)
+def test_no_edit_is_lost_silently(
+    before: Draft, source: Draft, target: Draft, policy: ConflictPolicy, newer: Take
+) -> None:
+    """Under every policy: what somebody changed at the target stands, or its conflict is named."""
+    wrote, there = draft_to_json(before), asset(target)
+    three = ThreeWay([wrote], source, patch_between(wrote, source), there, Files(link(before)), SCHEMA, LIMITS)
+    settled = taken(three, policy, Newer(newer))
+    if any(one.take is Take.NONE for one in settled):
+        return  # nothing is written
+    after = applied(three.settled(values(settled)), there)
+    named = {one.conflict.path for one in settled}
+    for path, get in PARTS.items():
+        was, our, their, now = (get(each) for each in (before, source, target, after))
+        if path not in named:
+            assert now == (our if their == was else their), path
+        took = next((one.take for one in settled if one.conflict.path == path), None)
+        if took is Take.TARGET:
+            assert now == their, path
+        if took is Take.SOURCE:
+            assert now == our, path
+    assert after.tags == merged_set([before.tags], source.tags, target.tags)
+
+
+PARTS: Mapping[str, Any] = {
+    "fields.note": lambda one: one.fields.get("note"),
+    "filename": lambda one: one.filename,
+    "status": lambda one: one.status,
+    "release": lambda one: one.rights.release_at,
+}

@@ -1,0 +1,126 @@
+"""Which file of the target is which of the source, and which are there in addition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dam_sync.engine.compare import Difference
+from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
+from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
+from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Revision
+from dam_sync.store.rows import LinkRow
+
+
+def file(identity: str, name: str, size: int | None, md5: str = "") -> FileRef:
+    return FileRef(identity, name, size, "application/pdf", {"md5": md5} if md5 else {})
+
+
+def test_a_name_that_is_kept_is_not_given_to_one_that_was_renamed() -> None:
+    renamed, kept = file("1", "old name.pdf", 400), file("2", "a.pdf", 400)
+    same, other = file("7", "a.pdf", 400), file("8", "new name.pdf", 400)
+    pairs, missing, extra = paired_by_name([renamed, kept], [same, other])
+    assert (dict(pairs_by_id(pairs)), missing, extra) == ({"1": "8", "2": "7"}, [], [])
+
+
+def test_what_has_no_other_is_missing_or_there_in_addition() -> None:
+    there, gone = file("1", "a.pdf", 400), file("2", "a.pdf", 500)
+    same, more = file("7", "a.pdf", 400), file("8", "b.pdf", 300)
+    pairs, missing, extra = paired_by_name([gone, there], [same, more])
+    assert (dict(pairs_by_id(pairs)), missing, extra) == ({"1": "7"}, [gone], [more])
+
+
+def pairs_by_id(pairs: list[tuple[FileRef, FileRef]]) -> list[tuple[str, str]]:
+    return [(one.id, other.id) for one, other in pairs]
+
+
+ONE, TWO = file("1", "a.jpg", 100, "aa"), file("2", "a.jpg", 200, "bb")
+STRANGE = file("9", "a.jpg", 150, "ff")
+
+
+def asset(*versions: FileRef, hidden: bool = False) -> Asset:
+    losses = (Loss("versions", "unreadable"),) if hidden else ()
+    return Asset(AssetId("1"), Revision("r"), versions=versions, losses=losses)
+
+
+def of_versions(source: Asset, target: Asset, kept: int = 2, written: int = 2) -> PairedFiles:
+    link = LinkRow("1", "t1", versions=tuple(version_key(each) for each in source.versions)[-written:])
+    return pair_files(source, target, source.versions[-kept:], link)
+
+
+def seen(found: PairedFiles) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+    pairs = sorted((pair.ours.id, pair.theirs.id) for pair in found.pairs)
+    return pairs, [each.id for _, each in found.missing], [each.id for _, each in found.extra]
+
+
+def copy(of: FileRef, identity: str) -> FileRef:
+    return FileRef(identity, of.name, of.size, of.media_type, of.digests)
+
+
+def test_versions_belong_together_in_their_order() -> None:
+    found = of_versions(asset(ONE, TWO), asset(copy(ONE, "7"), copy(TWO, "8")))
+    assert seen(found) == ([("1", "7"), ("2", "8")], [], [])
+
+
+def test_a_version_that_somebody_uploaded_is_the_current_file_and_an_extra_once_ours_is_back() -> None:
+    source = asset(ONE, TWO)
+    replaced = of_versions(source, asset(copy(ONE, "7"), copy(TWO, "8"), STRANGE))
+    assert seen(replaced) == ([("1", "7"), ("2", "9")], [], [])
+    restored = of_versions(source, asset(copy(ONE, "7"), copy(TWO, "8"), STRANGE, copy(TWO, "10")))
+    assert seen(restored) == ([("1", "7"), ("2", "10")], [], ["9"])
+
+
+def test_a_version_that_was_deleted_is_missing() -> None:
+    found = of_versions(asset(ONE, TWO), asset(copy(TWO, "8")))
+    assert seen(found) == ([("2", "8")], ["1"], [])
+
+
+def test_versions_written_before_are_no_extras_where_only_the_current_one_travels() -> None:
+    source, target = asset(ONE, TWO), asset(copy(ONE, "7"), copy(TWO, "8"))
+    assert seen(of_versions(source, target, kept=1)) == ([("2", "8")], [], [])
+    forgotten = asset(TWO)  # the source has its first version no more
+    link = LinkRow("1", "t1", versions=(version_key(ONE), version_key(TWO)))
+    assert seen(pair_files(forgotten, target, forgotten.versions, link)) == ([("2", "8")], [], [])
+
+
+def test_versions_that_the_target_does_not_give_out_are_not_compared() -> None:
+    found = of_versions(asset(ONE, TWO), asset(copy(TWO, "8"), hidden=True))
+    assert (seen(found), found.unread) == (([("2", "8")], [], []), {"versions"})
+
+
+def test_an_attachment_of_which_the_source_reports_no_size_is_not_taken_for_that_of_somebody_else() -> None:
+    ours, theirs = file("1", "a.pdf", None), file("9", "paper.pdf", 475)
+    key = version_key(ours)
+    link = LinkRow("1", "t1", attachments=(key,), attached={key: {"name": "a.pdf", "size": 300, "digests": {}}})
+    source, target = replace(asset(), attachments=(ours,)), replace(asset(), attachments=(theirs,))
+    found = pair_files(source, target, (), link)
+    assert (seen(found), found.missing) == (([], ["1"], ["9"]), [("attachments", ours)])  # known by its key
+    renamed = replace(target, attachments=(theirs, file("8", "a-1.pdf", 300)))
+    assert seen(pair_files(source, renamed, (), link)) == ([("1", "8")], [], ["9"])
+
+
+def test_a_file_that_is_lost_or_was_added() -> None:
+    assert seen(of_versions(asset(ONE), asset(), kept=1)) == ([], ["1"], [])
+    assert seen(of_versions(asset(), asset(STRANGE), kept=1)) == ([], [], ["9"])
+
+
+def test_the_evidence_of_an_asset_is_the_weakest_of_its_files() -> None:
+    verdict = Verdict("digest")
+    verdict.count(
+        "1", "t1", Judgement("equal", proofs=[FileProof("file", "a", "V4"), FileProof("attachments", "b", "V3")])
+    )
+    verdict.count("2", "t2", Judgement("equal"))
+    assert verdict.evidence == {"V3": 1, "V2": 1}
+    assert verdict.files == {"file": {"V4": 1}, "attachments": {"V3": 1}}
+    assert proofs_by_key([FileProof("file", "a", "V4"), FileProof("versions", "a", "V0")]) == {"a": "V0"}
+
+
+def test_extras_are_told_and_count_as_different_only_where_the_policy_says_so() -> None:
+    more = Difference("tags", "", "by hand", extra=True)
+    told, failed = Verdict("fields"), Verdict("fields", "fail")
+    for verdict in (told, failed):
+        verdict.count("1", "t1", Judgement("equal", [more]))
+    assert (told.clean, told.equal, told.different, told.extra) == (True, 1, 0, 1)
+    assert (failed.clean, failed.equal, failed.different, failed.extra) == (False, 0, 1, 1)
+    assert told.extras == failed.extras == [("1", "t1", more)]
+    assert told.differences == []

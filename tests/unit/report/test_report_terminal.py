@@ -1,0 +1,63 @@
+"""Tables on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from dam_sync.engine.compare import Difference
+from dam_sync.engine.verification.verdict import Verdict
+from dam_sync.report.output import PIPE_WIDTH
+from dam_sync.report.terminal import print_table
+from dam_sync.report.verdict import file_evidence, grouped
+
+
+def lines(title: str, width: int) -> list[str]:
+    console = Console(width=width)
+    with console.capture() as shown:
+        print_table(console, title, ("", ""), [("V3", "40")])
+    return [line.rstrip() for line in shown.get().splitlines()]
+
+
+def test_a_title_wider_than_its_table_stands_on_one_line() -> None:
+    assert lines("What proves it", 80)[0] == "What proves it"
+
+
+def test_a_title_wider_than_the_terminal_is_folded() -> None:
+    assert lines("What proves it", 6)[:2] == ["What", "proves"]
+
+
+def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -> None:
+    verdict = Verdict("fields")
+    for n in range(200):
+        verdict.note(str(n), f"t{n}", [Difference("fields.title", "X", "Y")])
+    verdict.note("7", "t7", [Difference("tags", "", "sea", pattern="other")])
+    rows = [row for group in grouped(verdict.as_json(), extra=False) for row in group.rows({"1": "sea.jpg"})]
+    assert [row[::2][:2] for row in rows] == [("fields.title", "200"), ("", ""), ("", ""), ("tags", "1")]
+    assert [row[3:] for row in rows[:2]] == [("0", "t0", "X", "Y"), ("sea.jpg (1)", "t1", "X", "Y")]
+
+
+def test_evidence_is_told_by_kind_of_file() -> None:
+    verdict = {"files": {"file": {"V3": 2, "V4": 5}, "attachments": {"V0": 1}}}
+    assert file_evidence(verdict) == {"attachments, V0": 1, "current files, V4": 5, "current files, V3": 2}
+
+
+def piped(rows: list[tuple[str, str]]) -> str:
+    console = Console(width=PIPE_WIDTH)
+    console.plain = True  # type: ignore[attr-defined]
+    with console.capture() as shown:
+        print_table(console, "Check of job.yaml", ("", "found"), rows)
+    return shown.get()
+
+
+def test_a_pipe_gets_one_line_a_row_with_nothing_behind_it() -> None:
+    long = "x" * 900
+    text = piped([("OK", "short"), ("FAULT", long)])
+    assert text.splitlines() == ["Check of job.yaml", "       found", "OK     short", f"FAULT  {long}", ""]
+
+
+def test_marks_of_a_check_have_colours_on_a_terminal_and_none_where_nobody_wants_them() -> None:
+    for environment, coloured in (({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
+        console = Console(width=80, force_terminal=True, _environ=environment)
+        with console.capture() as shown:
+            print_table(console, "Check", ("", "found"), [("FAULT", "a"), ("WARN", "b"), ("OK", "c")])
+        assert ("\x1b[31m" in shown.get() and "\x1b[33m" in shown.get() and "\x1b[32m" in shown.get()) == coloured

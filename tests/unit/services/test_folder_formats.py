@@ -1,0 +1,286 @@
+"""The service `folder`: CSV, archives and the JSON Schema."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import bagit
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.help import text_of
+from dam_sync.model.asset import AssetId, FileRef
+from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue
+from dam_sync.model.schema import FieldKind
+from dam_sync.services.folder import codec
+from dam_sync.services.folder.api.archive import Unpacked
+from dam_sync.services.folder.api.records import RECORD, json_schema
+from dam_sync.services.folder.api.sheet import cells_of, joined, parted, record_of, safe, unsafe
+from dam_sync.services.folder.uploads import home
+from tests.support.everything import everything as library
+from tests.support.folders import InFolder
+from tests.support.journal import MemoryJournal
+from tests.unit.services.test_folder_service import DRAFT, bytes_of, connect, content, everything, opened
+
+ROWS = library()
+FIELDS = {row["key"]: codec.field_of(row) for row in ROWS if row["record"] == "field"}
+
+
+# -- CSV ---------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_what_is_escaped_for_a_spreadsheet_is_read_back_the_same(text: str) -> None:
+    cell = safe(text)
+    assert unsafe(cell) == text
+    assert not cell.startswith(("=", "+", "@", "\t", "\r"))
+    assert not cell.startswith("-") or float(cell) <= 0
+
+
+@given(st.lists(st.text(min_size=1)))
+def test_several_values_share_a_cell(texts: list[str]) -> None:
+    assert parted(joined(texts)) == texts
+
+
+def test_every_value_is_read_from_its_cells_as_it_was() -> None:
+    for row in (row for row in ROWS if row["record"] == "asset"):
+        files = {part: [{"file": f"f/{file['name']}", **file} for file in row.get(part, ())] for part in PARTS}
+        asset = codec.asset_of({**row, **files})
+        cells = cells_of({**row, **files}, FIELDS)
+        again = codec.asset_of(record_of(cells, {"id": row["id"]}, FIELDS))
+        kinds = {key: FIELDS[key].kind for key in asset.fields}
+        for key, value in asset.fields.items():
+            assert kinds[key] is FieldKind.TERM or again.fields[key] == value
+        assert (again.tags, again.placements, again.rights) == (asset.tags, asset.placements, asset.rights)
+        assert (again.relations, again.status, again.filename) == (asset.relations, asset.status, asset.filename)
+        assert [file.id for file in again.versions] == [file.id for file in asset.versions]
+        assert record_of(cells, {**row, **files}, FIELDS)["fields"] == row["fields"], "unchanged cells change nothing"
+
+
+PARTS = ("versions", "attachments")
+
+
+async def exported(path: Path) -> Path:
+    service = await opened(path, format="csv", bag="on")
+    await service.create(DRAFT, content(), MemoryJournal())
+    await service.close()
+    return path / "data" / "catalogue.csv"
+
+
+def changed(sheet: Path, column: str, cell: str, *, delimiter: str = ",") -> None:
+    """Somebody edits the sheet."""
+    text = sheet.read_text(encoding="utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text), delimiter=text[2]))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, dict.fromkeys([*rows[0], column]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows([{**row, column: cell} for row in rows])
+    sheet.write_text(out.getvalue(), encoding="utf-8")
+
+
+async def test_assets_are_written_as_csv_and_read_again(tmp_path: Path) -> None:
+    sheet = await exported(tmp_path / "f")
+    assert sheet.read_bytes().startswith(b"\xef\xbb\xbfid,filename,")
+    assert bagit.Bag(str(tmp_path / "f")).validate()
+    (plain,) = await everything(connect(tmp_path / "f", read_only=True))
+    (row,) = await everything(connect(tmp_path / "f", read_only=True, format="csv"))
+    assert row.asset.fields == plain.asset.fields
+    assert (row.asset.rights, row.asset.placements) == (plain.asset.rights, plain.asset.placements)
+    changed(sheet, "fields.title[fr]", "Mer", delimiter=";")
+    service = connect(tmp_path / "f", read_only=True, format="csv")
+    (row,) = await everything(service)
+    assert row.asset.fields["title"].texts == {"en": "Sea", "fr": "Mer"}
+    assert row.asset.versions == plain.asset.versions
+    assert await bytes_of(service, row.asset.versions[0]) == b"bytes"
+    changed(sheet, "fields.word", "New term")
+    assert (await service.fetch(row.id)).fields["word"].label == "New term"  # the file is looked at again
+
+
+async def test_a_cell_that_cannot_be_read_concerns_its_asset_alone(tmp_path: Path) -> None:
+    sheet = await exported(tmp_path / "f")
+    changed(sheet, "placements", "nothing")
+    service = connect(tmp_path / "f", read_only=True, format="csv")
+    (entry,) = await everything(service)
+    assert entry.asset is None
+    with pytest.raises(InvalidValue, match="colon"):
+        await service.fetch(entry.id)
+
+
+async def test_a_sheet_by_hand_is_a_library(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.jpg").write_bytes(b"abc")
+    text = "id;versions;fields.title;fields.note[fr];placements\n1;a.jpg;'=1+1;Été;folder:/Press/A\n2;;-5;;\n"
+    (tmp_path / "catalogue.csv").write_text(text, encoding="utf-8")
+    service = connect(tmp_path, read_only=True)
+    assert (await service.probe()).total == 2
+    first, second = [entry.asset for entry in await everything(service)]
+    assert (first.fields["title"], first.fields["note"].texts, first.versions[0].size) == ("=1+1", {"fr": "Été"}, 3)
+    assert second.fields["title"] == "-5"
+    schema = await service.schema()
+    assert (schema.fields["note"].localized, schema.fields["title"].kind) == (True, FieldKind.TEXT)
+    assert [place.path async for place in service.containers()] == [("Press",), ("Press", "A")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "title\n", "id,id\n", "id,wrong\n", "id\n1\n1\n", 'id\n"', "id,tags\n,x\n", "id\n\xff\n"]
+)
+async def test_what_is_not_a_sheet_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "catalogue.csv").write_text(text, encoding="latin-1")
+    with pytest.raises(ContractBroken, match=r"catalogue\.csv"):
+        await connect(tmp_path, read_only=True).probe()
+
+
+# -- JSON Schema -------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_written_is_of_the_published_form(tmp_path: Path) -> None:
+    await exported(tmp_path / "f")
+    written = [*InFolder(tmp_path / "f").records, *ROWS]
+    assert {row["record"] for row in written} >= {"asset", "field", "vocabulary"}
+    for row in written:
+        made = RECORD.validate_python(row)
+        assert row["record"] != "asset" or not made.model_extra
+    assert set(json_schema()["discriminator"]["mapping"]) > {"asset", "term", "type"}
+
+
+def test_the_schema_is_shipped() -> None:
+    text = files("dam_sync.help").joinpath("catalogue.schema.json").read_text(encoding="utf-8")
+    assert json.loads(text) == json_schema()
+    assert text in text_of("catalogue")
+
+
+@pytest.mark.parametrize("row", [{"record": "asset"}, {"record": "field", "key": "a", "kind": "b"}, {"record": "x"}])
+def test_what_is_not_of_the_published_form_is_refused(row: Any) -> None:
+    with pytest.raises(ValueError):
+        RECORD.validate_python(row)
+
+
+# -- archives ----------------------------------------------------------------------------------------------------------
+
+
+def zipped(folder: Path, archive: Path) -> Path:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+        for path in sorted(folder.rglob("*")):
+            out.write(path, Path(folder.name) / path.relative_to(folder))
+    return archive
+
+
+def tarred(folder: Path, archive: Path) -> Path:
+    with tarfile.open(archive, "w:gz") as out:
+        out.add(folder, ".")
+    return archive
+
+
+@pytest.mark.parametrize(("pack", "name"), [(zipped, "library.zip"), (tarred, "library.tar.gz")])
+async def test_an_archive_is_read_like_its_folder(
+    tmp_path: Path, pack: Callable[[Path, Path], Path], name: str
+) -> None:
+    await exported(tmp_path / "f")
+    plain = await everything(connect(tmp_path / "f", read_only=True))
+    service = connect(pack(tmp_path / "f", tmp_path / name), read_only=True)
+    account = await service.probe()
+    assert (account.total, account.tenant) == (1, (await connect(tmp_path / "f", read_only=True).probe()).tenant)
+    assert await everything(service) == plain
+    assert await bytes_of(service, plain[0].asset.versions[0]) == b"bytes"
+    unpacked = service._unpacked.root  # type: ignore[attr-defined]
+    await service.close()
+    assert not unpacked.exists()
+
+
+async def test_an_archive_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    with pytest.raises(ConfigError, match="only read"):
+        await connect(zipped(tmp_path / "f", tmp_path / "a.zip")).probe()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type, made.linkname = kind, link
+    return made
+
+
+EVIL = {
+    "out": [member("../evil")],
+    "absolute": [member("/evil")],
+    "link": [member("link", tarfile.SYMTYPE, "/etc/passwd")],
+    "hard": [member("hard", tarfile.LNKTYPE, "/etc/passwd")],
+    "device": [member("device", tarfile.CHRTYPE)],
+    "pipe": [member("pipe", tarfile.FIFOTYPE)],
+    "twice": [member("a"), member("a")],
+}
+
+
+@pytest.mark.parametrize("members", EVIL.values(), ids=EVIL)
+def test_an_archive_is_not_trusted(tmp_path: Path, members: list[tarfile.TarInfo]) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as out:
+        for each in members:
+            out.addfile(each)
+    with pytest.raises(ContractBroken):
+        Unpacked(tmp_path / "a.tar")
+    assert not (tmp_path.parent / "evil").exists()
+
+
+@pytest.mark.parametrize("cut", [0, 10, 60])
+def test_a_broken_archive_is_named(tmp_path: Path, cut: int) -> None:
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "a").write_bytes(b"a" * 1000)
+    for archive in (zipped(tmp_path / "f", tmp_path / "a.zip"), tarred(tmp_path / "f", tmp_path / "a.tgz")):
+        archive.write_bytes(archive.read_bytes()[:cut])
+        with pytest.raises(ContractBroken, match=archive.name):
+            Unpacked(archive)
+
+
+def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:
+    info = zipfile.ZipInfo("link")
+    info.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
+        out.writestr(info, "/etc/passwd")
+    with pytest.raises(ContractBroken, match="not a regular file"):
+        Unpacked(tmp_path / "a.zip")
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(b"a" * (3 << 20))
+    stream = await connect(tmp_path, read_only=True).open(FileRef("a.jpg", "a.jpg"))
+    blocks = aiter(stream)
+    assert len(await anext(blocks)) == 1 << 20
+    path.write_bytes(b"b" * (3 << 20))
+    with pytest.raises(IntegrityError, match="changed while it was read"):
+        await anext(blocks)
+    await stream.aclose()
+
+
+async def test_a_bag_that_cannot_be_sealed_does_not_hide_what_stopped_the_run(tmp_path: Path) -> None:
+    service = await opened(tmp_path / "f", bag="on")
+    (tmp_path / "f" / "bagit.txt").write_text("nonsense\n", encoding="utf-8")
+    await service.create(DRAFT, content(), MemoryJournal())
+
+    async def run() -> None:
+        try:
+            raise RuntimeError("what stopped the run")
+        finally:
+            await service.close()
+
+    with pytest.raises(RuntimeError, match="what stopped the run") as stopped:
+        await run()
+    assert "cannot be made a bag" in stopped.value.__notes__[0]
+    with pytest.raises(IntegrityError, match="cannot be made a bag"):
+        await (await opened(tmp_path / "f", bag="on")).close()
+
+
+def test_assets_whose_ids_are_one_name_on_some_disks_stay_apart() -> None:
+    ids = ["ab", "AB", "Ab", "é", "e\u0301", "CON", "con"]
+    assert len({home(AssetId(each)).casefold() for each in ids}) == len(ids)
