@@ -1,5 +1,5 @@
-"""A storage of its own process over TLS: `GET /N` gives N bytes, `PUT` takes any. It does as little as it can, so that
-whoever talks to it is measured. Started as `python -m tests.support.storage_process`; prints its port."""
+"""A storage of its own process: `GET /N` gives N bytes, `PUT` takes any. It does as little as it can, so that whoever
+talks to it is measured. Started as `python -m tests.support.storage_process https` (or `http`); prints its port."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ DONE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 @contextmanager
-def storage_process() -> Iterator[str]:
+def storage_process(scheme: str = "https") -> Iterator[str]:
     """Its URL."""
-    process = subprocess.Popen([sys.executable, "-m", __name__], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", __name__, scheme], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield f"https://127.0.0.1:{int(process.stdout.readline())}"
+        yield f"{scheme}://127.0.0.1:{int(process.stdout.readline())}"
     finally:
         process.kill()
         process.wait()
@@ -34,9 +34,7 @@ def storage_process() -> Iterator[str]:
             process.stdout.close()
 
 
-def _serve() -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(PEM)
+def _serve(tls: ssl.SSLContext | None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         sys.stdout.write(f"{listening.getsockname()[1]}\n")
         sys.stdout.flush()
@@ -45,8 +43,14 @@ def _serve() -> None:
             threading.Thread(target=_talk, args=(tls, connected), daemon=True).start()
 
 
-def _talk(tls: ssl.SSLContext, connected: socket.socket) -> None:
-    with suppress(OSError), tls.wrap_socket(connected, server_side=True) as stream:
+def _tls() -> ssl.SSLContext:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(PEM)
+    return tls
+
+
+def _talk(tls: ssl.SSLContext | None, connected: socket.socket) -> None:
+    with suppress(OSError), tls.wrap_socket(connected, server_side=True) if tls else connected as stream:
         while head := _head(stream):
             words = head.split(b" ", 2)
             if words[0] == b"GET":
@@ -55,7 +59,7 @@ def _talk(tls: ssl.SSLContext, connected: socket.socket) -> None:
                 _take(stream, head)
 
 
-def _head(stream: ssl.SSLSocket) -> bytes:
+def _head(stream: socket.socket) -> bytes:
     """A request up to its body; what came of the body follows it."""
     head = b""
     while b"\r\n\r\n" not in head:
@@ -66,7 +70,7 @@ def _head(stream: ssl.SSLSocket) -> bytes:
     return head
 
 
-def _give(stream: ssl.SSLSocket, size: int) -> None:
+def _give(stream: socket.socket, size: int) -> None:
     stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
     whole, rest = divmod(size, len(BLOCK))
     for _ in range(whole):
@@ -74,7 +78,7 @@ def _give(stream: ssl.SSLSocket, size: int) -> None:
     stream.sendall(BLOCK[:rest])
 
 
-def _take(stream: ssl.SSLSocket, head: bytes) -> None:
+def _take(stream: socket.socket, head: bytes) -> None:
     head, _, body = head.partition(b"\r\n\r\n")
     found = LENGTH.search(head)
     left = (int(found[1]) if found else 0) - len(body)
@@ -87,4 +91,4 @@ def _take(stream: ssl.SSLSocket, head: bytes) -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(_tls() if sys.argv[1] == "https" else None)

@@ -9,15 +9,15 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, timedelta
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
+from dam_sync.http.outgoing import DirectTransport, HttpxTransport, OutgoingRequest, ResponseSource
+from dam_sync.http.request_body import RequestBody
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.universe import Tenant, Universe
-from tests.support.virtual.wire import FAR, NEAR, VirtualTransport, body_of
+from tests.support.virtual.wire import FAR, NEAR, VirtualTransport
 
 RATE = 50  # wire E 7: sliding 50/s per tenant, v1 counted
 SERVING = (0.05, 0.12)  # seconds that an upload takes the service
@@ -131,37 +131,33 @@ class LeanE:
 
 @dataclass(slots=True)
 class Response:
-    """What the net lane asks of a response of httpx, for a fraction of its cost."""
+    """A `ResponseSource` that has arrived."""
 
-    status_code: int
-    raw: list[tuple[bytes, bytes]]
+    status: int
+    raw_headers: list[tuple[bytes, bytes]]
     body: bytes
 
-    @property
-    def headers(self) -> Response:
-        """Only `headers.raw` is asked for."""
-        return self
+    def arrived(self) -> bytes | None:
+        """All of the body."""
+        return self.body
 
-    @property
-    def stream(self) -> Response:
+    async def blocks(self) -> AsyncIterator[bytes]:
         """The body."""
-        return self
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
         yield self.body
 
     async def aclose(self) -> None:
         """Nothing to give back."""
 
 
-class LeanTransport(VirtualTransport):
-    """The network to that tenant: every call is held to the rate, few reach the emulator."""
+class LeanTransport(DirectTransport):
+    """The network to that tenant: every call is held to the rate, few reach the emulator. It carries requests as
+    connections do, so that none of httpx is made, which no real run makes either."""
 
     def __init__(self, service: LeanE) -> None:
-        super().__init__(service.universe.network, Fuse())
         self._service = service
+        self._emulator = HttpxTransport(VirtualTransport(service.universe.network, Fuse()))
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, outgoing: OutgoingRequest) -> ResponseSource:
         """The response of the stand-in, or of the emulator."""
         service = self._service
         await service.way()
@@ -169,20 +165,21 @@ class LeanTransport(VirtualTransport):
         if wait is not None:
             refusal = {"error": "too_many_requests", "error_description": "API rate limit exceeded"}
             return await self._response(429, refusal, service.pause_headers(wait))
-        path = urlsplit(str(request.url)).path
-        reads_tags = path.startswith("/v2/assets/") and request.url.query == b"expand=tags"
-        if path == "/api/rest/category" or (request.method == "GET" and not reads_tags):
-            return await super().handle_async_request(request)
+        url = urlsplit(outgoing.url)
+        reads_tags = url.path.startswith("/v2/assets/") and url.query == "expand=tags"
+        if url.path == "/api/rest/category" or (outgoing.method == "GET" and not reads_tags):
+            return await self._emulator.send(outgoing)
         headers = rate_headers(service.left())
-        body = b"".join(await body_of(request))
+        body = await outgoing.body.joined() if isinstance(outgoing.body, RequestBody) else outgoing.body or b""
+        assert len(body) == int(outgoing.headers.get("content-length", len(body))), "a body of another length"
         await service.serve()
-        said = service.answer(request.method, path, request.headers.get("content-type", ""), body)
-        assert said is not None, f"{request.method} {path} is not expected"
+        said = service.answer(outgoing.method, url.path, outgoing.headers.get("content-type", ""), body)
+        assert said is not None, f"{outgoing.method} {url.path} is not expected"
         return await self._response(*said, headers)
 
-    async def _response(self, status: int, reply: Any, headers: list[tuple[bytes, bytes]]) -> httpx.Response:
+    async def _response(self, status: int, reply: Any, headers: list[tuple[bytes, bytes]]) -> Response:
         await self._service.way()
-        return cast("httpx.Response", Response(status, [_JSON, *headers], json.dumps(reply).encode()))
+        return Response(status, [_JSON, *headers], json.dumps(reply).encode())
 
 
 def rate_headers(left: int) -> list[tuple[bytes, bytes]]:
