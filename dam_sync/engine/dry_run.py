@@ -18,22 +18,9 @@ from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import (
-    Attachment,
-    Batch,
-    Calls,
-    Change,
-    Cursor,
-    Membership,
-    PartRemoval,
-    Renaming,
-    Service,
-    Shard,
-    TrashMove,
-    VersionReturn,
-    Window,
-)
+from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Attachment, Change, Membership, PartRemoval, Renaming, TrashMove, VersionReturn
 
 INVENTED = "planned-"  # begins the ids of what was not created
 GROWN_KEPT = 1_000  # assets of which it is remembered that they got a version: those written at the same time

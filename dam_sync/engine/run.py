@@ -39,8 +39,9 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
 from dam_sync.model.run_options import ROTATION
-from dam_sync.model.service import Batch, Cursor, Membership, Service, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Service, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.writes import Membership
 from dam_sync.store.note_keys import WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore

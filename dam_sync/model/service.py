@@ -31,6 +31,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
+from dam_sync.model.writes import Change, Membership
 
 Cursor: TypeAlias = Mapping[str, Json]
 Calls: TypeAlias = Mapping[str, int]
@@ -65,61 +66,6 @@ class Batch:
 
     entries: tuple[Entry, ...]
     cursor: Cursor | None
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """A container and some of its members, for services that keep membership on the container."""
-
-    placement: Placement
-    assets: tuple[AssetId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file that is to be attached to an asset."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class TrashMove:
-    """An asset that is to be moved to the trash, or out of it. draft: what was last written, for one that comes out."""
-
-    asset: AssetId
-    restored: Draft | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VersionReturn:
-    """An older file version that is to become the current one."""
-
-    version: FileRef
-
-
-@dataclass(frozen=True, slots=True)
-class PartRemoval:
-    """A part that is to be removed from an asset."""
-
-    part: FileRef | Relation
-
-
-@dataclass(frozen=True, slots=True)
-class Renaming:
-    """A term or container of the target that is to get another name."""
-
-    part: Term | Placement
-
-
-_Returning: TypeAlias = TrashMove | VersionReturn | PartRemoval
-Change: TypeAlias = (
-    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | Renaming | _Returning
-)
-"""A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
-`ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
-Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove `remove` or `restore`, a VersionReturn
-`restore_version`, a PartRemoval `detach` of a FileRef or `unrelate` of a Relation, a Renaming `rename_term` or
-`rename_container`."""
 
 
 TRASH = "trash"  # the status of an asset in the trash

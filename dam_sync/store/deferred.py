@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, update
 
 from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.service import Membership
+from dam_sync.model.writes import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import MEMBER_READINGS
 from dam_sync.store.rows import RelationRow

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
-import aiofiles
+from aiofiles.threadpool import wrap
 from aiofiles.threadpool.binary import AsyncBufferedIOBase
 
 from dam_sync.model.errors import NO_ROOM, ConfigError, DiskFull
@@ -67,7 +67,7 @@ async def spool_file(folder: Path) -> AsyncIterator[SpoolFile]:
     """
     with _explained(folder):
         descriptor, path = _make(folder)
-    file = await aiofiles.open(descriptor, "wb")
+    file = wrap(os.fdopen(descriptor, "wb"))  # without a thread: nothing may come between the file and its removal
     try:
         yield SpoolFile(path, file)
     finally:

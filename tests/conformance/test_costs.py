@@ -16,8 +16,9 @@ from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Attachment, Membership, PartRemoval, Renaming, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Attachment, Membership, PartRemoval, Renaming
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import (
     KEYS,

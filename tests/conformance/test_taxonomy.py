@@ -13,8 +13,9 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.errors import Rejected, Unsupported
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Membership, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
+from dam_sync.model.writes import Membership
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import folder, made, places, plain_draft, spell, vocabulary_of, worked, writes
 from tests.conformance.tenant import Tenant

@@ -13,8 +13,9 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.service import Batch, Membership, Shard
+from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
+from dam_sync.model.writes import Membership
 from dam_sync.store.links import drop_link
 from dam_sync.store.planned import digest_of_rows
 from dam_sync.store.rows import LinkRow, Outcome

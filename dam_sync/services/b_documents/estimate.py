@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Attachment, Calls, Change, Membership, Renaming, TrashMove, VersionReturn
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Attachment, Change, Membership, Renaming, TrashMove, VersionReturn
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.codec.forms import (

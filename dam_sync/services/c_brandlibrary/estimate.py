@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Attachment, Calls, Change, Context, Renaming, TrashMove
+from dam_sync.model.service import Calls, Context
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Attachment, Change, Renaming, TrashMove
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.fields import Keys

@@ -20,8 +20,9 @@ from dam_sync.model.errors import (
     Rejected,
     Unsupported,
 )
-from dam_sync.model.service import Context, Membership
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
+from dam_sync.model.writes import Membership
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec.envelope import made_of
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys, is_closed

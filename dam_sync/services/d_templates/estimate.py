@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
-from dam_sync.model.service import Calls, Change, Context, Membership, PartRemoval, Renaming, TrashMove
+from dam_sync.model.service import Calls, Context
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Change, Membership, PartRemoval, Renaming, TrashMove
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED
 from dam_sync.services.d_templates.target.update import TemplatesUpdate, cleared_by, status_term

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Calls, Change, Membership, Renaming, TrashMove
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Change, Membership, Renaming, TrashMove
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content, security_of_patch
 from dam_sync.services.e_profiles.target import ProfilesTarget

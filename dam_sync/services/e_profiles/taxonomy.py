@@ -20,8 +20,9 @@ from dam_sync.model.errors import (
     Rejected,
     Unsupported,
 )
-from dam_sync.model.service import Context, Membership
+from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
+from dam_sync.model.writes import Membership
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.api.search import Pairs, refuse_missing

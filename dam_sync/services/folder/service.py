@@ -15,8 +15,9 @@ from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Change, Context, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Context, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive
 from dam_sync.services.folder.api.bag import seal

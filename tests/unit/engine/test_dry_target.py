@@ -6,7 +6,8 @@ import tracemalloc
 
 from dam_sync.engine.dry_run import READ_KEPT, DryTarget
 from dam_sync.model.asset import AssetId, Patch
-from dam_sync.model.service import Calls, Change
+from dam_sync.model.service import Calls
+from dam_sync.model.writes import Change
 from tests.support.empty_service import EmptyService
 from tests.support.tables import MB
 

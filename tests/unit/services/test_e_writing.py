@@ -11,8 +11,8 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Placement, Rights
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
-from dam_sync.model.service import Membership
 from dam_sync.model.values import Term
+from dam_sync.model.writes import Membership
 from dam_sync.services.e_profiles.service import ProfilesService
 from tests.support.journal import MemoryJournal
 from tests.support.served_e import Open, asset, created, draft, serving

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,17 @@ async def test_an_error_inside_removes_the_file(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         await work()
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_cancellation_at_any_moment_removes_the_file(tmp_path: Path) -> None:
+    for turns in range(1, 9):  # of the loop, until the task is cancelled
+        writing = asyncio.create_task(spooled(tmp_path, *[b"x"] * 8))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        writing.cancel()
+        with suppress(asyncio.CancelledError):
+            await writing
+        assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_folder_that_cannot_be_used_is_the_operators_affair(tmp_path: Path) -> None:

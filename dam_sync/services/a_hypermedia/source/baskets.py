@@ -9,8 +9,8 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.probed import Undecided
-from dam_sync.model.service import Membership
 from dam_sync.model.values import Json
+from dam_sync.model.writes import Membership
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import total_of, wanted_id
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase

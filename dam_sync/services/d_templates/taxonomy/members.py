@@ -17,8 +17,9 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, NotFound, Rejected
-from dam_sync.model.service import Membership, Shard
+from dam_sync.model.service import Shard
 from dam_sync.model.values import Json
+from dam_sync.model.writes import Membership
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import (
     Record,
