@@ -15,6 +15,7 @@ from dam_sync.model.errors import ConfigError, WorkersGone
 
 THREADS = 64  # most assets that one process writes at once; they are coroutines, so that no thread is started for them
 CONNECT_SECONDS = 15
+START_SECONDS = 120  # of all worker processes of this machine together, which may be busy
 ANSWER_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
 WORKERS_PAGE = "info/main/workers.html"  # Dask makes it without `bokeh`
@@ -52,7 +53,7 @@ async def local_client(number: int) -> AsyncIterator[Client]:
             "ignore", "Port .* is already in use", UserWarning
         )  # of the status pages: another is used
         security = Security.temporary()  # type: ignore[no-untyped-call]
-        cluster = await LocalCluster(  # type: ignore[no-untyped-call]
+        cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=number,
             threads_per_worker=THREADS,
             processes=True,
@@ -65,6 +66,7 @@ async def local_client(number: int) -> AsyncIterator[Client]:
             preload=[preload.__name__],
             memory_limit=0,
         )
+        await _started(cluster)
     try:
         with _explained("worker processes cannot be reached"):
             client = await _connected(cluster, security=security)
@@ -73,8 +75,22 @@ async def local_client(number: int) -> AsyncIterator[Client]:
         finally:
             await _closed(client)
     finally:
-        closing: Any = cluster.close(timeout=10)
-        await closing
+        await _stopped(cluster)
+
+
+async def _started(cluster: Any) -> None:
+    """Dask waits without end for a worker that dies while it starts."""
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            await cluster
+    except BaseException:
+        with suppress(Exception):
+            await _stopped(cluster)
+        raise
+
+
+async def _stopped(cluster: Any) -> None:
+    await cluster.close(timeout=10)
 
 
 @asynccontextmanager

@@ -322,12 +322,17 @@ class DaskWorkers:
         return [reply for _, reply in replies]
 
     async def _asked(self, address: str, function: Callable[..., Awaitable[bytes]], *given: Any) -> WorkerResult:
-        """The reply of one worker, outside of the tasks. Raises WorkerLost."""
+        """The reply of one worker, outside of the tasks. Raises WorkerLost, also if it is lost before it replies."""
+        asked = asyncio.ensure_future(self._client.run(function, *given, workers=[address], on_error="return"))
         try:
-            replies = await self._client.run(function, *given, workers=[address], on_error="return")
-            found = replies[address]
+            while not (await asyncio.wait([asked], timeout=LOOK_SECONDS))[0]:
+                if address not in await self._present():
+                    raise WorkerLost(f"the worker {address} does not answer: its process ended")
+            found = (await asked)[address]
         except (OSError, TimeoutError, KeyError) as error:
             raise WorkerLost(f"the worker {address} does not answer: {error}") from error
+        finally:
+            asked.cancel()
         if isinstance(found, OSError):
             raise WorkerLost(f"the worker {address} does not answer: {found}") from found
         if isinstance(found, BaseException):
