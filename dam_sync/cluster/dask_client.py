@@ -18,6 +18,23 @@ CONNECT_SECONDS = 15
 START_SECONDS = 120  # of all worker processes of this machine together, which may be busy
 ANSWER_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 0,  # what a lost worker had is put back by us, not run again by Dask
+    "distributed.scheduler.work-stealing": False,
+    "distributed.worker.memory.terminate": False,  # memory is bounded by us
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+    "distributed.admin.log-length": 0,
+    # by default, workers give memory back to the system after each larger block, and get it back empty for the next
+    # one: more than twice the processor time for bytes of files
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
+    # by default, every process looks at itself up to 100 times a second, which takes a tenth of a core from each
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "2s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.system-monitor.disk": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+}
 WORKERS_PAGE = "info/main/workers.html"  # Dask makes it without `bokeh`
 NO_EXTRA = "pip install 'dam-sync[cluster]'"
 
@@ -37,21 +54,13 @@ async def local_client(number: int) -> AsyncIterator[Client]:
     """A scheduler in this process and worker processes beside it, which end with it. They listen on the loopback
     interface only, and every connection is encrypted and proves a certificate that is made for this run and kept in
     memory: other users of the machine cannot send them anything. Raises WorkersGone if they cannot be started."""
-    settings = {
-        "distributed.scheduler.allowed-failures": 0,  # what a lost worker had is put back by us, not run again by Dask
-        "distributed.scheduler.work-stealing": False,
-        "distributed.worker.memory.terminate": False,  # memory is bounded by us
-        "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
-        "distributed.admin.log-length": 0,
-    }
     with (
-        dask.config.set(settings),
+        dask.config.set(SETTINGS),
         _explained("worker processes cannot be started"),
         warnings.catch_warnings(),
     ):
-        warnings.filterwarnings(
-            "ignore", "Port .* is already in use", UserWarning
-        )  # of the status pages: another is used
+        # of the status pages: another is used
+        warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)
         security = Security.temporary()  # type: ignore[no-untyped-call]
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=number,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dam_sync.cluster.dask_client import local_client
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
 from tests.support.clusters import Cluster, spawned_by
@@ -79,6 +81,12 @@ def test_the_extra_is_named_where_it_is_missing(shared: Pair, tmp_path: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'dam-sync[cluster]'" in done.stderr
+
+
+async def test_a_worker_keeps_the_memory_of_a_block_for_the_next_one() -> None:
+    async with local_client(1) as client:
+        found = await client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
+    assert list(found.values()) == [None]
 
 
 def test_a_budget_holds_over_all_processes(shared: Pair) -> None:

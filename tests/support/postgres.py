@@ -84,6 +84,16 @@ class OwnServer:
             self.state, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'dam-s%'"
         )
 
+    def cpu(self) -> float:
+        """Seconds of the processors that all of its processes took so far."""
+        main = self._made.get_postmaster_info().process
+        spent = main.cpu_times()
+        seconds = spent.user + spent.system + spent.children_user + spent.children_system
+        for each in main.children(recursive=True):
+            with suppress(Exception):  # it ended meanwhile, and is counted by the main one from now on
+                seconds += sum(each.cpu_times()[:2])
+        return float(seconds)
+
     def stop(self) -> None:
         """End it and remove its folder."""
         self._made.cleanup()

@@ -23,10 +23,17 @@ DONE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 @contextmanager
 def storage_process(scheme: str = "https") -> Iterator[str]:
     """Its URL."""
+    with storage(scheme) as (url, _):
+        yield url
+
+
+@contextmanager
+def storage(scheme: str = "https") -> Iterator[tuple[str, int]]:
+    """Its URL and the id of its process."""
     process = subprocess.Popen([sys.executable, "-m", __name__, scheme], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield f"{scheme}://127.0.0.1:{int(process.stdout.readline())}"
+        yield f"{scheme}://127.0.0.1:{int(process.stdout.readline())}", process.pid
     finally:
         process.kill()
         process.wait()

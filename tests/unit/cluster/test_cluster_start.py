@@ -1,4 +1,4 @@
-"""Worker processes of this machine that do not start: the run says so, and no process is left that it would wait for."""
+"""Worker processes of this machine that do not start: the run says so, and no process is left to wait for."""
 
 from __future__ import annotations
 
