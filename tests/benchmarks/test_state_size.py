@@ -2,13 +2,13 @@
 
 A whole run of so many takes hours (`test_million.py`). Here the operations that a real run makes on its state for each
 asset are recorded, and made for any number of assets, with nothing else around them: `tests.support.virtual`,
-`store_calls` and `replayed_state`. That they are the same is looked at in each run of this test.
+`store_calls` and `replayed_state`. Each run of this test compares them with those of a real run.
 
 - `DAM_SYNC_ASSETS=10000000`: how many; 100,000 without.
 - `DAM_SYNC_STORE=postgres`: the state on a server that the test starts.
 - `DAM_SYNC_CHECKED=2000`: assets of the real run; 100,000 where a million or more are asked for, which takes minutes.
 - `DAM_SYNC_EVERY=1`: every asset by its operations. Without, only the last hundredth before each mark is made by them
-  and measured; the assets before it are inserted with the same rows, which is looked at too.
+  and measured; the assets before it are inserted as the rows that the operations leave, which no test compares.
 """
 
 from __future__ import annotations
