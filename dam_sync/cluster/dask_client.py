@@ -88,7 +88,7 @@ async def local_client(number: int) -> AsyncIterator[Client]:
 
 
 async def _started(cluster: Any) -> None:
-    """Dask waits without end for a worker that dies while it starts."""
+    """If a worker dies while it starts, Dask leaves the others, and this process would wait for them at its end."""
     try:
         async with asyncio.timeout(START_SECONDS):
             await cluster

@@ -120,6 +120,13 @@ class DaskWorkers:
         except WorkersGone:
             return frozenset()
 
+    async def _is_gone(self, address: str) -> bool:
+        """Whether the scheduler says so; one that does not answer says nothing."""
+        try:
+            return address not in await workers_at(self._client)
+        except WorkersGone:
+            return False
+
     async def end(self) -> None:
         """Let all workers leave; what they spent last is counted. The next process that takes part in the run waits for
         those that may still send something. Never raises; safe to repeat."""
@@ -326,7 +333,7 @@ class DaskWorkers:
         asked = asyncio.ensure_future(self._client.run(function, *given, workers=[address], on_error="return"))
         try:
             while not (await asyncio.wait([asked], timeout=LOOK_SECONDS))[0]:
-                if address not in await self._present():
+                if await self._is_gone(address):
                     raise WorkerLost(f"the worker {address} does not answer: its process ended")
             found = (await asked)[address]
         except (OSError, TimeoutError, KeyError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -443,9 +443,8 @@ class TargetContainers:
         if not ordered:
             return frozenset()
         known = await self.known()
-        if all((p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered):
-            return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
-        async with self._alone():
+        complete = all((p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered)
+        async with nullcontext() if complete else self._alone():
             return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
 
     def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:

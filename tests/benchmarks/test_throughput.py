@@ -15,24 +15,22 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from dam_sync.http.client import Client
 from dam_sync.http.messages import Request
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.model.asset import FileRef
-from dam_sync.model.limits import MIB, Part, PartBounds
+from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.ports import Stream
-from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget, content_of
 from dam_sync.transfer.upload import send_parts
 from tests.support.journal import MemoryJournal
 from tests.support.storage_process import storage_process
+from tests.support.storage_requests import StorageRequests
 from tests.support.tables import show
 from tests.support.wired import client_of
 
@@ -54,30 +52,6 @@ class Spent:
 
     seconds: float
     cpu: float
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Parts as requests of their own."""
-
-    client: Client
-
-    async def begin(self, size: int, parts: int) -> Json:
-        return None
-
-    async def received(self, ticket: Json) -> Mapping[int, Json]:
-        return {}
-
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
-        path = f"/{part.number}"
-        await self.client.send(Request("PUT /part", "PUT", path, body=body, size=len(body), repeatable=True))
-        return part.number
-
-    async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
-        return list(receipts)
-
-    async def abort(self, ticket: Json) -> None:
-        return None
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -196,7 +170,7 @@ async def _copied(folder: Path, source: str, target: str, wanted: frozenset[str]
 
         file, budget = FileRef("1", "film.mov", SIZE), MemoryBudget(128 * MIB)
         async with content_of(opened, file, spool=folder, budget=budget, single_bytes=0, wanted=wanted) as content:
-            sent = await send_parts(content, Storage(to), PARTS, MemoryJournal(), budget)
+            sent = await send_parts(content, StorageRequests(to), PARTS, MemoryJournal(), budget)
             assert len(sent) == len(PARTS.split(SIZE))
     for transport in transports:
         await transport.aclose()

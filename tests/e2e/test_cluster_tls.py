@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from dam_sync.help import text_of
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_help_examples import examples
 from tests.e2e.test_migration import digests
-from tests.support.clusters import HERE, end, until_ready
+from tests.support.clusters import HERE, end, spawned_by, until_ready
 from tests.support.raw_server import free_port
 from tests.support.tenants import Completed, Pair, duplicates
 
@@ -80,22 +80,32 @@ def site(on_server: Pair, tmp_path: Path) -> Site:
     return made
 
 
+@dataclass(frozen=True)
+class Running:
+    """The scheduler and the nannies of the workers, and the configuration of everybody."""
+
+    settings: Path
+    processes: list[subprocess.Popen[bytes]]
+
+
 @pytest.fixture
-def cluster(site: Site) -> Iterator[Mapping[str, Path]]:
+def cluster(site: Site) -> Iterator[Running]:
     """The scheduler and the workers of the topic, and the configuration of everybody."""
     settings = site.write_settings()
     environment, quiet = {**os.environ, "DASK_CONFIG": str(settings)}, subprocess.DEVNULL
     with ExitStack() as stack:
+        running = Running(settings, [])
         for words in examples("scale"):
             if words[0] == "dask":
                 process = subprocess.Popen(site.program(words), stdout=quiet, stderr=quiet, env=environment)
                 stack.callback(end, process)
+                running.processes.append(process)
         until_ready(site.url, settings)
-        yield {"settings": settings}
+        yield running
 
 
 def test_the_examples_of_a_cluster_with_certificates(
-    on_server: Pair, site: Site, cluster: Mapping[str, Path], tmp_path: Path
+    on_server: Pair, site: Site, cluster: Running, tmp_path: Path
 ) -> None:
     refused = site.run(None)
     assert refused.returncode == 2
@@ -109,7 +119,10 @@ def test_the_examples_of_a_cluster_with_certificates(
     assert f"the Dask scheduler {site.url} cannot be reached" in strange.stderr
     assert "Warning" not in refused.stderr + strange.stderr
     assert on_server.target.writes == 0
-    done = site.run(cluster["settings"])
+    workers = [each for process in cluster.processes for each in spawned_by(process)]
+    assert workers
+    assert not [each for each in workers if "MALLOC_TRIM_THRESHOLD_" in each.environ()]
+    done = site.run(cluster.settings)
     assert done.returncode == 0, done.stderr
     target = on_server.target.assets
     assert len(target) == ASSETS

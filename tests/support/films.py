@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from dam_sync.http.client import Client, ClientConfig
 from dam_sync.http.messages import Request
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Revision
 from dam_sync.model.capabilities import Capabilities, Feature, Support
-from dam_sync.model.limits import MIB, Limits, Pace, Part, PartBounds
+from dam_sync.model.limits import MIB, Limits, Pace, PartBounds
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Field as SchemaField
@@ -27,6 +27,7 @@ from dam_sync.model.service import Batch, Calls, Connector, Context, Cursor, Ser
 from dam_sync.model.values import Json
 from dam_sync.transfer.upload import send_parts
 from tests.support.storage_process import BLOCK, PEM
+from tests.support.storage_requests import StorageRequests
 
 NAME = "films"
 MEMORY = 128 * MIB
@@ -91,7 +92,7 @@ class FilmService(Service):
         """See `Service.create`."""
         assert content is not None
         assert self._budget is not None
-        await send_parts(content, Storage(self._client), PARTS, journal, self._budget)
+        await send_parts(content, StorageRequests(self._client), PARTS, journal, self._budget)
         await content.check()
 
         async def call() -> Json:
@@ -110,30 +111,6 @@ class FilmService(Service):
         return Asset(
             AssetId(str(number)), Revision("1"), name, status="published", fields={"title": name}, versions=(file,)
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Parts as requests of their own."""
-
-    client: Client
-
-    async def begin(self, size: int, parts: int) -> Json:
-        return None
-
-    async def received(self, ticket: Json) -> Mapping[int, Json]:
-        return {}
-
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
-        path = f"/{part.number}"
-        await self.client.send(Request("PUT /part", "PUT", path, body=body, size=len(body), repeatable=True))
-        return part.number
-
-    async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
-        return list(receipts)
-
-    async def abort(self, ticket: Json) -> None:
-        return None
 
 
 CONNECTOR = Connector(

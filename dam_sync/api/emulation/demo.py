@@ -118,7 +118,7 @@ async def _move_state(job: Path, url: str, path: Path, tell: Tell) -> None:
     text = job.read_text(encoding="utf-8").replace(url, str(path))
     with atomic_write(job, "the job file") as out:
         out.write(text)
-    tell(f"the server was stopped; its state was copied to {path}, which the job file names now")
+    tell(f"the state was copied to {path}, which the job file names now; the server ends with the demo")
 
 
 async def _write_job(folder: Path, source: Emulated, target: Emulated, state: str, ready: bool) -> Path:
