@@ -44,12 +44,12 @@ def library() -> list[dict[str, Any]]:
 
 
 @contextmanager
-def pulling(folder: Path, source: str, target: str) -> Iterator[Pair]:
+def pulling(folder: Path, source: str, target: str, **more: Any) -> Iterator[Pair]:
     """A pair whose job lets the target fetch files, and gives up after a few seconds of a faster clock."""
     policy, records = {**ACCEPTED, "bytes": "pull"}, [*SCHEMA, *library()]
     with hurried(), tenant_of(source, records) as first, receiver_of(target, SCHEMA) as second:
         into = side_of(target, second, {**profile_of(target).parted, "fetch_seconds": 600})
-        pair = joined(folder, side_of(source, first, {}), into, (first, second), OWN_MARKS, policy=policy)
+        pair = joined(folder, side_of(source, first, {}), into, (first, second), OWN_MARKS, policy=policy, **more)
         pair.connectors = limited({target: small_parts(target)})
         yield pair
 
@@ -125,10 +125,7 @@ def test_a_rehearsal_hands_no_link_to_anybody(tmp_path: Path) -> None:
 
 def test_workers_say_what_the_target_fetched(tmp_path: Path, server: OwnServer) -> None:
     """With its state on a server; its commands are processes that are not forked."""
-    with pulling(tmp_path, "c_brandlibrary", "e_profiles") as pair:
-        text = pair.job.read_text(encoding="utf-8")
-        state = next(line for line in text.splitlines() if line.startswith("state:"))
-        pair.job.write_text(text.replace(state, f"state: {server.url}"), encoding="utf-8")
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles", state=server.url) as pair:
         try:
             report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
         finally:
