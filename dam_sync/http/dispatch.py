@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.messages import Request
-from dam_sync.http.multipart import BLOCK, MultipartForm, in_blocks
+from dam_sync.http.multipart import BLOCK, Block, BodyFactory, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
 from dam_sync.http.rates.limiters import BandwidthLimiter, ConcurrencyLimiter, Permit
 from dam_sync.http.rates.shared import CredentialRate
@@ -37,7 +37,7 @@ _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip
 
 _log = structlog.get_logger()
 
-Body: TypeAlias = bytes | Callable[[], AsyncIterator[bytes]] | None
+Body: TypeAlias = bytes | BodyFactory | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,8 @@ class RequestDispatcher:
         connect, read = self._connect_seconds, prepared.read_seconds
         return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read)
 
-    def _metered(self, source: Callable[[], AsyncIterator[bytes]]) -> Callable[[], AsyncIterator[bytes]]:
-        async def blocks() -> AsyncGenerator[bytes, None]:
+    def _metered(self, source: BodyFactory) -> BodyFactory:
+        async def blocks() -> AsyncGenerator[Block, None]:
             async for block in source():
                 await self.flow.pass_on(len(block))
                 yield block

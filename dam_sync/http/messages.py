@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from dam_sync.http.dates import http_date
-from dam_sync.http.multipart import FormPart
+from dam_sync.http.multipart import BodyFactory, FormPart
 from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.http.redaction import redact
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
-
-BodyFactory = Callable[[], AsyncIterator[bytes]]
 
 _SAFE = frozenset({"GET", "HEAD"})
 _SHOWN = 80  # characters of an unreadable body in an error

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from dam_sync.model.errors import InvalidValue
+
+Block: TypeAlias = bytes | memoryview
+BodyFactory: TypeAlias = Callable[[], AsyncIterator[Block]]
 
 BLOCK = 256 * 1024  # bytes passed to the socket at a time; what it cannot send at once it copies
 
 
-async def in_blocks(data: bytes) -> AsyncGenerator[bytes, None]:
-    """Yields bytes in memory block by block, so that sending them needs no second copy of all and holds up no other
-    connection."""
+async def in_blocks(data: bytes) -> AsyncGenerator[Block, None]:
+    """Yields views of bytes in memory block by block, so that sending them copies only what a socket does not take at
+    once, and holds up no other connection."""
+    view = memoryview(data)
     for start in range(0, len(data), BLOCK):
-        yield data[start : start + BLOCK]
+        yield view[start : start + BLOCK]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class FormPart:
     """One field of a form. A factory as `value` streams the bytes and needs `size`; it is called again on a retry."""
 
     name: str
-    value: str | bytes | Callable[[], AsyncIterator[bytes]] = field(repr=False)
+    value: str | bytes | BodyFactory = field(repr=False)
     filename: str = ""
     content_type: str = ""
     size: int | None = None
@@ -60,7 +65,7 @@ class MultipartForm:
         """Bytes of the whole body."""
         return sum(len(self._head(part)) + part.length + 2 for part in self.parts) + len(self._end)
 
-    async def blocks(self) -> AsyncGenerator[bytes, None]:
+    async def blocks(self) -> AsyncGenerator[Block, None]:
         """The body, block by block."""
         for part in self.parts:
             if not callable(part.value) and part.length <= BLOCK:
@@ -87,7 +92,7 @@ class MultipartForm:
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _streamed(value: str | bytes | Callable[[], AsyncIterator[bytes]]) -> AsyncIterator[bytes]:
+def _streamed(value: str | bytes | BodyFactory) -> AsyncIterator[Block]:
     if callable(value):
         return value()
     return in_blocks(value.encode() if isinstance(value, str) else value)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
+from typing import cast
 
 import httpx
 
 from dam_sync.http.bounds import WRITE_SECONDS
+from dam_sync.http.multipart import BodyFactory
 from dam_sync.model.errors import ContractBroken
 
 
@@ -16,7 +18,7 @@ class RequestBody(httpx.AsyncByteStream):
     deadline of the request is moved with every block, so that neither the source nor sending uses up the time for the
     response."""
 
-    def __init__(self, source: Callable[[], AsyncIterator[bytes]], size: int) -> None:
+    def __init__(self, source: BodyFactory, size: int) -> None:
         self._source = source
         self.size = size
         self._head_seconds = 0.0
@@ -41,7 +43,7 @@ class RequestBody(httpx.AsyncByteStream):
                 if sent > self.size:
                     raise ContractBroken(f"a body of {self.size} bytes was announced, its source returns more")
                 self._within(WRITE_SECONDS)
-                yield block
+                yield cast("bytes", block)  # transports take views as well
                 self._within(None)
             if sent != self.size:
                 raise ContractBroken(f"a body of {self.size} bytes was announced, its source returned {sent}")

@@ -1,5 +1,6 @@
 """Kills at 200 random moments of a migration that worker processes write with its state on PostgreSQL: of workers, the
-scheduler, the coordinator, connections to the database, or the server, which is then started again.
+scheduler, the coordinator, connections to the database, or the server, which is then started again. All of them move
+records and camera files of a museum where these are present; the sample, and all of them elsewhere, generated ones.
 
 The moments of each kind are spread evenly over the calls of a run and drawn within their parts; the number of a case is
 its seed. `make test` runs one case of most kinds, DAM_SYNC_ALL=1 all of them. They share a cluster that somebody
@@ -26,6 +27,7 @@ from tests.e2e.conftest import MAPPING
 from tests.e2e.test_migration import digests
 from tests.support.clusters import Cluster, Process, kill, spawned_by
 from tests.support.exposure import ACCEPTED_LINE
+from tests.support.museum import DATA, MUSEUM_MAPPING, has_museum_data, write_museum, write_receiving_tenant
 from tests.support.pairs import EVERYTHING
 from tests.support.postgres import OwnServer, execute
 from tests.support.tenants import Command, Pair, duplicates, pair
@@ -60,12 +62,24 @@ def cases() -> list[tuple[str, int]]:
     return sorted(found, key=lambda case: (case[1] + 0.5) / CASES[case[0]] * GOLDEN % 1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What is moved: the catalogues of both tenants, the folder of the files, and the mapping between them."""
+
+    source: Path
+    target: Path
+    files: Path
+    mapping: Path
+
+
 @pytest.fixture(scope="module")
-def museum(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("museum")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    folder = tmp_path_factory.mktemp("library")
+    if EVERYTHING and has_museum_data():
+        return Library(write_museum(folder, ASSETS), write_receiving_tenant(folder), DATA / "photos", MUSEUM_MAPPING)
     write_library(folder, ASSETS)
     write_empty_tenant(folder)
-    return folder
+    return Library(folder / "catalogue.jsonl", folder / "target.jsonl", folder / "files", MAPPING)
 
 
 @pytest.fixture(scope="module")
@@ -74,24 +88,24 @@ def cluster() -> Iterator[Cluster]:
         yield started
 
 
-def between(museum: Path, folder: Path, command: Command) -> AbstractContextManager[Pair]:
+def between(library: Library, folder: Path, command: Command) -> AbstractContextManager[Pair]:
     """A job between fresh tenants."""
-    catalogues = museum / "catalogue.jsonl", museum / "target.jsonl"
-    return pair(folder, *catalogues, MAPPING, files=museum / "files", more=ACCEPTED_LINE, command=command)
+    catalogues, files = (library.source, library.target), library.files
+    return pair(folder, *catalogues, library.mapping, files=files, more=ACCEPTED_LINE, command=command)
 
 
 @pytest.fixture(scope="module")
-def whole(museum: Path, command: Command, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def whole(library: Library, command: Command, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """What the target has after a run that nothing happens to."""
-    with between(museum, tmp_path_factory.mktemp("whole"), command) as joined:
+    with between(library, tmp_path_factory.mktemp("whole"), command) as joined:
         joined.cli("run", str(joined.job), "--no-progress")
         return seen_at(joined.target.assets)
 
 
 @pytest.fixture
-def moving(museum: Path, tmp_path: Path, server: OwnServer, command: Command) -> Iterator[Pair]:
+def moving(library: Library, tmp_path: Path, server: OwnServer, command: Command) -> Iterator[Pair]:
     """The same job, with an empty state on the server."""
-    with between(museum, tmp_path, command) as joined:
+    with between(library, tmp_path, command) as joined:
         text = joined.job.read_text(encoding="utf-8")
         joined.job.write_text(text.replace(f"state: {tmp_path}/state/job.db", f"state: {server.url}"))
         execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')

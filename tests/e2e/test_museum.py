@@ -15,13 +15,12 @@ import pytest
 
 from tests.e2e.test_kills import repeated_steps
 from tests.e2e.test_migration import digests
-from tests.support.museum import DATA, need_museum_data, write_museum, write_receiving_tenant
+from tests.support.museum import DATA, MUSEUM_MAPPING, need_museum_data, write_museum, write_receiving_tenant
 from tests.support.tenants import Pair, duplicates, pair
 
 Record = Callable[[str, object], None]
 RECORDS = int(os.environ.get("DAM_SYNC_RECORDS", "300"))
 KILLS = int(os.environ.get("DAM_SYNC_KILLS", "3"))
-MAPPING = Path(__file__).parents[1] / "support" / "museum-a-to-e.yaml"
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def museum(tmp_path: Path) -> Iterator[Pair]:
         tmp_path / "job",
         source,
         target,
-        MAPPING,
+        MUSEUM_MAPPING,
         files=DATA / "photos",
         options="index_lag: 1",
         more="limits: {concurrency: 16}",  # at the service's own pace; the bench of rates asks for all that is allowed

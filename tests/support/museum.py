@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 DATA = Path(os.environ.get("DAM_SYNC_DATA", Path(__file__).parents[3] / "shared" / "data"))
+MUSEUM_MAPPING = Path(__file__).parent / "museum-a-to-e.yaml"
 Record = dict[str, Any]
 
 TEXTS = (
@@ -32,9 +33,14 @@ TEXTS = (
 )
 
 
+def has_museum_data() -> bool:
+    """Whether it can be used."""
+    return (DATA / "tate" / "artworks.jsonl.gz").exists()
+
+
 def need_museum_data() -> None:
     """Skips the calling test, saying so, where the data is absent."""
-    if not (DATA / "tate" / "artworks.jsonl.gz").exists():
+    if not has_museum_data():
         pytest.skip(f"the museum data is not there: {DATA}")
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.http.multipart import in_blocks
+from dam_sync.http.multipart import BodyFactory, in_blocks
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Journal
@@ -57,7 +56,7 @@ class HypermediaUploads:
         async with self._budget.hold(content.size):
             return await self._posted(content, await content.read(0, content.size))
 
-    async def _posted(self, content: Content, body: bytes | Callable[[], AsyncIterator[bytes]]) -> Json:
+    async def _posted(self, content: Content, body: bytes | BodyFactory) -> Json:
         reply = await self._api.client.send(
             Request(
                 operation=f"POST {ENDPOINTS['files']}",
