@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Annotated
 
@@ -54,4 +55,13 @@ def main() -> None:
     """The `dam-sync` command. Its process looks for reference cycles less often than by default: loading the libraries
     and reading pages of rows make many objects and hardly any cycle, and looking took up to a fifth of its time."""
     gc.set_threshold(YOUNG_OBJECTS)
+    _open_closed_streams()
     cli()
+
+
+def _open_closed_streams() -> None:
+    """Open each standard stream that whoever started the process had closed, so that nothing else gets its number: a
+    state opened as descriptor 2 would be written over by a message."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 -- open until the process ends

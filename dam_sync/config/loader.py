@@ -74,6 +74,8 @@ class FileFormat:
             return self.parse(path, bounded_file(path, self.largest).decode("utf-8-sig"), syntax)
         except FileNotFoundError:
             raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
+        except IsADirectoryError:
+            raise self.error(f"{path} is a folder, not a {self.name}", hint=self.missing) from None
         except OSError as error:
             raise self.error(f"{path} cannot be read: {error.strerror}") from None
         except TooLarge as error:
