@@ -77,8 +77,8 @@ class ClientConfig:
     @property
     def own_part(self) -> ClientConfig:
         """The limits of this process alone: an equal part for each of the processes, so that together they keep to
-        those of the service and of the operator. A rate and a fixed number of concurrent calls whose permits the
-        processes lease are not divided. `CredentialRate.processes` does the same for calls per day and month."""
+        those of the service and of the operator. What the processes lease is not divided: a rate, a fixed number of
+        concurrent calls, calls per day and month."""
         number = self.processes
         if number == 1:
             return self

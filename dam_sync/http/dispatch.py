@@ -99,7 +99,6 @@ class RequestDispatcher:
         self._pace = pace
         self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
         self._rate = config.rate or CredentialRate(config.clock)
-        self._rate.processes = config.processes
         self.bucket = self._rate.limiter(pace.per_second)
         self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
         if self._learned is not None:
@@ -162,6 +161,24 @@ class RequestDispatcher:
     async def _admit(self, operation: str) -> Permit:
         if (left := self.bucket.pause_left()) > PATIENCE:
             raise Throttled(f"the service asked for a pause, of which {left:.0f} s are left", retry_after=left)
+        rate, limits = self._rate, (self._calls_per_day, self.allowance)
+        reserved = await rate.reserve(*limits)
+        try:
+            permit = await self._permit()
+        except BaseException:
+            rate.put_back(reserved)
+            raise
+        if reserved != rate.slice:  # perhaps of the day before: it is counted when it is sent
+            rate.put_back(reserved)
+            await rate.reserve(*limits)
+        self.sent += 1
+        self.calls[operation] += 1
+        if not self._read_only:  # reads from a source during a write are not calls of the target
+            count_call(operation)
+        return permit
+
+    async def _permit(self) -> Permit:
+        """One of the rate limit. Raises StopRequested beyond `max_calls`."""
         permit = await self.bucket.take()
         if self._max_calls is not None and self.sent >= self._max_calls:
             part = f", of which each of {self._processes} processes may send {self._max_calls}"
@@ -171,11 +188,6 @@ class RequestDispatcher:
             )
         if self._learned is not None and not permit.waited and self._api.under_way >= self._api.limit:
             permit.epoch = self._learned.epoch
-        self._rate.count(self._calls_per_day, self.allowance)
-        self.sent += 1
-        self.calls[operation] += 1
-        if not self._read_only:  # reads from a source during a write are not calls of the target
-            count_call(operation)
         return permit
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -53,6 +53,55 @@ class Lease:
         return self.issued - len(self.due)
 
 
+@dataclass(frozen=True, slots=True)
+class CallBudget:
+    """Calls that all processes together may send. name: of the budget, for messages; since: the slice of time from
+    which calls count; most: None if there is no such limit, and the calls are only counted."""
+
+    name: str
+    since: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """What a process asks of the calls of a credential. Slices are numbers of equal spans of time.
+
+    slice: the present one; calls: how many it wants to send in it, none if it only reports; sent: what it has sent in
+    slices that it had calls of, in place of what it reported or leased before; budgets: what all calls must keep to;
+    earlier: in the first request of a process, the calls by slice that its job has stored. They are added if no process
+    of the job has asked before, because since then the job stores what is counted here, too.
+    """
+
+    slice: int
+    calls: int
+    sent: Mapping[int, int]
+    budgets: tuple[CallBudget, ...]
+    earlier: Mapping[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallLease:
+    """calls: that the process may send; counted: the calls of all processes by budget, in the order of the request,
+    with those that are leased."""
+
+    calls: int
+    counted: tuple[int, ...]
+
+
+CALLS_KEPT: Final = 40 * 24 * 4  # slices of 15 minutes for which calls are counted: the month of an allowance
+_PARTS = 16  # of what is left of a budget, one is leased at most, so that no process keeps much from the others
+
+
+def calls_of(request: CallRequest, counted: Sequence[int]) -> int:
+    """How many of the calls that a process asks for it gets, when so many count by each of the budgets."""
+    limits = zip(request.budgets, counted, strict=True)
+    left = min((budget.most - number for budget, number in limits if budget.most is not None), default=None)
+    if left is None:
+        return request.calls
+    return max(0, min(request.calls, left, max(1, left // _PARTS)))
+
+
 class CredentialPermits(Protocol):
     """The schedule of one credential, shared by all processes that use it. Every method raises StoreUnreachable if the
     schedule cannot be reached; an outage of some seconds is bridged. A permit that is not used expires."""
@@ -72,6 +121,11 @@ class CredentialPermits(Protocol):
 
     async def learn(self, version: int, learned: Mapping[str, Json], spacing: float) -> Lease | None:
         """Replace what was learned; None if another process did so since this version, and nothing was changed."""
+        ...
+
+    async def lease_calls(self, request: CallRequest) -> CallLease:
+        """Lease calls that count as sent until the process reports otherwise; fewer than asked for, possibly none, if
+        a budget has fewer left. Safe to repeat: what a process reports takes the place of what it reported before."""
         ...
 
     async def share(self, participant: str, most: int, under_way: int) -> int:

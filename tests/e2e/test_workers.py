@@ -99,6 +99,21 @@ def test_a_budget_holds_over_all_processes(shared: Pair) -> None:
     assert_complete(shared)
 
 
+def test_calls_per_day_are_used_up_by_all_processes_together(shared: Pair) -> None:
+    text, sides = shared.job.read_text(encoding="utf-8"), (shared.source, shared.target)
+    shared.job.write_text(f"{text}\nlimits: {{calls_per_day: 60}}\n", encoding="utf-8")
+    for tenant in sides:
+        tenant.forget_calls()
+    for workers in (["--workers", "2"], []):
+        done = shared.cli("run", str(shared.job), *workers, "--no-progress", check=8)
+        assert "the budget of 60 calls per day is used up" in done.stderr
+        assert [sum(tenant.calls.values()) <= 60 for tenant in sides] == [True, True]
+    assert 60 in [sum(tenant.calls.values()) for tenant in sides]
+    shared.job.write_text(text, encoding="utf-8")
+    shared.cli("run", str(shared.job), "--no-progress")
+    assert_complete(shared)
+
+
 def test_an_interrupted_run_ends_its_workers_and_the_next_one_resumes_it(shared: Pair) -> None:
     job = str(shared.job)
     process = shared.start_until(lambda: len(shared.target.assets) >= 2, "run", job, "--workers", "2", "--no-progress")

@@ -14,7 +14,7 @@ from sqlalchemy import Double, bindparam
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
-from dam_sync.model.permits import Lease, LeaseRequest
+from dam_sync.model.permits import CallLease, CallRequest, Lease, LeaseRequest, calls_of
 from dam_sync.model.values import Json
 from dam_sync.store.server import permit_schedule as schedule
 from dam_sync.store.server.permits import lease_from
@@ -37,12 +37,34 @@ for made in TEXTS:
     CONSTANTS[made] = {name: value for name, value in params.items() if value is not None}
 
 
+class SharedCalls:
+    """The calls of one credential by slice and process, as the table of the product has them."""
+
+    def __init__(self) -> None:
+        self.sent: dict[tuple[int, str], int] = {}
+        self.requests = 0
+
+    def leased(self, process: str, request: CallRequest, job: str = "") -> CallLease:
+        """A lease of a process at this moment."""
+        self.requests += 1
+        name = f"job {job}"
+        if request.earlier is not None and (-1, name) not in self.sent:
+            self.sent |= {(-1, name): 0} | {(at, name): number for at, number in request.earlier.items()}
+        sent = {request.slice: 0, **request.sent}
+        self.sent |= {(at, process): number for at, number in sent.items()}
+        counted = [sum(n for (at, _), n in self.sent.items() if at >= each.since) for each in request.budgets]
+        calls = calls_of(request, counted)
+        self.sent[request.slice, process] = sent[request.slice] + calls
+        return CallLease(calls, tuple(number + calls for number in counted))
+
+
 class SharedSchedule:
     """The row of one credential. Its clock is that of the test plus `EPOCH`."""
 
     def __init__(self, clock: SteppedClock) -> None:
         self.clock = clock
         self.leases = 0
+        self.calls = SharedCalls()
         self._raw = sqlite3.connect(":memory:", isolation_level=None)
         self._raw.execute(str(CreateTable(PERMIT).compile(dialect=DIALECT)))
         self._raw.execute("INSERT INTO permit (credential) VALUES (?)", (KEY,))
@@ -70,6 +92,7 @@ class Lessee:
 
     def __init__(self, shared: SharedSchedule, there: float = 0.0, back: float = 0.0) -> None:
         self.shared, self.there, self.back = shared, there, back
+        self.process, self.beats = shared.clock.token(), list[Any]()
 
     async def lease(self, request: LeaseRequest) -> Lease:
         await self._sent()
@@ -90,11 +113,17 @@ class Lessee:
         await self._received(None)
         return None if row is None else lease_from(row)
 
+    async def lease_calls(self, request: CallRequest) -> CallLease:
+        await self._sent()
+        lease: CallLease = await self._received(self.shared.calls.leased(self.process, request))
+        return lease
+
     async def share(self, participant: str, most: int, under_way: int) -> int:
         return most
 
     def on_beat(self, job: Any) -> None:
-        """Never, because a share is never to be given back."""
+        """Only where a test says so."""
+        self.beats.append(job)
 
     @property
     def is_prompt(self) -> bool:

@@ -55,7 +55,7 @@ async def sharing(
         stack.push_async_callback(notices.close)
         rates = options.rates or JobRates(SharedRates(options.clock))
         rates.share(permits)
-        stack.callback(rates.share, None)
+        stack.push_async_callback(rates.end_sharing)
         yield replace(options, rates=rates), shared
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, time, timedelta
 
 from dam_sync.http.rates.learning import LearnedConcurrency
 from dam_sync.http.rates.leased import LeasedRateLimiter
+from dam_sync.http.rates.leased_calls import LeasedCalls
 from dam_sync.http.rates.limiters import AdaptiveRateLimiter
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
+from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, DamSyncError, StopRequested
 from dam_sync.model.limits import MonthlyAllowance
-from dam_sync.model.permits import CredentialPermits, PermitStore
+from dam_sync.model.permits import CallBudget, CredentialPermits, PermitStore
 from dam_sync.model.values import Json
 
 SLICE = 900  # seconds in which calls are counted together
@@ -32,9 +34,8 @@ class CredentialRate:
         self._concurrency: LearnedConcurrency | None = None
         self._learned: Mapping[str, Json] = {}
         self._calls: Counter[int] = Counter()  # by slice of time
-        self._own: Counter[int] = Counter()  # of them, those that this process sent itself
         self._noted: Counter[int] = Counter()  # sent by other processes since this one began
-        self.processes = 1  # of one run: each may send as large a part of what was left when it began
+        self._leased: LeasedCalls | None = None  # counted with those of all other processes
 
     def limiter(self, per_second: float | None) -> AdaptiveRateLimiter | LeasedRateLimiter:
         """The limiter of the credential, which keeps to the lowest rate that was asked for."""
@@ -72,38 +73,49 @@ class CredentialRate:
         if self._limiter is None:
             self._learned = learned
 
-    def count(self, budget: int | None, allowance: MonthlyAllowance | None = None) -> None:
-        """Count a call that is about to be sent. Raises StopRequested if the budget of the day (UTC) or the allowance
-        of the month is used up."""
+    async def reserve(self, budget: int | None, allowance: MonthlyAllowance | None = None) -> int:
+        """Reserve a call that is about to be sent, of what all processes may send: the slice of time in which it
+        counts. Raises StopRequested if the budget of the day (UTC) or the allowance of the month is used up, and
+        StoreUnreachable if other processes share them and cannot be asked."""
         now = self._clock.now()
-        if budget is not None and self._is_used_up(budget - self.today, _midnight(now)):
-            raise StopRequested(
-                f"the budget of {budget} calls per day is used up", code=DAILY_BUDGET, hint="it is renewed at 00:00 UTC"
-            )
-        if allowance is not None and self._is_used_up(self.left(allowance), month_of(now)):
-            raise StopRequested(
-                f"the monthly allowance of {allowance.calls:,} calls is used up: nothing more is sent",
-                code=MONTHLY_ALLOWANCE,
-                hint=f"it is renewed on {month_after(now):%Y-%m-%d}; the same command then resumes the run",
-            )
+        if self.permits is not None:
+            if self._leased is None:
+                self._leased = LeasedCalls(self.permits, dict(self._calls))
+            full = await self._leased.take(_slice(now), _budgets(now, budget, allowance))
+            if full is not None:
+                raise _daily(full.most) if full.name == DAILY_BUDGET else _monthly(allowance, now)
+        elif budget is not None and self.today >= budget:
+            raise _daily(budget)
+        elif allowance is not None and self.left(allowance) <= 0:
+            raise _monthly(allowance, now)
         self._calls[_slice(now)] += 1
-        self._own[_slice(now)] += 1
+        return _slice(now)
+
+    @property
+    def slice(self) -> int:
+        """The present slice of time."""
+        return _slice(self._clock.now())
+
+    def put_back(self, reserved: int) -> None:
+        """A call that was reserved is not sent."""
+        self._calls[reserved] -= 1
+        if self._leased is not None:
+            self._leased.put_back(reserved)
+
+    async def give_back(self) -> None:
+        """What this process has leased and not used belongs to all again. Safe to repeat. Raises StoreUnreachable."""
+        if self._leased is not None:
+            await self._leased.give_back()
 
     def note(self, number: int) -> None:
         """Other processes of this run sent so many calls just now, which are stored with the others."""
         self._noted[_slice(self._clock.now())] += number
 
-    def _is_used_up(self, left: int, since: datetime) -> bool:
-        """Whether this process has sent its part of what was left for all: `left` and its own calls since then."""
-        first = _slice(since)
-        own = sum(number for at, number in self._own.items() if at >= first)
-        return own * self.processes >= left + own
-
     def left(self, allowance: MonthlyAllowance) -> int:
         """What is left of it this month: by the counter of the service, less what was sent here after it. Calls of the
         same 15 minutes as the end of the counter may be counted twice."""
         used, since = allowance.used_in(month_of(self._clock.now()))
-        return allowance.calls - used - self.sent_since(since)
+        return allowance.calls - used - self._counted(MONTHLY_ALLOWANCE, since)
 
     def sent_since(self, moment: datetime) -> int:
         """Calls sent since then."""
@@ -113,8 +125,12 @@ class CredentialRate:
     @property
     def today(self) -> int:
         """Calls of the day (UTC)."""
-        now = self._clock.now()
-        return self.sent_since(_midnight(now))
+        return self._counted(DAILY_BUDGET, _midnight(self._clock.now()))
+
+    def _counted(self, budget: str, since: datetime) -> int:
+        """The calls by a budget, of all processes as far as they are known."""
+        counted = self._leased.counted(budget, _slice(since)) if self._leased is not None else None
+        return self.sent_since(since) if counted is None else counted
 
     @property
     def sent(self) -> dict[str, Json]:
@@ -125,6 +141,28 @@ class CredentialRate:
     def restore(self, sent: Mapping[str, Json]) -> None:
         """Take over what another process counted; safe to repeat."""
         self._calls |= Counter({int(at): int(number) for at, number in sent.items()})
+
+
+def _budgets(now: datetime, budget: int | None, allowance: MonthlyAllowance | None) -> tuple[CallBudget, ...]:
+    daily = CallBudget(DAILY_BUDGET, _slice(_midnight(now)), budget)
+    if allowance is None:
+        return (daily,)
+    used, since = allowance.used_in(month_of(now))
+    return daily, CallBudget(MONTHLY_ALLOWANCE, _slice(since), allowance.calls - used)
+
+
+def _daily(budget: int | None) -> StopRequested:
+    message = f"the budget of {budget} calls per day is used up"
+    return StopRequested(message, code=DAILY_BUDGET, hint="it is renewed at 00:00 UTC")
+
+
+def _monthly(allowance: MonthlyAllowance | None, now: datetime) -> StopRequested:
+    calls = 0 if allowance is None else allowance.calls
+    return StopRequested(
+        f"the monthly allowance of {calls:,} calls is used up: nothing more is sent",
+        code=MONTHLY_ALLOWANCE,
+        hint=f"it is renewed on {month_after(now):%Y-%m-%d}; the same command then resumes the run",
+    )
 
 
 def _midnight(moment: datetime) -> datetime:
@@ -174,6 +212,13 @@ class JobRates:
     def share(self, permits: PermitStore | None) -> None:
         """Lease the permits of all credentials from now on, because other processes use them too. None: no longer."""
         self._permits, self._leased = permits, {}
+
+    async def end_sharing(self) -> None:
+        """Give back what is left of leased calls, and lease nothing any more. Safe to repeat."""
+        for rate in self._leased.values():
+            with suppress(DamSyncError):  # what cannot be given back counts as sent
+                await rate.give_back()
+        self.share(None)
 
     def credential(self, role: str, identity: str, account: str = "", shared_name: str = "") -> CredentialRate:
         """That of the source or of the target. account: its name in the state, without secrets; shared_name: what

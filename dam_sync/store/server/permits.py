@@ -21,7 +21,16 @@ from sqlalchemy.dialects.postgresql import psycopg as postgresql
 from dam_sync.aio.polling import sleep_until_set
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import DamSyncError
-from dam_sync.model.permits import CredentialPermits, Lease, LeaseRequest, PermitStore
+from dam_sync.model.permits import (
+    CALLS_KEPT,
+    CallLease,
+    CallRequest,
+    CredentialPermits,
+    Lease,
+    LeaseRequest,
+    PermitStore,
+    calls_of,
+)
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 from dam_sync.store.base import Storage
@@ -37,8 +46,8 @@ GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has 
 class ServerPermits(PermitStore):
     """Implements `model.permits.PermitStore` on a connection and a thread of its own."""
 
-    def __init__(self, link: ServerConnection, key: bytes, notices: ServerNotices | None = None) -> None:
-        self._session, self._key, self._notices = ServerSession(link, "permits"), key, notices
+    def __init__(self, link: ServerConnection, key: bytes, notices: ServerNotices | None = None, job: str = "") -> None:
+        self._session, self._key, self._notices, self._job = ServerSession(link, "permits"), key, notices, job
         self._process = SYSTEM_CLOCK.token()
         self._beating: asyncio.Task[None] | None = None
         self._on_beat: list[Callable[[], Awaitable[None]]] = []
@@ -51,7 +60,8 @@ class ServerPermits(PermitStore):
         """Those of the database in which a state is. notices: by which other processes tell of changes at once. Raises
         ConfigError, StoreUnreachable."""
         patience = (storage or Storage()).patience
-        return cls(*await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), patience), notices)
+        shared = await asyncio.to_thread(open_shared, replace(server, schema=SCHEMA), patience)
+        return cls(*shared, notices, server.schema)
 
     def credential(self, identity: str) -> CredentialPermits:
         """See `PermitStore.credential`."""
@@ -60,7 +70,7 @@ class ServerPermits(PermitStore):
             self._beating = asyncio.create_task(self._beat())
         if self._notices is not None:
             self._notices.on(_topic(digest), self._process, self._due.set)
-        return _Schedule(self._session.run, digest, self._process, self._on_beat, self._notices)
+        return _Schedule(self._session.run, digest, self._process, self._job, self._on_beat, self._notices)
 
     async def close(self) -> None:
         """See `PermitStore.close`."""
@@ -96,10 +106,12 @@ class _Schedule(CredentialPermits):
         run: Callable[[Callable[[Any], Any]], Any],
         key: str,
         process: str,
+        job: str,
         jobs: list[Callable[[], Awaitable[None]]],
         notices: ServerNotices | None,
     ) -> None:
-        self._run, self._key, self._process, self._jobs, self._notices = run, key, process, jobs, notices
+        self._run, self._key, self._process, self._job = run, key, process, job
+        self._jobs, self._notices = jobs, notices
 
     @property
     def is_prompt(self) -> bool:
@@ -129,6 +141,43 @@ class _Schedule(CredentialPermits):
         given = {"known_version": version, "new_learned": json.dumps(learned), "given_spacing": spacing}
         row = await self._run(lambda raw: _fetched(raw, schedule.learn_of, {**given, "key": self._key}))
         return None if row is None else lease_from(row)
+
+    async def lease_calls(self, request: CallRequest) -> CallLease:
+        def job(raw: Any) -> CallLease:
+            with raw.transaction():
+                raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"calls {self._key}",))
+                if request.earlier is not None:
+                    self._add_earlier(raw, request.earlier)
+                for at, number in {request.slice: 0, **request.sent}.items():
+                    self._count(raw, at, self._process, number)
+                counted = [self._counted(raw, budget.since) for budget in request.budgets]
+                calls = calls_of(request, counted)
+                if calls:
+                    self._count(raw, request.slice, self._process, request.sent.get(request.slice, 0) + calls)
+                old = "DELETE FROM call_count WHERE credential = %s AND slice BETWEEN 0 AND %s"
+                raw.execute(old, (self._key, request.slice - CALLS_KEPT))
+            return CallLease(calls, tuple(number + calls for number in counted))
+
+        return await self._run(job)  # type: ignore[no-any-return]
+
+    def _counted(self, raw: Any, since: int) -> int:
+        text = "SELECT coalesce(sum(calls), 0) FROM call_count WHERE credential = %s AND slice >= %s"
+        return int(raw.execute(text, (self._key, since)).fetchone()[0])
+
+    def _count(self, raw: Any, at: int, process: str, calls: int) -> None:
+        text = (
+            "INSERT INTO call_count VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (credential, slice, process) DO UPDATE SET calls = excluded.calls"
+        )
+        raw.execute(text, (self._key, at, process, calls))
+
+    def _add_earlier(self, raw: Any, earlier: Mapping[int, int]) -> None:
+        """In the first request of the first process of a job."""
+        name = f"job {self._job}"
+        text = "INSERT INTO call_count VALUES (%s, -1, %s, 0) ON CONFLICT DO NOTHING RETURNING 1"
+        if raw.execute(text, (self._key, name)).fetchone() is not None:
+            for at, number in earlier.items():
+                self._count(raw, at, name, number)
 
     async def share(self, participant: str, most: int, under_way: int) -> int:
         return int(await self._run(lambda raw: self._shared(raw, f"{self._process}-{participant}", most, under_way)))

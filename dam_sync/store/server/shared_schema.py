@@ -40,6 +40,16 @@ PARTICIPANT = Table(
     Column("seen", Double, nullable=False),
     Column("held", BigInteger, nullable=False),
 )
+CALLS = (
+    Table(  # API calls by slice of time, of each process; those of a slice -1 name jobs whose earlier ones are added
+        "call_count",
+        SHARED,
+        Column("credential", Text, primary_key=True),
+        Column("slice", BigInteger, primary_key=True),
+        Column("process", Text, primary_key=True),
+        Column("calls", BigInteger, nullable=False),
+    )
+)
 
 PART = Table(  # terms and containers of targets that jobs created, or began to
     "target_part",

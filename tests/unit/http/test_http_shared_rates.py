@@ -46,31 +46,31 @@ async def test_the_lowest_rate_of_all_jobs_counts() -> None:
     assert most_in_a_second([(await limiter.take()).released for _ in range(20)]) <= 4
 
 
-def test_calls_are_counted_by_day_and_survive_a_restart() -> None:
+async def test_calls_are_counted_by_day_and_survive_a_restart() -> None:
     clock = SteppedClock()
     job = JobRates(SharedRates(clock))
     rate = job.credential("source", "token")
     for _ in range(3):
-        rate.count(3)
+        await rate.reserve(3)
     with pytest.raises(StopRequested, match="3 calls per day is used up") as stopped:
-        rate.count(3)
+        await rate.reserve(3)
     assert stopped.value.code == DAILY_BUDGET
     restarted = JobRates(SharedRates(clock))
     restarted.restore(job.sent())
     assert restarted.sent() == job.sent()
     with pytest.raises(StopRequested):
-        restarted.credential("source", "token").count(3)
+        await restarted.credential("source", "token").reserve(3)
     clock.skip(timedelta(days=1).total_seconds())
-    restarted.credential("source", "token").count(3)
+    await restarted.credential("source", "token").reserve(3)
     assert [sum(sent.values()) for sent in restarted.sent().values()] == [4]
 
 
-def test_calls_are_stored_for_two_days_and_counted_once() -> None:
+async def test_calls_are_stored_for_two_days_and_counted_once() -> None:
     clock = SteppedClock()
     job = JobRates(SharedRates(clock))
     rate = job.credential("source", "token")
     for _ in range(5):
-        rate.count(None)
+        await rate.reserve(None)
         clock.skip(HOUR)
         job.restore(job.sent())
     assert rate.sent_since(clock.now() - timedelta(days=1)) == 5
@@ -85,30 +85,30 @@ def allowance(used: int, since: str, counted: str) -> MonthlyAllowance:
     return MonthlyAllowance(100, used, *map(datetime.fromisoformat, (f"{since}T00:00:00Z", f"{counted}:00:00Z")))
 
 
-def test_calls_that_the_counter_does_not_contain_yet_are_added() -> None:
+async def test_calls_that_the_counter_does_not_contain_yet_are_added() -> None:
     clock = SteppedClock(datetime(2026, 6, 10, 22, tzinfo=UTC))
     rate = CredentialRate(clock)
     for hours in (1, 4, 8):
         for _ in range(10):
-            rate.count(None)
+            await rate.reserve(None)
         clock.skip(hours * HOUR)  # 22:00, 23:00, 03:00, and now 11:00
     late = allowance(40, "2026-06-01", "2026-06-11T00")
     assert rate.left(late) == 50
     assert rate.left(allowance(40, "2026-06-01", "2026-06-10T00")) == 30
     for _ in range(50):
-        rate.count(None, late)
+        await rate.reserve(None, late)
     with pytest.raises(StopRequested, match="the monthly allowance of 100 calls is used up") as stopped:
-        rate.count(None, late)
+        await rate.reserve(None, late)
     assert (stopped.value.code, "2026-07-01" in stopped.value.hint) == (MONTHLY_ALLOWANCE, True)
 
 
-def test_a_new_month_begins_with_the_whole_allowance() -> None:
+async def test_a_new_month_begins_with_the_whole_allowance() -> None:
     clock = SteppedClock(datetime(2026, 12, 31, 23, tzinfo=UTC))
     rate, used_up = CredentialRate(clock), allowance(100, "2026-12-01", "2026-12-31T00")
-    rate.count(None)
+    await rate.reserve(None)
     assert rate.left(used_up) == -1
     clock.skip(HOUR)  # the counter is still that of last month
-    rate.count(None, used_up)
+    await rate.reserve(None, used_up)
     assert rate.left(used_up) == 99
     assert month_after(clock.now()) == datetime(2027, 2, 1, tzinfo=UTC)
 
