@@ -21,6 +21,7 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.simulation.conftest import TRIED
+from tests.support.sampled import only_in_full
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Simulation, options_of
 from tests.support.virtual.reply import Reply
@@ -117,6 +118,7 @@ class ShortLinks(Simulation):
         return universe.tenant(kind, rows, **{**options_of(kind), **more})
 
 
+@only_in_full
 def test_links_that_end_too_early_lose_nothing(tmp_path: Path) -> None:
     kinds, waits = ("c_brandlibrary", "c_brandlibrary"), {"fetch_seconds": 9_000}
     usual, _ = Simulation(tmp_path / "usual", kinds, SEED).reference()
