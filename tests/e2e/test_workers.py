@@ -160,6 +160,7 @@ def test_a_lost_scheduler_stops_the_run_and_the_next_one_resumes_it(
 ) -> None:
     """Its workers are still there, and may send what they had begun once they go on."""
     job, frozen = str(shared.job), cluster.workers
+    shared.target.add_faults({"match": "POST /v2/uploads", "do": "delay:5", "every": 2})  # some are under way
     process = shared.start_until(
         lambda: len(shared.target.assets) >= 3, "run", job, "--cluster", cluster.url, "--no-progress"
     )
