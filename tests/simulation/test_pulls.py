@@ -52,7 +52,27 @@ class CutFiles(Network):
 
 
 GIVEN = re.compile(rb'(?:name="url"[^\n]*\r\n\r\n|"url": ?")(http://127\.0\.0\.1:\d+/[^\r"]+)')
-NETWORKS = [Network, DeadLinks, CutFiles]
+
+
+class RefusedLinks(Network):
+    """Every call with a link to another service is refused, as if its key lacked the right."""
+
+    status = 403
+
+    def says(self, url: str) -> str:
+        return "files of other hosts are not allowed"
+
+    async def _served(self, app: ASGIApp, request: httpx.Request, body: Sequence[bytes]) -> Reply:
+        found = GIVEN.search(b"".join(body))
+        url = found[1].decode() if found is not None else ""
+        if self.called(httpx.Request("GET", url)) in (None, app):  # no link at all, or one of its own storage
+            return await super()._served(app, request, body)
+        self.fetched.append((url, self.status))
+        text = json.dumps({"message": self.says(url)})
+        return Reply(self.status, [(b"content-type", b"application/json")], [text.encode()])
+
+
+NETWORKS = [Network, DeadLinks, CutFiles, RefusedLinks]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -159,17 +179,13 @@ def test_no_crash_leaves_a_trace(
     assert came.crashes >= share
 
 
-class Telling(Network):
+class Telling(RefusedLinks):
     """A service that is given a link repeats it whenever it has a reason to complain, and it always has."""
 
-    async def _served(self, app: ASGIApp, request: httpx.Request, body: Sequence[bytes]) -> Reply:
-        found = GIVEN.search(b"".join(body))
-        url = found[1].decode() if found is not None else ""
-        if self.called(httpx.Request("GET", url)) in (None, app):  # no link at all, or one of its own storage
-            return await super()._served(app, request, body)
-        self.fetched.append((url, 503))
-        text = json.dumps({"message": f"temporarily unable to fetch {url}, and {quote(url, safe='')}"})
-        return Reply(503, [(b"content-type", b"application/json")], [text.encode()])
+    status = 503
+
+    def says(self, url: str) -> str:
+        return f"temporarily unable to fetch {url}, and {quote(url, safe='')}"
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
