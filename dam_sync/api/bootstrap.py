@@ -128,6 +128,7 @@ def connect(
         calls_per_day=limits.calls_per_day,
         processes=options.processes,
         shared=shared,
+        hurries=lambda: options.stop_token.hurry,
     )
     return connector.connect(context)
 

@@ -82,5 +82,8 @@ class Participant(Protocol):
     async def sweep(self) -> int:
         """See `RemoteWriters`."""
 
+    async def hurry(self) -> None:
+        """The run is to end soon: what may take long is left to the next one."""
+
     async def close(self) -> None:
         """Leave the run; safe to repeat."""

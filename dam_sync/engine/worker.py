@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
 from dam_sync.engine.decide import kept_versions
-from dam_sync.engine.error_policy import RestartAsset, react
+from dam_sync.engine.error_policy import ReleaseAsset, RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
@@ -281,7 +281,7 @@ class Worker:
         except NotFound as error:
             return Failed(work, await self._not_found(error, work, link), item.asset)
         except DamSyncError as error:
-            if not isinstance(react(error, work, writing=True), RestartAsset):
+            if not isinstance(react(error, work, writing=True), RestartAsset | ReleaseAsset):
                 self.terms.doubted = True  # a recalled term may be gone
             return Failed(work, error, item.asset)
 

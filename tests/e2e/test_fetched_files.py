@@ -4,6 +4,8 @@ link is refused, or leads to another size, they are sent instead."""
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -123,15 +125,46 @@ def test_a_rehearsal_hands_no_link_to_anybody(tmp_path: Path) -> None:
         assert found.verification.clean
 
 
-def test_workers_say_what_the_target_fetched(tmp_path: Path, server: OwnServer) -> None:
+@pytest.fixture
+def state(server: OwnServer) -> Iterator[str]:
+    """Where the state of the job is, on a server."""
+    yield server.url
+    execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_pair" CASCADE')
+
+
+def test_workers_say_what_the_target_fetched(tmp_path: Path, state: str) -> None:
     """With its state on a server; its commands are processes that are not forked."""
-    with pulling(tmp_path, "c_brandlibrary", "e_profiles", state=server.url) as pair:
-        try:
-            report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
-        finally:
-            execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles", state=state) as pair:
+        report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
         check_arrived(pair)
         assert report["bytes"] == 0
         assert [note for note in report["notes"] if FETCHED in note] == [
             f"3 files were fetched by the target itself ({sum(SIZES):,} bytes), compared by size only"
         ]
+
+
+def test_an_interrupted_run_leaves_fetches_to_the_next_one(tmp_path: Path, state: str) -> None:
+    """Its workers wait for files that the target fetches as long as this test likes."""
+    began, released = threading.Event(), threading.Event()
+
+    async def fetch(url: str) -> AsyncIterator[bytes]:
+        began.set()
+        await asyncio.to_thread(released.wait)
+        async for block in fetched(url):
+            yield block
+
+    with pulling(tmp_path, "a_hypermedia", "c_brandlibrary", state=state) as pair:
+        assert pair.target.served is not None
+        pair.target.served.app.world.fetch, pair.command = fetch, alone
+        process = pair.start("run", str(pair.job), "--workers", "2")
+        try:
+            assert began.wait(120)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(120) == 5
+        finally:
+            released.set()
+            process.kill()
+            process.wait()
+        report = pair.json("run", str(pair.job))
+        check_arrived(pair)
+        assert not [note for note in report["notes"] if SENT in note]

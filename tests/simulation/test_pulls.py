@@ -3,9 +3,11 @@ through us, also if the links are dead or lead to something else, and after a cr
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,12 +19,12 @@ from starlette.types import ASGIApp
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.stored_job import existing_store
-from dam_sync.model.errors import DamSyncError
+from dam_sync.model.errors import DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.simulation.conftest import TRIED
 from tests.support.virtual.crashes import POINTS, SEED, tried
-from tests.support.virtual.moves import Simulation, options_of
+from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.universe import Tenant, Universe
 from tests.support.virtual.wire import Network
@@ -31,6 +33,9 @@ PULL = {"bytes": "pull"}
 LOOKS = 1  # at what only a plan tells of
 EARLIER = 1  # call for links that live long enough, if a file was opened before the first one was asked for
 SHORT = {"fetch_seconds": 120}
+RUNS = 180.0  # seconds after which a run is to end
+SOON = 60.0  # within which it does: what was begun is finished, but for what the target fetches
+MOST_RUNS = 20
 PAIRS = [("a_hypermedia", "c_brandlibrary"), ("d_templates", "e_profiles"), ("c_brandlibrary", "e_profiles")]
 IDS = [f"{source[0]}-{target[0]}" for source, target in PAIRS]
 
@@ -127,6 +132,66 @@ def test_a_fetch_that_takes_longer_than_a_call_doubles_nothing(tmp_path: Path, k
     assert fetched
     assert state.assets == usual.assets
     assert (state.links, state.left) == (usual.links, usual.left)
+
+
+class LongFetches(Network):
+    """What a service fetches takes nearly as long as is waited for it, whatever it waits for."""
+
+    async def fetch(self, url: str) -> AsyncIterator[bytes]:
+        await self.clock.sleep(550)
+        async for block in super().fetch(url):
+            yield block
+
+
+async def ended(move: Move, ending: str) -> float:
+    """A run that is to end after three minutes; how many seconds it took."""
+    clock = move.universe.clock
+    options = move.universe.options(**({} if ending == "stop" else {"max_duration": f"{RUNS}s"}))
+    began = clock.monotonic()
+    run = asyncio.ensure_future(run_job(move.job, options))
+    if ending == "stop":
+        await asyncio.wait({run, asyncio.ensure_future(clock.sleep(RUNS))}, return_when=asyncio.FIRST_COMPLETED)
+        options.stop()
+    with suppress(StopRequested):
+        await run
+    return clock.monotonic() - began
+
+
+@pytest.mark.parametrize("pause", [0, 1_000], ids=["at-once", "later"])
+@pytest.mark.parametrize("ending", ["stop", "deadline"])
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_a_stop_does_not_wait_for_what_the_target_fetches(
+    tmp_path: Path, kinds: tuple[str, str], ending: str, pause: float
+) -> None:
+    """What the target has fetched by the next run is found there, and what it fetches still is waited for."""
+    usual, _ = Simulation(tmp_path / "usual", kinds, SEED).reference()
+    slow = Simulation(tmp_path / "pull", kinds, SEED, policy=PULL, network=LongFetches)
+    with slow.moving() as move:
+        do, network = move.universe.do, move.universe.network
+        assert RUNS <= do(ended(move, ending)) <= RUNS + SOON
+        do(move.universe.clock.sleep(pause))
+        move.live()
+        fetched = [url for url, _ in network.fetched]
+        state = move.state()
+    assert fetched
+    assert len(fetched) == len(set(fetched)), "fetched twice"
+    assert state.assets == usual.assets
+    assert (state.links, state.left) == (usual.links, usual.left)
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
+def test_runs_that_end_before_a_fetch_is_given_up_come_to_an_end(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    """What an earlier run waited counts."""
+    usual, _ = Simulation(tmp_path / "usual", kinds, SEED).reference()
+    dead = Simulation(tmp_path / "pull", kinds, SEED, policy=PULL, network=DeadLinks, options={"fetch_seconds": 900})
+    with dead.moving() as move:
+        runs = 0
+        while move.universe.do(ended(move, "deadline")) >= RUNS:
+            runs += 1
+            assert runs < MOST_RUNS
+        move.live()
+        state = move.state()
+    assert (state.assets, state.links, state.left) == (usual.assets, usual.links, usual.left)
 
 
 class ShortLinks(Simulation):

@@ -139,6 +139,10 @@ class WorkerOfRun:
         """See `Participant`."""
         return await self._cancellable(self._context.target.sweep(self._context.store.is_recorded))
 
+    async def hurry(self) -> None:
+        """See `Participant`."""
+        self._context.stop.stop("the run is to end soon", hurry=True)
+
     async def close(self) -> None:
         """See `Participant`."""
         if self._closing is None:

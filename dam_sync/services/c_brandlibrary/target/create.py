@@ -383,7 +383,7 @@ class _Making:
     async def _planned(self) -> Creation:
         upload, size = None, None
         if self.content is not None:
-            link = await link_for_create(self.content, self.journal)
+            link = await link_for_create(self.content, self.journal, self.creator._api.clock.now())
             url = link.url if link is not None else await self._unused(self.content)
             upload = wire.Upload(url, self.draft.filename)
             size = self.content.size if link is None else None  # who knows what is found behind a link
