@@ -250,7 +250,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         clock=options.clock,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
-        pulls=_pulls(opened),
+        pulls=pulls_of(job, opened.source, opened.target),
         run=run,
         source_scope=scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
@@ -263,11 +263,12 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
     )
 
 
-def _pulls(opened: ConnectedJob) -> Pulls:
-    """Judged by the addresses of both services, so that a plan and its run come to the same result."""
-    job, opens = opened.job, partial(can_reach, opened.job.target.base_url)
-    dry, near = isinstance(opened.target, DryTarget), opens(job.source.base_url)
-    return Pulls(opened.source, opened.target, job.policy.bytes, dry=dry, near=near, opens=opens)
+def pulls_of(job: JobConfig, source: Service, target: Service) -> Pulls:
+    """The links of a job. Judged by the addresses of both services, so that a plan and its run come to the same
+    result."""
+    opens = partial(can_reach, job.target.base_url)
+    dry, near = isinstance(target, DryTarget), opens(job.source.base_url)
+    return Pulls(source, target, job.policy.bytes, dry=dry, near=near, opens=opens)
 
 
 def scope_of(side: SideConfig) -> str:

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
+from dam_sync.api.check import check_job
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.stored_job import existing_store
@@ -230,6 +231,25 @@ def test_a_plan_tells_what_a_run_fetches_and_what_it_costs(tmp_path: Path, kinds
     assert 0 <= run.source.total_calls - plan.source.total_calls <= EARLIER
     assert 0 <= plan.target.total_calls - run.target.total_calls <= LOOKS
     assert not [text for text in (str(plan.as_json()), str(run.as_json())) if "Signature" in text]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "why"),
+    [
+        (("c_brandlibrary", "e_profiles"), ""),
+        (("b_documents", "e_profiles"), "the source gives no links that others can open"),
+        (("c_brandlibrary", "d_templates"), "the target does not fetch files"),
+    ],
+    ids=["possible", "source", "target"],
+)
+def test_check_and_plan_say_why_nothing_can_be_fetched(tmp_path: Path, kinds: tuple[str, str], why: str) -> None:
+    wanted = [f"`policy: {{bytes: pull}}` has no effect: {why}"] if why else []
+    with Simulation(tmp_path, kinds, SEED, policy=PULL).moving() as move:
+        do, options = move.universe.do, move.universe.options
+        found = [one for one in do(check_job(move.job, options())) if "bytes: pull" in one.message]
+        assert [one.message for one in found] == wanted
+        assert [(one.mark, bool(one.hint)) for one in found] == [("WARN", True)] * len(wanted)
+        assert [note for note in do(plan_job(move.job, options())).notes if "has no effect" in note] == wanted
 
 
 @pytest.mark.parametrize("network", NETWORKS)
