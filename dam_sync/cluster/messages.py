@@ -30,13 +30,14 @@ class Joining:
 @dataclass(frozen=True, slots=True)
 class Order:
     """An asset to write. ticket: see `store.workers`; counterparts: those that the run stored behind the number
-    `known`."""
+    `known`; no_links: see `engine.pulls.Pulls.exhausted`."""
 
     run: str
     item: DraftedAsset | Concluded
     ticket: str
     known: int = 0
     counterparts: tuple[Counterpart, ...] = ()
+    no_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,8 +271,9 @@ class DaskWorkers:
         """The reply to an order. Raises WorkerLost once the worker certainly does nothing more about it."""
         assert self._joining is not None
         ticket = f"{member.process.place}-{self._clock.token()}"
-        stored = self._run.counterparts.stored
-        order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, tuple(stored[member.known :]))
+        stored, no_links = self._run.counterparts.stored, self._run.pulls.exhausted
+        news = tuple(stored[member.known :])
+        order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, news, no_links)
         knows, work = len(stored), item.work
         reply = await self._answer(member, f"asset-{work.seq}-{ticket}", pickle.dumps(order))
         if reply is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from dam_sync.api.emulation.rehearsal import Rehearsal, rehearse_job
 from dam_sync.api.jobs import verify_job
 from dam_sync.emulators.kit.fetching import fetched
+from dam_sync.engine.pulls import MOST_IN_VAIN
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
 from tests.support.anypair import hurried, joined, living, planned, ran, receiver_of, tenant_of
@@ -31,26 +32,29 @@ from tests.support.profiles import profile_of
 from tests.support.tenants import Pair, alone
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts
+MANY = 40  # more than are written at once
 SIZES = (LARGE, LARGE + 1, SMALL)
 PAIRS = [("a_hypermedia", "c_brandlibrary"), ("c_brandlibrary", "e_profiles")]
 FETCHED, SENT = "fetched by the target itself", "sent through this process"
 
 
-def library() -> list[dict[str, Any]]:
+def library(sizes: Sequence[int]) -> list[dict[str, Any]]:
     """An asset for each of the sizes."""
-    names = [f"file {number}.jpg" for number, _ in enumerate(SIZES, 1)]
+    names = [f"file {number}.jpg" for number, _ in enumerate(sizes, 1)]
     return [
         asset(number, filename=name, versions=[{"name": name, "generate": {"size": size, "seed": number}}])
-        for number, (name, size) in enumerate(zip(names, SIZES, strict=True), 1)
+        for number, (name, size) in enumerate(zip(names, sizes, strict=True), 1)
     ]
 
 
 @contextmanager
-def pulling(folder: Path, source: str, target: str, **more: Any) -> Iterator[Pair]:
-    """A pair whose job lets the target fetch files, and gives up after a few seconds of a faster clock."""
-    policy, records = {**ACCEPTED, "bytes": "pull"}, [*SCHEMA, *library()]
+def pulling(
+    folder: Path, source: str, target: str, sizes: Sequence[int] = SIZES, seconds: float = 600, **more: Any
+) -> Iterator[Pair]:
+    """A pair whose job lets the target fetch files, and gives up after so many seconds, here of a faster clock."""
+    policy, records = {**ACCEPTED, "bytes": "pull"}, [*SCHEMA, *library(sizes)]
     with hurried(), tenant_of(source, records) as first, receiver_of(target, SCHEMA) as second:
-        into = side_of(target, second, {**profile_of(target).parted, "fetch_seconds": 600})
+        into = side_of(target, second, {**profile_of(target).parted, "fetch_seconds": seconds})
         pair = joined(folder, side_of(source, first, {}), into, (first, second), OWN_MARKS, policy=policy, **more)
         pair.connectors = limited({target: small_parts(target)})
         yield pair
@@ -60,7 +64,6 @@ def check_arrived(pair: Pair) -> None:
     """Every file is at the target, once."""
     there, here = ([row["versions"][-1] for row in living(one).values()] for one in (pair.source, pair.target))
     assert sorted(file["digests"]["md5"] for file in here) == sorted(file["digests"]["md5"] for file in there)
-    assert len(here) == len(SIZES)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
@@ -141,6 +144,24 @@ def test_workers_say_what_the_target_fetched(tmp_path: Path, state: str) -> None
         assert [note for note in report["notes"] if FETCHED in note] == [
             f"3 files were fetched by the target itself ({sum(SIZES):,} bytes), compared by size only"
         ]
+
+
+def test_workers_say_once_that_links_brought_nothing(tmp_path: Path, state: str) -> None:
+    async def fetch(url: str) -> AsyncIterator[bytes]:
+        raise ConnectionError("403")
+        yield b""
+
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles", [SMALL] * MANY, 1, state=state) as pair:
+        assert pair.target.served is not None
+        pair.target.served.app.world.fetch = fetch
+        notes = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")["notes"]
+        check_arrived(pair)
+        sent = pair.target.ask("/_emulator/calls")["fetches"]
+        assert MOST_IN_VAIN <= sent < MANY
+        assert [note for note in notes if SENT in note] == [
+            f"{sent} files were not fetched by the target as announced, and sent through this process instead"
+        ]
+        assert len([note for note in notes if "several links in a row brought nothing" in note]) == 1
 
 
 def test_an_interrupted_run_leaves_fetches_to_the_next_one(tmp_path: Path, state: str) -> None:
