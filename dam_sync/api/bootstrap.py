@@ -184,7 +184,8 @@ async def both_sides(
         options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
         source = connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
-        target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write, shared=shared)
+        proven = None if may_write is None else partial(_prove, may_write, shared.prove_claimed)
+        target = connect(job, "target", options, budget, read_only=read_only, may_write=proven, shared=shared)
         stack.push_async_callback(target.close)
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
@@ -212,6 +213,11 @@ async def connected(
         accounts = sides.source_account, sides.target_account
         schemas = sides.source_schema, sides.target_schema
         yield ConnectedJob(sides.source, target, *accounts, *schemas, sides.shared, job, crosswalk, budget, document)
+
+
+def _prove(*proofs: Callable[[], None]) -> None:
+    for prove in proofs:
+        prove()
 
 
 def _dry(sides: BothSides, options: RunOptions) -> DryTarget:

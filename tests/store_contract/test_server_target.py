@@ -23,12 +23,13 @@ from dam_sync.store.note_keys import MET_TERMS
 from dam_sync.store.rows import TERM, Counterpart
 from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, SHARED
-from dam_sync.store.server.target import ServerTarget
+from dam_sync.store.server.target import ClaimTimes, ServerTarget
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import CuttingProxy, execute, started
 from tests.support.store import SetClock
 
 HASTY = Storage(patience=timedelta(seconds=0.5))
+USUAL, QUICK = ClaimTimes(), ClaimTimes(renewal=0.05, trusted=1.0, ending=1.5)
 TERMS, LAG = "terms", timedelta(0)
 SEA, CITY = SharedPart("topics", ("Sea",), {"id": "7"}), SharedPart("topics", ("City",), {"id": "8"})
 DIES = """
@@ -45,9 +46,11 @@ asyncio.run(main())
 """
 
 
-async def joined(server: StateServer, target: str, *, read_only: bool = False, lag: timedelta = LAG) -> ServerTarget:
+async def joined(
+    server: StateServer, target: str, *, read_only: bool = False, lag: timedelta = LAG, times: ClaimTimes = USUAL
+) -> ServerTarget:
     """The target, as a process of the job knows it whose state is there."""
-    made = await ServerTarget.open(server, HASTY, read_only=read_only)
+    made = await ServerTarget.open(server, HASTY, read_only=read_only, times=times)
     await made.identify(target, lag)
     return made
 
@@ -155,9 +158,7 @@ async def test_a_process_that_lost_its_lock_begins_nothing(
 ) -> None:
     one, two = both
     async with one.creating(TERMS):
-        own = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{application_name()}'"
-        held = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid IN ({own})"
-        execute(started(), f"SELECT pg_terminate_backend(pid, 5000) FROM ({held}) held")
+        end_locks()
         with pytest.raises(Transient, match="nothing was written"):
             await one.begin(TERMS, [SEA])
         async with two.creating(TERMS):
@@ -166,6 +167,73 @@ async def test_a_process_that_lost_its_lock_begins_nothing(
         await one.begin(TERMS, [SEA])
         await one.created(TERMS, [SEA])
     assert await two.created_by_others(TERMS) == [SEA]
+
+
+async def entered(shared: ServerTarget, events: list[str]) -> list[SharedPart]:
+    """What a process finds that is the next one."""
+    async with shared.creating(TERMS):
+        found = list(await shared.created_by_others(TERMS))
+        events.append("next")
+        return found
+
+
+def end_locks() -> None:
+    """End the sessions of this process that hold locks."""
+    own = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{application_name()}'"
+    held = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid IN ({own})"
+    execute(started(), f"SELECT pg_terminate_backend(pid, 5000) FROM ({held}) held")
+
+
+async def test_the_next_one_waits_for_a_call_that_outlives_its_lock(
+    jobs: tuple[StateServer, StateServer], target: str
+) -> None:
+    """It may take long, and its process is there, and says so."""
+    one, two = [await joined(each, target, times=QUICK) for each in jobs]
+    events: list[str] = []
+    async with one.creating(TERMS):
+        await one.begin(TERMS, [SEA])
+        end_locks()
+        waiting = asyncio.ensure_future(entered(two, events))
+        await asyncio.wait([waiting], timeout=2 * QUICK.ending)  # the call goes on meanwhile
+        one.prove_claimed()
+        events.append("created")
+        await one.created(TERMS, [SEA])
+    assert await waiting == [SEA]
+    assert events == ["created", "next"]
+    for each in (one, two):
+        await each.close()
+
+
+async def test_a_call_is_cancelled_before_the_next_one_goes_on_if_its_process_cannot_say_that_it_is_there(
+    jobs: tuple[StateServer, StateServer], target: str
+) -> None:
+    with closing(CuttingProxy(jobs[0])) as proxy:
+        one = await joined(proxy.server, target, times=QUICK)
+        two = await joined(jobs[1], target, times=QUICK)
+        events, begun = list[str](), asyncio.Event()
+
+        async def create_in_vain() -> None:
+            async with one.creating(TERMS):
+                await one.begin(TERMS, [SEA])
+                proxy.refuse()
+                begun.set()
+                try:
+                    await asyncio.Event().wait()  # the call
+                finally:
+                    events.append("cancelled")
+                    with pytest.raises(Transient):
+                        one.prove_claimed()
+
+        creating = asyncio.ensure_future(create_in_vain())
+        await begun.wait()
+        waiting = asyncio.ensure_future(entered(two, events))
+        with pytest.raises(Transient, match="looks for it"):
+            await creating
+        one.prove_claimed()  # what is written besides does not depend on it
+        assert await waiting == [replace(SEA, value=None)]
+        assert events == ["cancelled", "next"]
+        for each in (one, two):
+            await each.close()
 
 
 async def test_what_failed_is_left_open_for_others_who_need_not_wait(
