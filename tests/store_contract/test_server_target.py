@@ -23,7 +23,7 @@ from dam_sync.store.note_keys import MET_TERMS
 from dam_sync.store.rows import TERM, Counterpart
 from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, SHARED
-from dam_sync.store.server.target import ClaimTimes, ServerTarget
+from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import CuttingProxy, execute, started
 from tests.support.store import SetClock
@@ -31,6 +31,7 @@ from tests.support.store import SetClock
 HASTY = Storage(patience=timedelta(seconds=0.5))
 USUAL, QUICK = ClaimTimes(), ClaimTimes(renewal=0.05, trusted=1.0, ending=1.5)
 TERMS, LAG = "terms", timedelta(0)
+LAKE = SharedPart("topics", ("Lake",))
 SEA, CITY = SharedPart("topics", ("Sea",), {"id": "7"}), SharedPart("topics", ("City",), {"id": "8"})
 DIES = """
 import asyncio, sys
@@ -126,6 +127,26 @@ async def test_a_new_process_learns_what_listings_may_lack(
         made = await joined(job, name, lag=lag)
         assert await made.created_by_others(TERMS) == found
         await made.close()
+
+
+async def test_what_every_process_knows_by_now_is_forgotten(
+    both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
+) -> None:
+    one, two = both
+    async with one.creating(TERMS):
+        await one.begin(TERMS, [LAKE])  # its outcome is unknown
+        await one.created(TERMS, [SEA])
+        old = f"UPDATE {SCHEMA}.{PART} SET at = at - {KEPT.total_seconds()} WHERE place = 'topics'"
+        execute(started(), old)
+        await one.created(TERMS, [CITY])
+    mine = f"target = '{hashlib.sha256(target.encode()).hexdigest()}'"
+    plan = await joined(jobs[1], f"{target} too", read_only=True)
+    assert len(execute(started(), f"SELECT 1 FROM {SCHEMA}.{PART} WHERE {mine}")) == 3, "a plan removes nothing"
+    other = await joined(jobs[1], f"{target} too")  # whatever target it writes into
+    assert execute(started(), f"SELECT path FROM {SCHEMA}.{PART} WHERE {mine}") == [('["City"]',)]
+    assert await two.created_by_others(TERMS) == [CITY]
+    for each in (plan, other):
+        await each.close()
 
 
 async def test_a_process_that_died_lets_the_next_one_in_who_learns_what_it_began(

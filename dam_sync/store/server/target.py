@@ -45,6 +45,8 @@ LONGEST: Final = timedelta(minutes=3)  # that a process may take to create somet
 LOOK_SECONDS: Final = 5.0  # between two looks for what others created
 PROMPT_LOOK_SECONDS: Final = 60.0  # the same, while notifications are heard
 WAIT_SECONDS: Final = 0.2
+KEPT: Final = timedelta(days=30)  # longer than any process goes without looking: then the target itself says it
+MOST_REMOVED: Final = 10_000  # rows, by a process that begins
 ENDED: Final = 0  # instead of the number of a process that has nothing under way
 _NOW = "extract(epoch FROM clock_timestamp())"
 _BEGIN = (
@@ -68,6 +70,10 @@ _OPEN = (
     " AND split_part(process, '/', 3) <> %s"
 )
 _RENEWED = f"UPDATE {PART} SET at = {_NOW} WHERE target = %s AND scope = %s AND value IS NULL AND process = %s"
+_OLD = (
+    f"DELETE FROM {PART} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {PART} WHERE at < {_NOW} - %s LIMIT %s))",
+    (KEPT.total_seconds(), MOST_REMOVED),
+)
 _ENDED = f"UPDATE {PART} SET process = %s WHERE target = %s AND scope = %s AND value IS NULL AND process = %s"
 
 
@@ -152,6 +158,7 @@ class ServerTarget(SharedTarget):
 
         def enter(raw: Any) -> float:
             if not read_only:
+                raw.execute(*_OLD)
                 raw.execute(f"INSERT INTO {WRITER_JOB} VALUES (%s, %s) ON CONFLICT DO NOTHING", (self._target, job))
             return float(raw.execute(f"SELECT {_NOW}").fetchone()[0])
 
