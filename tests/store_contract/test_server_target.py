@@ -20,7 +20,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.base import Storage
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.rows import TERM, Counterpart
+from dam_sync.store.rows import CONTAINER, PLACED, TERM, Counterpart
 from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, SHARED
 from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget
@@ -359,7 +359,7 @@ async def test_a_plan_claims_nothing(
     await state.close()
 
 
-async def test_a_term_that_another_job_uses_is_used_elsewhere(
+async def test_a_term_or_container_that_another_job_uses_is_used_elsewhere(
     both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer]
 ) -> None:
     states = [await SqlStore.open(each, SetClock()) for each in jobs]
@@ -368,6 +368,10 @@ async def test_a_term_that_another_job_uses_is_used_elsewhere(
     assert await both[1].is_used_elsewhere(TERM, "topics", "7")
     assert not await both[1].is_used_elsewhere(TERM, "topics", "8")
     assert not await both[0].is_used_elsewhere(TERM, "topics", "7")
+    imports = Counterpart(PLACED, "folder", "f1", ("Imports",), "folder", "f1", ("Imports",), ("Imports",))
+    await states[0].keep_counterparts([imports])  # nothing of its source stands for it, but assets are in it
+    assert await both[1].is_used_elsewhere(CONTAINER, "folder", "f1")
+    assert not await both[1].is_used_elsewhere(CONTAINER, "folder", "f2")
     met = {"topics": {"key": value_to_json(Term("City", "8"))}}
     await states[0].set_meta(MET_TERMS, {"mapping": "", "terms": met})  # it found a term, and would create none
     assert await both[1].is_used_elsewhere(TERM, "topics", "8")

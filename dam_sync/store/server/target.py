@@ -33,7 +33,7 @@ from dam_sync.model.shared_target import SharedPart, SharedTarget
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage, from_text, to_text
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.rows import TERM
+from dam_sync.store.rows import CONTAINER, PLACED, TERM
 from dam_sync.store.server.lock import ServerLock
 from dam_sync.store.server.notices import ServerNotices, tell
 from dam_sync.store.server.shared_schema import PART, SCHEMA, UNIQUE_NAME, WRITER_JOB, open_shared
@@ -368,8 +368,10 @@ def _is_in_state(raw: Any, job: str, table: str, where: str, values: tuple[str, 
 
 
 def _uses(raw: Any, job: str, part: str, place: str, target: str) -> bool:
-    """Whether something of the source of a job stands for it, or whether earlier runs found it for one."""
-    if _is_in_state(raw, job, COUNTERPART.name, "part = %s AND place = %s AND target = %s", (part, place, target)):
+    """Whether something of the source of a job stands for it, or its mapping names it, or whether earlier runs found it
+    for one."""
+    named = (part, PLACED if part == CONTAINER else part, place, target)
+    if _is_in_state(raw, job, COUNTERPART.name, "part IN (%s, %s) AND place = %s AND target = %s", named):
         return True
     rows = _in_state(raw, job, META.name, "value", "key = %s", (MET_TERMS,)) if part == TERM else []
     met = [(from_text(value) or {"terms": {}})["terms"].get(place, {}) for (value,) in rows or []]
