@@ -23,7 +23,8 @@ from dam_sync.engine.renames.terms import TermRenames
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.taxonomy import CONTAINERS, TERMS, Known, TargetChanged, TargetContainers, TargetTerms
+from dam_sync.engine.target_containers import CONTAINERS, Known, TargetContainers
+from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict

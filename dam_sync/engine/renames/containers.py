@@ -13,7 +13,7 @@ from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.renames.paths import Level, Names, Path, Trees
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
+from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
