@@ -25,6 +25,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.simulation.conftest import TRIED
 from tests.support.virtual.crashes import POINTS, SEED, tried
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.universe import Tenant, Universe
@@ -91,12 +92,39 @@ def test_a_library_ends_as_if_its_bytes_had_gone_through_us(
     with pulling.moving() as move:
         move.live()
         assert move.universe.network.fetched, "no file was fetched"
+        assert steps_of_links(move) == {STEPS[kinds[1]][network]}
         state = move.state()
     assert [current(row) for row in state.assets] == [current(row) for row in usual.assets]
     replaced = kinds[1] == "c_brandlibrary" and network is CutFiles  # its file gets a second version (wire C 6.5)
     assert (state.assets == usual.assets) is not replaced
     assert state.links == usual.links
     assert state.left == usual.left
+
+
+STEPS = {
+    "c_brandlibrary": {
+        Network: "pull, create",
+        DeadLinks: "pull, create, file, sent instead",
+        CutFiles: "pull, create, file, sent instead",
+        RefusedLinks: "pull, file, create",
+    },
+    "e_profiles": {
+        Network: "pull, upload",
+        DeadLinks: "pull, given up, upload",
+        CutFiles: "pull, upload, given up, upload",
+        RefusedLinks: "pull, given up, upload",
+    },
+}
+
+
+def steps_of_links(move: Move) -> set[str]:
+    """In which order the ledger has the steps of assets whose file had a link."""
+    steps: dict[str, list[str]] = {}
+    for asset, step in ask(move.job, "SELECT asset, operation FROM ledger ORDER BY seq"):
+        name = step.removeprefix("in create: ")
+        if name in ("pull", "create", "file", "upload", "sent instead", "given up") and name != step:
+            steps.setdefault(asset, []).append(name)
+    return {", ".join(each) for each in steps.values() if "pull" in each}
 
 
 def current(row: Any) -> Any:
