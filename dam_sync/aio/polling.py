@@ -12,21 +12,55 @@ from dam_sync.model.clock import Clock
 T = TypeVar("T")
 
 
+LOOK_SECONDS = 2.0  # between two looks whether a wait is still wanted
+
+
 async def poll_until(
-    clock: Clock, ask: Callable[[], Awaitable[T | None]], seconds: float, pauses: Sequence[float], *, delay: float = 0.0
+    clock: Clock,
+    ask: Callable[[], Awaitable[T | None]],
+    seconds: float,
+    pauses: Sequence[float],
+    *,
+    delay: float = 0.0,
+    look: Callable[[], None] | None = None,
 ) -> T | None:
     """The first result that is not None, or None after `seconds`; the last attempt is made when time is up.
 
-    pauses: the waits between attempts, the last one repeated. delay: the wait before the first attempt. Errors raised
-    by `ask` end the polling.
+    pauses: the waits between attempts, the last one repeated. delay: the wait before the first attempt. look: called
+    every `LOOK_SECONDS` while it waits. Errors raised by `ask` or `look` end the polling.
     """
     end = clock.monotonic() + seconds
     waits = chain(pauses, repeat(pauses[-1]))
     if delay > 0:
-        await clock.sleep(min(delay, seconds))
+        await _pause(clock, min(delay, seconds), look)
     while (result := await ask()) is None and (left := end - clock.monotonic()) > 0:
-        await clock.sleep(min(next(waits), left))
+        await _pause(clock, min(next(waits), left), look)
     return result
+
+
+async def _pause(clock: Clock, seconds: float, look: Callable[[], None] | None) -> None:
+    while look is not None and seconds > LOOK_SECONDS:
+        look()
+        await clock.sleep(LOOK_SECONDS)
+        seconds -= LOOK_SECONDS
+    if look is not None:
+        look()
+    await clock.sleep(seconds)
+
+
+async def while_wanted(call: Awaitable[T], look: Callable[[], None], every: float = LOOK_SECONDS) -> T:
+    """The result of a call, unless `look`, called `every` few seconds meanwhile, raises: the call is then cancelled,
+    and its outcome unknown."""
+    task = asyncio.ensure_future(call)
+    try:
+        while not task.done():
+            look()
+            await asyncio.wait((task,), timeout=every)
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def sleep_until_set(clock: Clock, seconds: float, event: asyncio.Event) -> None:

@@ -128,6 +128,7 @@ def connect(
         calls_per_day=limits.calls_per_day,
         processes=options.processes,
         shared=shared,
+        hurries=lambda: options.stop_token.hurry,
     )
     return connector.connect(context)
 
@@ -183,7 +184,8 @@ async def both_sides(
         options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
         source = connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
-        target = connect(job, "target", options, budget, read_only=read_only, may_write=may_write, shared=shared)
+        proven = None if may_write is None else partial(_prove, may_write, shared.prove_claimed)
+        target = connect(job, "target", options, budget, read_only=read_only, may_write=proven, shared=shared)
         stack.push_async_callback(target.close)
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
@@ -211,6 +213,11 @@ async def connected(
         accounts = sides.source_account, sides.target_account
         schemas = sides.source_schema, sides.target_schema
         yield ConnectedJob(sides.source, target, *accounts, *schemas, sides.shared, job, crosswalk, budget, document)
+
+
+def _prove(*proofs: Callable[[], None]) -> None:
+    for prove in proofs:
+        prove()
 
 
 def _dry(sides: BothSides, options: RunOptions) -> DryTarget:
@@ -249,7 +256,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         clock=options.clock,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
-        pulls=_pulls(opened),
+        pulls=pulls_of(job, opened.source, opened.target),
         run=run,
         source_scope=scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
@@ -262,11 +269,12 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
     )
 
 
-def _pulls(opened: ConnectedJob) -> Pulls:
-    """Judged by the addresses of both services, so that a plan and its run come to the same result."""
-    job, opens = opened.job, partial(can_reach, opened.job.target.base_url)
-    dry, near = isinstance(opened.target, DryTarget), opens(job.source.base_url)
-    return Pulls(opened.source, opened.target, job.policy.bytes, dry=dry, near=near, opens=opens)
+def pulls_of(job: JobConfig, source: Service, target: Service) -> Pulls:
+    """The links of a job. Judged by the addresses of both services, so that a plan and its run come to the same
+    result."""
+    opens = partial(can_reach, job.target.base_url)
+    dry, near = isinstance(target, DryTarget), opens(job.source.base_url)
+    return Pulls(source, target, job.policy.bytes, dry=dry, near=near, opens=opens)
 
 
 def scope_of(side: SideConfig) -> str:

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dam_sync.api.bootstrap import MARKER_HINT, MEMORY_FOR_FILES, NO_MARKER, connect, reading_of_job, refuse_unwritten
+from dam_sync.api.bootstrap import (
+    MARKER_HINT,
+    MEMORY_FOR_FILES,
+    NO_MARKER,
+    connect,
+    pulls_of,
+    reading_of_job,
+    refuse_unwritten,
+)
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
@@ -44,7 +52,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
-from dam_sync.report.sentences import unseen_parts
+from dam_sync.report.sentences import about_no_links, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -108,6 +116,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         for role in ("source", "target"):
             findings.extend([finding async for finding in _about_side(job, role, options, sides, stack)])
         findings.extend(_about_undecided(job, sides))
+        findings.extend(_about_pulls(job, sides))
         findings.extend([finding async for finding in _about_webhooks(job, options)])
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
@@ -153,6 +162,16 @@ def _about_undecided(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResul
     found = undecided(sides.accounts["source"], sides.accounts["target"], able, job.policy.versions)
     for role, parts in found.items():
         yield from (CheckResult(f"{role} options", one.text, one.hint, warns=True) for one in parts)
+
+
+def _about_pulls(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
+    """Why the target can fetch no files, though the job says so."""
+    if len(sides.services) < 2:
+        return
+    (source, _), (target, _) = sides.services["source"], sides.services["target"]
+    for message in about_no_links(pulls_of(job, source, target).obstacle):
+        hint = "all files go through this process: leave out `policy: {bytes: pull}` if that is meant"
+        yield CheckResult("policy", message, hint, warns=True)
 
 
 async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:

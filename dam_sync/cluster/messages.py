@@ -30,13 +30,14 @@ class Joining:
 @dataclass(frozen=True, slots=True)
 class Order:
     """An asset to write. ticket: see `store.workers`; counterparts: those that the run stored behind the number
-    `known`."""
+    `known`; no_links: see `engine.pulls.Pulls.exhausted`."""
 
     run: str
     item: DraftedAsset | Concluded
     ticket: str
     known: int = 0
     counterparts: tuple[Counterpart, ...] = ()
+    no_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,9 @@ class Participant(Protocol):
 
     async def sweep(self) -> int:
         """See `RemoteWriters`."""
+
+    async def hurry(self) -> None:
+        """The run is to end soon: what may take long is left to the next one."""
 
     async def close(self) -> None:
         """Leave the run; safe to repeat."""

@@ -64,6 +64,12 @@ async def sweep(run: str) -> bytes:
     return await _replied(part.sweep if part is not None else _nothing, part)
 
 
+async def hurry(run: str) -> bytes:
+    """The run is to end soon; safe to repeat."""
+    part = _taking_part.get(run)
+    return await _replied(part.hurry if part is not None else _nothing, part)
+
+
 async def leave(run: str) -> bytes:
     """Leave the run; safe to repeat."""
     part = _taking_part.pop(run, None)

@@ -36,7 +36,8 @@ LEAVE_SECONDS = 10.0
 @dataclass(eq=False, slots=True)
 class Member:
     """A worker that takes part. room: assets that it writes at once; known: how many of the stored counterparts it
-    knows; gone: set when it is lost; silent: it certainly sends nothing any more for this run."""
+    knows; gone: set when it is lost; silent: it certainly sends nothing any more for this run; hurries: it knows that
+    the run is to end soon."""
 
     address: str
     process: WorkerProcess
@@ -46,6 +47,7 @@ class Member:
     spent: Spent = field(default_factory=Spent)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     silent: bool = False
+    hurries: bool = False
     ended: asyncio.Future[None] | None = None  # until it is silent
 
 
@@ -102,6 +104,8 @@ class DaskWorkers:
             await self._clock.sleep(LOOK_SECONDS)
             if not self._began:
                 continue
+            if self._run.stop.hurry:
+                await self._hurry()
             addresses = await self._present()
             for member in [each for each in self._members.values() if each.address not in addresses]:
                 self._lose(member)
@@ -112,6 +116,14 @@ class DaskWorkers:
             self._alone_since = None if self._members else self._alone_since or now
             async with self._changed:
                 self._changed.notify_all()
+
+    async def _hurry(self) -> None:
+        """Tell every worker once that the run is to end soon."""
+        members = [each for each in self._members.values() if not each.hurries]
+        for member in members:
+            member.hurries = True
+        if members:
+            await self._tell(members, tasks.hurry)
 
     async def _present(self) -> frozenset[str]:
         """The addresses of all workers; none while the scheduler is away."""
@@ -259,8 +271,9 @@ class DaskWorkers:
         """The reply to an order. Raises WorkerLost once the worker certainly does nothing more about it."""
         assert self._joining is not None
         ticket = f"{member.process.place}-{self._clock.token()}"
-        stored = self._run.counterparts.stored
-        order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, tuple(stored[member.known :]))
+        stored, no_links = self._run.counterparts.stored, self._run.pulls.exhausted
+        news = tuple(stored[member.known :])
+        order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, news, no_links)
         knows, work = len(stored), item.work
         reply = await self._answer(member, f"asset-{work.seq}-{ticket}", pickle.dumps(order))
         if reply is not None:
@@ -316,7 +329,12 @@ class DaskWorkers:
         self._run.pulls.add(reply.spent.fetched - before.fetched)
 
     async def _everywhere(self, function: Callable[[str], Awaitable[bytes]]) -> Sequence[WorkerResult]:
-        joining, members = self._joining, list(self._members.values())
+        return await self._tell(list(self._members.values()), function)
+
+    async def _tell(
+        self, members: Sequence[Member], function: Callable[[str], Awaitable[bytes]]
+    ) -> Sequence[WorkerResult]:
+        joining = self._joining
         assert joining is not None
         found = await asyncio.gather(
             *(self._asked(each.address, function, joining.run) for each in members), return_exceptions=True

@@ -21,7 +21,8 @@ from dam_sync.engine.removals.parts import version_key
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.taxonomy import CONTAINERS, TERMS, TargetContainers, TargetTerms
+from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
+from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, Draft, FileRef, digest_of

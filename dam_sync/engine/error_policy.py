@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dam_sync.model.errors import DamSyncError, Disposition, Transient
+from dam_sync.model.errors import DamSyncError, Disposition, StillFetching, Transient
 from dam_sync.store.rows import Outcome, Work
 
 MAX_ATTEMPTS = 4
@@ -30,6 +30,11 @@ class RestartAsset:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseAsset:
+    """Put the work item back for the next run, as if it had not been tried: this one ends."""
+
+
+@dataclass(frozen=True, slots=True)
 class ParkAsset:
     """Set the asset aside with this outcome; the run continues. counts: another asset got a response, so the service
     works; an asset that keeps failing does not show that."""
@@ -38,12 +43,14 @@ class ParkAsset:
     counts: bool = True
 
 
-Reaction: TypeAlias = StopRun | RetryAsset | RestartAsset | ParkAsset
+Reaction: TypeAlias = StopRun | RetryAsset | RestartAsset | ReleaseAsset | ParkAsset
 
 
 def react(error: DamSyncError, work: Work | None = None, *, failures: int = 0, writing: bool = False) -> Reaction:
     """What to do about an error. work: the item that raised it, None if attempts are not counted; failures: transient
     ones in a row over all assets, this one included; writing: an upload may have been open."""
+    if isinstance(error, StillFetching):
+        return ReleaseAsset()
     match error.disposition:
         case Disposition.STOP:
             return StopRun()

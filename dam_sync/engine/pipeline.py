@@ -10,14 +10,14 @@ import structlog
 
 from dam_sync.engine.accounts import with_parked_account
 from dam_sync.engine.asset_labels import labels_of, name_of
-from dam_sync.engine.error_policy import ParkAsset, RestartAsset, RetryAsset, StopRun, react
+from dam_sync.engine.error_policy import ParkAsset, ReleaseAsset, RestartAsset, RetryAsset, StopRun, react
 from dam_sync.engine.guards.parking import ParkingMonitor
 from dam_sync.engine.retrying import with_limit
 from dam_sync.engine.run_context import LEASE, RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
-from dam_sync.model.errors import Disposition, WorkerLost
+from dam_sync.model.errors import Disposition, StillFetching, WorkerLost
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
@@ -53,13 +53,21 @@ class Pipeline:
         ready: Ready = asyncio.Queue(context.writers * 2)
         gate = asyncio.Semaphore(context.readers)
         async with asyncio.TaskGroup() as group:
-            keeper = group.create_task(self._keep_leases())
+            keepers = [group.create_task(each) for each in (self._keep_leases(), self._end_in_time())]
             async with asyncio.TaskGroup() as belt:
                 belt.create_task(self._claim(reading, gate, belt))
                 belt.create_task(self._draft(reading, ready))
                 for _ in range(context.writers):
                     belt.create_task(self._write(ready))
-            keeper.cancel()
+            for keeper in keepers:
+                keeper.cancel()
+
+    async def _end_in_time(self) -> None:
+        """Stop the run when its time is up, also if every writer waits for something."""
+        context = self.context
+        if context.deadline is not None:
+            await context.clock.sleep(max(0.0, context.deadline - context.clock.monotonic()))
+            context.stop.stop(context.deadline_reason, hurry=True)
 
     async def _keep_leases(self) -> None:
         """Renew leases, because a large file may take longer than one."""
@@ -163,7 +171,7 @@ class Pipeline:
     async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:
         """The asset as parked, or None if its work item was put back. Raises the error if it stops the run."""
         work, error = failed.work, failed.error.within(asset=failed.work.asset)
-        self.failures += error.disposition is Disposition.RETRY and not isinstance(error, WorkerLost)
+        self.failures += error.disposition is Disposition.RETRY and not isinstance(error, WorkerLost | StillFetching)
         match react(error, work, failures=self.failures, writing=writing):
             case StopRun():
                 raise error
@@ -173,6 +181,10 @@ class Pipeline:
                 return None
             case RestartAsset():
                 await self._put_back(work, 0.0)
+                return None
+            case ReleaseAsset():
+                log.info("asset.still_fetched", asset=work.asset)
+                await self._release(work)
                 return None
             case ParkAsset(outcome, counts=True):
                 log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)

@@ -44,7 +44,8 @@ class Pulls:
     """The links that a job hands to its target, if its policy says so.
 
     near: whether the target can reach the network of the source; opens: whether it can reach the host of a URL;
-    in_vain: links in a row that brought nothing.
+    in_vain: links in a row that brought nothing, of all processes of the run; told: in a worker process, whether they
+    were enough, as its coordinator says.
     """
 
     source: Service
@@ -55,6 +56,7 @@ class Pulls:
     opens: Callable[[str], bool] = lambda _: True
     fetched: Fetched = NOTHING_FETCHED
     in_vain: int = 0
+    told: bool | None = None
 
     @property
     def obstacle(self) -> str:
@@ -70,7 +72,7 @@ class Pulls:
     @property
     def exhausted(self) -> bool:
         """Whether no more links are given, because those before brought nothing."""
-        return self.in_vain >= MOST_IN_VAIN
+        return self.in_vain >= MOST_IN_VAIN if self.told is None else self.told
 
     async def link(self, file: FileRef) -> FileLink | None:
         """The link to the only file of a new asset; None if its bytes go through us. Raises what ends a run."""
@@ -89,14 +91,14 @@ class Pulls:
 
     def note(self, file: FileRef, *, opened: bool) -> None:
         """Count a file of which the target was given a link. opened: its bytes went through us all the same."""
-        self.in_vain = self.in_vain + 1 if opened else 0
         self.add(Fetched(sent=1) if opened else Fetched(1, file.size or 0))
-        if opened and self.in_vain == MOST_IN_VAIN:
-            log.warning("file.no_more_links", in_vain=self.in_vain)
 
     def add(self, more: Fetched) -> None:
-        """Count what another process did."""
-        self.fetched += more
+        """Count what became of links, here or in another process."""
+        before, self.fetched = self.exhausted, self.fetched + more
+        self.in_vain = 0 if more.files else self.in_vain + more.sent
+        if self.exhausted and not before:
+            log.warning("file.no_more_links", in_vain=self.in_vain)
 
     def _lasts(self, file: FileRef) -> timedelta | None:
         """How long a link to this file must open; None if the target does not fetch it."""

@@ -30,7 +30,7 @@ from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all, write_memberships, write_relations
-from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
+from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.engine.unlisted import read_unlisted, refuse_lost_memberships
 from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.engine.worker import Worker

@@ -1,9 +1,9 @@
-"""Terms and containers of the target: what exists, and what has to be created first, each once."""
+"""Terms of the target: what exists, and what has to be created first, each once."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -11,21 +11,16 @@ from typing import TypeAlias
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import TermIndex, slim
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.errors import Rejected, Unsupported
-from dam_sync.model.naming import Naming
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedPart, SharedTarget
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, note_target, recording
 
-TERMS, CONTAINERS = "terms", "containers"  # scopes of the journals of a run
+TERMS = "terms"  # the scope of the journal of a run
 MOST_RECALLED = 50_000  # terms of one vocabulary that are kept for later runs
-Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
-"""Ids of containers by kind and path."""
 
 
 class TargetChanged(Exception):
@@ -179,7 +174,7 @@ class TargetTerms:
 
         name = journal_names.renamed_term(vocabulary, "/".join(term.path) or term.label, renamed.label)
         async with self._alone():
-            await _allow(self.allowed, self.journal, [name])
+            await allow(self.allowed, self.journal, [name])
             with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
                 made = term_from_json(await self.journal.run(name, call, reconcile=look))
             path = (*term.path[:-1], made.label)
@@ -202,7 +197,7 @@ class TargetTerms:
         known = (await self.known())[vocabulary]
         names = [_name_of_term(vocabulary, term) for term in terms]
         wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
-        await _allow(self.allowed, self.journal, names)
+        await allow(self.allowed, self.journal, names)
         await self.shared.begin(TERMS, [SharedPart(vocabulary, term.path or (term.label,)) for term in terms])
         made: dict[str, Term] = {}
 
@@ -235,11 +230,7 @@ def _name_of_term(vocabulary: str, term: Term) -> str:
     return f"term:{vocabulary}:{'/'.join(term.path) or term.label}"
 
 
-def _name_of_container(kind: str, path: tuple[str, ...]) -> str:
-    return f"container:{kind}:{Placement(kind, path).text}"
-
-
-async def _allow(allowed: Allowed | None, journal: Journal, names: Sequence[str]) -> None:
+async def allow(allowed: Allowed | None, journal: Journal, names: Sequence[str]) -> None:
     """Raises what `allowed` raises; what was created already is not asked for again."""
     if allowed is not None:
         for name in names:
@@ -266,220 +257,3 @@ def _batches(needed: Sequence[tuple[str, Term]]) -> Iterator[tuple[str, list[Ter
                 batch = []
             batch.append(term)
         yield vocabulary, batch
-
-
-@dataclass(slots=True)
-class TargetContainers:
-    """The target's containers by kind and path, and the only place that adds to them. naming: what the target requires
-    of names; a container renamed by people is found by the name that it should have."""
-
-    target: Service
-    journal: Journal
-    naming: Naming | None = None
-    index: Known | None = None
-    allowed: Allowed | None = None
-    paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
-    called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
-    stand_ins: Known = field(default_factory=dict)  # the same, where no asset of theirs was met yet
-    shared: SharedTarget = UNSHARED
-
-    async def known(self) -> Known:
-        """Every container; read on first use, so that a run without memberships reads none."""
-        if self.index is None:
-            await self._read()
-            self.index = self._indexed()
-            await self.learn()
-        return self.index
-
-    async def _read(self) -> None:
-        if Operation.CONTAINERS in self.target.capabilities:
-            async for placement in self.target.containers():
-                self.paths[placement.kind, placement.id] = placement.path
-
-    async def learn(self) -> bool:
-        """Take over what other processes created and renamed since the containers were read; whether any is new."""
-        if self.index is None:
-            return False
-        before, parts = dict(self.paths), await self.shared.created_by_others(CONTAINERS)
-        left = [part for part in parts if part.value is None]
-        if any(self._found(part) is None for part in left):
-            await self._read()
-        for part in parts:
-            self._take(part)
-        if self.paths != before:
-            self.index = self._indexed()
-        if left:
-            await self.shared.created(CONTAINERS, [replace(part, value=self._found(part)) for part in left])
-        return self.paths != before
-
-    def _found(self, part: SharedPart) -> Json:
-        made = (self.index or {}).get((part.place, part.path))
-        return placements_to_json([Placement(part.place, part.path, made)]) if made else None
-
-    def _take(self, part: SharedPart) -> None:
-        """What was read of the target since stands; what is below a container that was renamed has another path."""
-        for made in placements_from_json(part.value or ()):
-            known = self.paths.get((made.kind, made.id))
-            if known is not None and known != part.before:
-                continue
-            self.target.learn_container(made)
-            if known is not None:
-                self._moved(made.kind, known, made.path)
-            self.paths[made.kind, made.id] = made.path
-
-    def _moved(self, kind: str, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        for key, known in self.paths.items():
-            if key[0] == kind:
-                self.paths[key] = with_new_top(known, old, new)
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """No other process adds containers meanwhile. Raises TargetChanged if one did before."""
-        async with self.shared.creating(CONTAINERS):
-            if await self.learn():
-                raise TargetChanged
-            yield
-
-    def names(self) -> Iterator[str]:
-        """The operations that would create the containers that are known."""
-        return (_name_of_container(kind, path) for kind, path in self.index or {})
-
-    def _indexed(self) -> Known:
-        index: Known = {(kind, path): made for (kind, made), path in self.paths.items()}
-        if self.naming is not None:
-            index = {(kind, self.naming.path(path)): made for (kind, path), made in index.items()} | index
-        return self.called | index
-
-    def found(self, kind: str, path: Sequence[str]) -> str:
-        """The id of what has this path at the target; empty if nothing has."""
-        made = (self.index or {}).get((kind, tuple(path)), "")
-        return made if made and self.path_of(kind, made) == tuple(path) else ""
-
-    def standing(self, kind: str, path: Sequence[str]) -> str:
-        """The id of what an asset of this path goes to, or of what stands for it; empty if it would be made."""
-        path = tuple(path)
-        return (self.index or {}).get((kind, self._below_renamed(kind, path)), "") or self.stand_ins.get(
-            (kind, path), ""
-        )
-
-    def below(self, kind: str, identity: str) -> dict[str, tuple[str, ...]]:
-        """This container and all below it, by ids, with their paths."""
-        top = self.paths[kind, identity]
-        return {made: path for (each, made), path in self.paths.items() if each == kind and path[: len(top)] == top}
-
-    def path_of(self, kind: str, identity: str) -> tuple[str, ...]:
-        """The path of a container by its id, as the target accepts names; empty if there is none."""
-        return self.accepted(self.paths.get((kind, identity), ()))
-
-    def accepted(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        """The path with names as the target accepts new ones."""
-        return path if self.naming is None else self.naming.path(path)
-
-    def call(self, kind: str, path: Sequence[str], identity: str) -> None:
-        """Find a container by this path, too, unless another one has it."""
-        if self.index is not None and (kind, tuple(path)) not in self.index:
-            self.index[kind, tuple(path)] = self.called[kind, tuple(path)] = identity
-
-    async def above(self, kind: str, path: Sequence[str]) -> str:
-        """The id of the container above this path, created if it is missing; empty at the top."""
-        if len(path) == 1:
-            return ""
-        found = self.standing(kind, path[:-1])
-        if not found:
-            known = await self.known()
-            async with self._alone():
-                found = await self._ensure(known, kind, tuple(path[:-1]))
-        return found
-
-    async def rename(
-        self, kind: str, identity: str, before: Sequence[str], path: tuple[str, ...], parent: str | None = None
-    ) -> None:
-        """Give a container that was at `before` another name, or another parent. Raises the errors of the target."""
-        old, new = (Placement(kind, tuple(each)) for each in (before, path))
-
-        async def call() -> Json:
-            made = await self.target.rename_container(replace(old, id=identity), path, parent)
-            note_target(identity)
-            return placements_to_json([made])
-
-        async def look() -> Json:
-            """What a killed process did: the containers were read since."""
-            return placements_to_json([replace(new, id=identity)]) if self.paths[kind, identity] == path else None
-
-        changes = {"container": [{"kind": kind, "path": list(each.path)} for each in (old, new)]}
-        texts = [Placement("", self.accepted(each.path)).text for each in (old, new)]
-        name = journal_names.renamed_container(kind, *texts)
-        async with self._alone():
-            await _allow(self.allowed, self.journal, [name])
-            with recording(WriteRecord(identity, changes)):
-                await self.journal.run(name, call, reconcile=look)
-            made = placements_to_json([replace(new, id=identity)])
-            await self.shared.created(CONTAINERS, [SharedPart(kind, path, made, before=old.path)])
-        self._moved(kind, old.path, path)
-        self.called, self.stand_ins = (
-            {
-                (part, with_new_top(each, old.path, path) if part == kind else each): made
-                for (part, each), made in names.items()
-                if (part, made) != (kind, identity)
-            }
-            for names in (self.called, self.stand_ins)
-        )
-        self.index = self._indexed()
-        await self.journal.discard(name, f"container:{kind}:*")
-
-    async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
-        """Raises Unsupported if one is missing and the target does not accept new ones."""
-        if Operation.ENSURE_CONTAINER in self.target.capabilities:
-            return
-        known = await self.known() if placements else {}
-        for each in placements:
-            if (each.kind, self._below_renamed(each.kind, each.path)) not in known:
-                raise Unsupported(f"the target has no {each.kind} {each.text} and does not accept a new one")
-
-    async def resolve(self, placements: Iterable[Placement]) -> frozenset[Placement]:
-        """The same placements with the target's ids; missing ones are created, parents first. Raises TargetChanged
-        before anything is created."""
-        ordered = sorted(placements, key=lambda p: (p.kind, p.path))
-        if not ordered:
-            return frozenset()
-        known = await self.known()
-        complete = all((p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered)
-        async with nullcontext() if complete else self._alone():
-            return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
-
-    def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of a container that others renamed, or below one, by the name that it has."""
-        if (kind, path) in (self.index or {}):
-            return path
-        for depth in range(len(path), 0, -1):
-            found = self.stand_ins.get((kind, path[:depth])) or self.called.get((kind, path[:depth]))
-            if found:
-                return (*self.path_of(kind, found), *path[depth:])
-        return path
-
-    async def _ensure(self, known: Known, kind: str, path: tuple[str, ...]) -> str:
-        path = self._below_renamed(kind, path)
-        if (kind, path) in known:
-            return known[kind, path]
-        if Operation.ENSURE_CONTAINER not in self.target.capabilities:
-            raise Unsupported(f"the target has no {kind} {Placement(kind, path).text} and does not accept a new one")
-        parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
-
-        async def make() -> Json:
-            made = await self.target.ensure_container(kind, path, parent)
-            note_target(made.id)
-            return placements_to_json([made])
-
-        name = _name_of_container(kind, path)
-        await _allow(self.allowed, self.journal, [name])
-        await self.shared.begin(CONTAINERS, [SharedPart(kind, path)])
-        with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
-            try:
-                (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
-            except Rejected:
-                await self.shared.created(CONTAINERS, [SharedPart(kind, path)])
-                raise
-        await self.shared.created(CONTAINERS, [SharedPart(kind, path, placements_to_json([made]))])
-        known[kind, path] = made.id
-        self.paths[kind, made.id] = made.path
-        return made.id

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
 from dam_sync.engine.decide import kept_versions
-from dam_sync.engine.error_policy import RestartAsset, react
+from dam_sync.engine.error_policy import ReleaseAsset, RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
@@ -23,7 +23,8 @@ from dam_sync.engine.renames.terms import TermRenames
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.taxonomy import CONTAINERS, TERMS, Known, TargetChanged, TargetContainers, TargetTerms
+from dam_sync.engine.target_containers import CONTAINERS, Known, TargetContainers
+from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict
@@ -281,7 +282,7 @@ class Worker:
         except NotFound as error:
             return Failed(work, await self._not_found(error, work, link), item.asset)
         except DamSyncError as error:
-            if not isinstance(react(error, work, writing=True), RestartAsset):
+            if not isinstance(react(error, work, writing=True), RestartAsset | ReleaseAsset):
                 self.terms.doubted = True  # a recalled term may be gone
             return Failed(work, error, item.asset)
 

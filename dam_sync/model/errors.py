@@ -162,6 +162,12 @@ class WorkerLost(Transient):
     What was begun is in the journal."""
 
 
+class StillFetching(Transient):
+    """The run is to end soon, and the target still fetches a file by its link: the next run looks for it.
+
+    What was begun is in the journal."""
+
+
 class WorkersGone(DamSyncError):
     """No worker process is left, or their scheduler cannot be reached."""
 

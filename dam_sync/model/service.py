@@ -22,7 +22,7 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
-from dam_sync.model.errors import NotFound, Unsupported
+from dam_sync.model.errors import NotFound, StillFetching, Unsupported
 from dam_sync.model.limits import Limits, MeasuredPace, OrphanRetention, Pace
 from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced, Journal, Stream, Transport
@@ -406,6 +406,12 @@ class Context:
     calls_per_day: int | None = None  # of all of them together
     shared: SharedTarget = field(default=UNSHARED, repr=False)  # with processes that write into the same target
     processes: int = 1  # that use this credential for the same run, each within its part of all limits
+    hurries: Callable[[], bool] = lambda: False  # whether the run is to end soon
+
+    def keep_waiting(self) -> None:
+        """Called while a target is waited for that fetches a file. Raises StillFetching if the run is to end soon."""
+        if self.hurries():
+            raise StillFetching("the run ends before the target has fetched the file")
 
     def limited(self, documented: Limits) -> Limits:
         """The limits of this instance; the documented ones, unless others were given."""

@@ -48,12 +48,19 @@ class SharedTarget(Protocol):
 
     async def created_by_others(self, scope: str) -> Sequence[SharedPart]:
         """What other processes created or renamed since this was called last, or lately, at the first call. Within
-        `creating` also what a process that is gone began to create."""
+        `creating` also what a process that is gone, or was cut off, began to create; while it may still be at work it
+        is waited for. Raises Transient if that takes minutes."""
         ...
 
     async def begin(self, scope: str, parts: Sequence[SharedPart]) -> None:
         """Record, within `creating`, that these are about to be created. What is not `created` when that is left may
-        exist or not. Safe to repeat."""
+        exist or not. If the others can no longer be told, `creating` is cancelled, and raises Transient. Safe to
+        repeat."""
+        ...
+
+    def prove_claimed(self) -> None:
+        """Called before each call that may write. Raises Transient if it would create what others may take for not
+        existing by now."""
         ...
 
     async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:
@@ -86,6 +93,9 @@ class UnsharedTarget(SharedTarget):
         return ()
 
     async def begin(self, scope: str, parts: Sequence[SharedPart]) -> None:
+        pass
+
+    def prove_claimed(self) -> None:
         pass
 
     async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:

@@ -119,17 +119,18 @@ class LinkRow:
 
 
 TERM, CONTAINER = "term", "container"
+PLACED = "placed"  # a container that only the mapping names, as a counterpart of itself: other jobs leave it its name
 
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
     """A term or container of the source, and the one of the target that stands for it.
 
-    part: TERM or CONTAINER; scope: the rule of the mapping by which the term was found, or the kind of container at the
-    source; source: its id there. origin: its path at the source when it was last met, for a term without levels its
-    label. place: the vocabulary or the kind at the target; target: its id there. wanted: the path that the mapping
-    wants, of a term the one that a run gave it, or found first; name: its path at the target, both as of then. former:
-    ids that it had at the target before it was renamed.
+    part: TERM, CONTAINER or PLACED; scope: the rule of the mapping by which the term was found, or the kind of
+    container at the source; source: its id there. origin: its path at the source when it was last met, for a term
+    without levels its label. place: the vocabulary or the kind at the target; target: its id there. wanted: the path
+    that the mapping wants, of a term the one that a run gave it, or found first; name: its path at the target, both as
+    of then. former: ids that it had at the target before it was renamed.
     mapping: a digest of the rule. run: the run that renamed it last, 0 for none.
     """
 

@@ -4,7 +4,9 @@ link is refused, or leads to another size, they are sent instead."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from dam_sync.api.emulation.rehearsal import Rehearsal, rehearse_job
 from dam_sync.api.jobs import verify_job
 from dam_sync.emulators.kit.fetching import fetched
+from dam_sync.engine.pulls import MOST_IN_VAIN
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
 from tests.support.anypair import hurried, joined, living, planned, ran, receiver_of, tenant_of
@@ -29,26 +32,29 @@ from tests.support.profiles import profile_of
 from tests.support.tenants import Pair, alone
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts
+MANY = 40  # more than are written at once
 SIZES = (LARGE, LARGE + 1, SMALL)
 PAIRS = [("a_hypermedia", "c_brandlibrary"), ("c_brandlibrary", "e_profiles")]
 FETCHED, SENT = "fetched by the target itself", "sent through this process"
 
 
-def library() -> list[dict[str, Any]]:
+def library(sizes: Sequence[int]) -> list[dict[str, Any]]:
     """An asset for each of the sizes."""
-    names = [f"file {number}.jpg" for number, _ in enumerate(SIZES, 1)]
+    names = [f"file {number}.jpg" for number, _ in enumerate(sizes, 1)]
     return [
         asset(number, filename=name, versions=[{"name": name, "generate": {"size": size, "seed": number}}])
-        for number, (name, size) in enumerate(zip(names, SIZES, strict=True), 1)
+        for number, (name, size) in enumerate(zip(names, sizes, strict=True), 1)
     ]
 
 
 @contextmanager
-def pulling(folder: Path, source: str, target: str, **more: Any) -> Iterator[Pair]:
-    """A pair whose job lets the target fetch files, and gives up after a few seconds of a faster clock."""
-    policy, records = {**ACCEPTED, "bytes": "pull"}, [*SCHEMA, *library()]
+def pulling(
+    folder: Path, source: str, target: str, sizes: Sequence[int] = SIZES, seconds: float = 600, **more: Any
+) -> Iterator[Pair]:
+    """A pair whose job lets the target fetch files, and gives up after so many seconds, here of a faster clock."""
+    policy, records = {**ACCEPTED, "bytes": "pull"}, [*SCHEMA, *library(sizes)]
     with hurried(), tenant_of(source, records) as first, receiver_of(target, SCHEMA) as second:
-        into = side_of(target, second, {**profile_of(target).parted, "fetch_seconds": 600})
+        into = side_of(target, second, {**profile_of(target).parted, "fetch_seconds": seconds})
         pair = joined(folder, side_of(source, first, {}), into, (first, second), OWN_MARKS, policy=policy, **more)
         pair.connectors = limited({target: small_parts(target)})
         yield pair
@@ -58,7 +64,6 @@ def check_arrived(pair: Pair) -> None:
     """Every file is at the target, once."""
     there, here = ([row["versions"][-1] for row in living(one).values()] for one in (pair.source, pair.target))
     assert sorted(file["digests"]["md5"] for file in here) == sorted(file["digests"]["md5"] for file in there)
-    assert len(here) == len(SIZES)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
@@ -123,15 +128,64 @@ def test_a_rehearsal_hands_no_link_to_anybody(tmp_path: Path) -> None:
         assert found.verification.clean
 
 
-def test_workers_say_what_the_target_fetched(tmp_path: Path, server: OwnServer) -> None:
+@pytest.fixture
+def state(server: OwnServer) -> Iterator[str]:
+    """Where the state of the job is, on a server."""
+    yield server.url
+    execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_pair" CASCADE')
+
+
+def test_workers_say_what_the_target_fetched(tmp_path: Path, state: str) -> None:
     """With its state on a server; its commands are processes that are not forked."""
-    with pulling(tmp_path, "c_brandlibrary", "e_profiles", state=server.url) as pair:
-        try:
-            report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
-        finally:
-            execute(server.state, 'DROP SCHEMA IF EXISTS "dam_sync_test" CASCADE')
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles", state=state) as pair:
+        report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
         check_arrived(pair)
         assert report["bytes"] == 0
         assert [note for note in report["notes"] if FETCHED in note] == [
             f"3 files were fetched by the target itself ({sum(SIZES):,} bytes), compared by size only"
         ]
+
+
+def test_workers_say_once_that_links_brought_nothing(tmp_path: Path, state: str) -> None:
+    async def fetch(url: str) -> AsyncIterator[bytes]:
+        raise ConnectionError("403")
+        yield b""
+
+    with pulling(tmp_path, "c_brandlibrary", "e_profiles", [SMALL] * MANY, 1, state=state) as pair:
+        assert pair.target.served is not None
+        pair.target.served.app.world.fetch = fetch
+        notes = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")["notes"]
+        check_arrived(pair)
+        sent = pair.target.ask("/_emulator/calls")["fetches"]
+        assert MOST_IN_VAIN <= sent < MANY
+        assert [note for note in notes if SENT in note] == [
+            f"{sent} files were not fetched by the target as announced, and sent through this process instead"
+        ]
+        assert len([note for note in notes if "several links in a row brought nothing" in note]) == 1
+
+
+def test_an_interrupted_run_leaves_fetches_to_the_next_one(tmp_path: Path, state: str) -> None:
+    """Its workers wait for files that the target fetches as long as this test likes."""
+    began, released = threading.Event(), threading.Event()
+
+    async def fetch(url: str) -> AsyncIterator[bytes]:
+        began.set()
+        await asyncio.to_thread(released.wait)
+        async for block in fetched(url):
+            yield block
+
+    with pulling(tmp_path, "a_hypermedia", "c_brandlibrary", state=state) as pair:
+        assert pair.target.served is not None
+        pair.target.served.app.world.fetch, pair.command = fetch, alone
+        process = pair.start("run", str(pair.job), "--workers", "2")
+        try:
+            assert began.wait(120)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(120) == 5
+        finally:
+            released.set()
+            process.kill()
+            process.wait()
+        report = pair.json("run", str(pair.job))
+        check_arrived(pair)
+        assert not [note for note in report["notes"] if SENT in note]

@@ -13,10 +13,12 @@ import pytest
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
+from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.edits import REPLACED
+from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, State
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
@@ -25,6 +27,7 @@ from tests.support.virtual.universe import LAGS
 PAIRS = [pair for pair in pairs(1) if pair[0] in RENAMES and pair[1] in KINDS]
 CONTAINERS, TERMS = ("Press", "News"), ("Sea", "Ocean")
 OLD = TERMS[0]
+CONSTANT = "  - {const: Imports, as: collection}\n"
 
 
 def rename(move: Move) -> None:
@@ -94,6 +97,20 @@ def test_assets_whose_section_keeps_the_old_name_of_their_folder_are_named(tmp_p
         report = move.universe.do(run_job(move.job, move.universe.options(full=True)))
         assert held
         assert [loss["assets"] for loss in report.losses if loss["path"] == "placements.section"] == [len(held)]
+
+
+def test_containers_that_only_the_mapping_names_are_known_to_other_jobs(tmp_path: Path) -> None:
+    """Which leave them their names, though nothing of this source stands for them."""
+    with Simulation(tmp_path, ("a_hypermedia", "d_templates"), SEED).moving() as move:
+        mapping = move.job.with_name("mapping.yaml")
+        text = mapping.read_text(encoding="utf-8")
+        mapping.write_text(text.replace("placements:\n", f"placements:\n{CONSTANT}", 1), encoding="utf-8")
+        move.live()
+        assert [place for place in move.state().containers if place[1] == ("Imports",)] == [
+            ("collection", ("Imports",))
+        ]
+        rows = ask(move.job, "SELECT part, place, name FROM counterpart WHERE part NOT IN ('term', 'container')")
+    assert rows == [(PLACED, "collection", '["Imports"]')]
 
 
 def bare(value: Any) -> Any:

@@ -20,16 +20,18 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.base import Storage
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.rows import TERM, Counterpart
+from dam_sync.store.rows import CONTAINER, PLACED, TERM, Counterpart
 from dam_sync.store.server.database import application_name
-from dam_sync.store.server.shared_schema import PART, SCHEMA, SHARED
-from dam_sync.store.server.target import ServerTarget
+from dam_sync.store.server.shared_schema import PART, SCHEMA, VERSION_TABLE
+from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import CuttingProxy, execute, started
 from tests.support.store import SetClock
 
 HASTY = Storage(patience=timedelta(seconds=0.5))
+USUAL, QUICK = ClaimTimes(), ClaimTimes(renewal=0.05, trusted=1.0, ending=1.5)
 TERMS, LAG = "terms", timedelta(0)
+LAKE = SharedPart("topics", ("Lake",))
 SEA, CITY = SharedPart("topics", ("Sea",), {"id": "7"}), SharedPart("topics", ("City",), {"id": "8"})
 DIES = """
 import asyncio, sys
@@ -45,9 +47,11 @@ asyncio.run(main())
 """
 
 
-async def joined(server: StateServer, target: str, *, read_only: bool = False, lag: timedelta = LAG) -> ServerTarget:
+async def joined(
+    server: StateServer, target: str, *, read_only: bool = False, lag: timedelta = LAG, times: ClaimTimes = USUAL
+) -> ServerTarget:
     """The target, as a process of the job knows it whose state is there."""
-    made = await ServerTarget.open(server, HASTY, read_only=read_only)
+    made = await ServerTarget.open(server, HASTY, read_only=read_only, times=times)
     await made.identify(target, lag)
     return made
 
@@ -125,6 +129,26 @@ async def test_a_new_process_learns_what_listings_may_lack(
         await made.close()
 
 
+async def test_what_every_process_knows_by_now_is_forgotten(
+    both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
+) -> None:
+    one, two = both
+    async with one.creating(TERMS):
+        await one.begin(TERMS, [LAKE])  # its outcome is unknown
+        await one.created(TERMS, [SEA])
+        old = f"UPDATE {SCHEMA}.{PART} SET at = at - {KEPT.total_seconds()} WHERE place = 'topics'"
+        execute(started(), old)
+        await one.created(TERMS, [CITY])
+    mine = f"target = '{hashlib.sha256(target.encode()).hexdigest()}'"
+    plan = await joined(jobs[1], f"{target} too", read_only=True)
+    assert len(execute(started(), f"SELECT 1 FROM {SCHEMA}.{PART} WHERE {mine}")) == 3, "a plan removes nothing"
+    other = await joined(jobs[1], f"{target} too")  # whatever target it writes into
+    assert execute(started(), f"SELECT path FROM {SCHEMA}.{PART} WHERE {mine}") == [('["City"]',)]
+    assert await two.created_by_others(TERMS) == [CITY]
+    for each in (plan, other):
+        await each.close()
+
+
 async def test_a_process_that_died_lets_the_next_one_in_who_learns_what_it_began(
     both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
 ) -> None:
@@ -155,9 +179,7 @@ async def test_a_process_that_lost_its_lock_begins_nothing(
 ) -> None:
     one, two = both
     async with one.creating(TERMS):
-        own = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{application_name()}'"
-        held = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid IN ({own})"
-        execute(started(), f"SELECT pg_terminate_backend(pid, 5000) FROM ({held}) held")
+        end_locks()
         with pytest.raises(Transient, match="nothing was written"):
             await one.begin(TERMS, [SEA])
         async with two.creating(TERMS):
@@ -166,6 +188,73 @@ async def test_a_process_that_lost_its_lock_begins_nothing(
         await one.begin(TERMS, [SEA])
         await one.created(TERMS, [SEA])
     assert await two.created_by_others(TERMS) == [SEA]
+
+
+async def entered(shared: ServerTarget, events: list[str]) -> list[SharedPart]:
+    """What a process finds that is the next one."""
+    async with shared.creating(TERMS):
+        found = list(await shared.created_by_others(TERMS))
+        events.append("next")
+        return found
+
+
+def end_locks() -> None:
+    """End the sessions of this process that hold locks."""
+    own = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{application_name()}'"
+    held = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid IN ({own})"
+    execute(started(), f"SELECT pg_terminate_backend(pid, 5000) FROM ({held}) held")
+
+
+async def test_the_next_one_waits_for_a_call_that_outlives_its_lock(
+    jobs: tuple[StateServer, StateServer], target: str
+) -> None:
+    """It may take long, and its process is there, and says so."""
+    one, two = [await joined(each, target, times=QUICK) for each in jobs]
+    events: list[str] = []
+    async with one.creating(TERMS):
+        await one.begin(TERMS, [SEA])
+        end_locks()
+        waiting = asyncio.ensure_future(entered(two, events))
+        await asyncio.wait([waiting], timeout=2 * QUICK.ending)  # the call goes on meanwhile
+        one.prove_claimed()
+        events.append("created")
+        await one.created(TERMS, [SEA])
+    assert await waiting == [SEA]
+    assert events == ["created", "next"]
+    for each in (one, two):
+        await each.close()
+
+
+async def test_a_call_is_cancelled_before_the_next_one_goes_on_if_its_process_cannot_say_that_it_is_there(
+    jobs: tuple[StateServer, StateServer], target: str
+) -> None:
+    with closing(CuttingProxy(jobs[0])) as proxy:
+        one = await joined(proxy.server, target, times=QUICK)
+        two = await joined(jobs[1], target, times=QUICK)
+        events, begun = list[str](), asyncio.Event()
+
+        async def create_in_vain() -> None:
+            async with one.creating(TERMS):
+                await one.begin(TERMS, [SEA])
+                proxy.refuse()
+                begun.set()
+                try:
+                    await asyncio.Event().wait()  # the call
+                finally:
+                    events.append("cancelled")
+                    with pytest.raises(Transient):
+                        one.prove_claimed()
+
+        creating = asyncio.ensure_future(create_in_vain())
+        await begun.wait()
+        waiting = asyncio.ensure_future(entered(two, events))
+        with pytest.raises(Transient, match="looks for it"):
+            await creating
+        one.prove_claimed()  # what is written besides does not depend on it
+        assert await waiting == [replace(SEA, value=None)]
+        assert events == ["cancelled", "next"]
+        for each in (one, two):
+            await each.close()
 
 
 async def test_what_failed_is_left_open_for_others_who_need_not_wait(
@@ -270,7 +359,7 @@ async def test_a_plan_claims_nothing(
     await state.close()
 
 
-async def test_a_term_that_another_job_uses_is_used_elsewhere(
+async def test_a_term_or_container_that_another_job_uses_is_used_elsewhere(
     both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer]
 ) -> None:
     states = [await SqlStore.open(each, SetClock()) for each in jobs]
@@ -279,6 +368,10 @@ async def test_a_term_that_another_job_uses_is_used_elsewhere(
     assert await both[1].is_used_elsewhere(TERM, "topics", "7")
     assert not await both[1].is_used_elsewhere(TERM, "topics", "8")
     assert not await both[0].is_used_elsewhere(TERM, "topics", "7")
+    imports = Counterpart(PLACED, "folder", "f1", ("Imports",), "folder", "f1", ("Imports",), ("Imports",))
+    await states[0].keep_counterparts([imports])  # nothing of its source stands for it, but assets are in it
+    assert await both[1].is_used_elsewhere(CONTAINER, "folder", "f1")
+    assert not await both[1].is_used_elsewhere(CONTAINER, "folder", "f2")
     met = {"topics": {"key": value_to_json(Term("City", "8"))}}
     await states[0].set_meta(MET_TERMS, {"mapping": "", "terms": met})  # it found a term, and would create none
     assert await both[1].is_used_elsewhere(TERM, "topics", "8")
@@ -317,8 +410,7 @@ async def test_a_database_of_an_older_release_gets_the_tables_that_it_lacks(
     execute(started(), f"CREATE DATABASE {database}")
     old = replace(jobs[0], database=database)
     await (await joined(old, target)).close()
-    for name in ("target_part", "target_name", "target_job"):
-        assert name in SHARED.tables
+    for name in ("target_part", "target_name", "target_job", VERSION_TABLE):
         execute(old, f"DROP TABLE {SCHEMA}.{name}")
     made = await joined(old, target)
     assert await made.reserve_name("sea.jpg", "a")

@@ -139,6 +139,10 @@ class WorkerOfRun:
         """See `Participant`."""
         return await self._cancellable(self._context.target.sweep(self._context.store.is_recorded))
 
+    async def hurry(self) -> None:
+        """See `Participant`."""
+        self._context.stop.stop("the run is to end soon", hurry=True)
+
     async def close(self) -> None:
         """See `Participant`."""
         if self._closing is None:
@@ -153,7 +157,9 @@ class WorkerOfRun:
             await self._stack.aclose()
 
     def _learn(self, order: Order) -> None:
-        """Take over the counterparts that this worker does not know yet; orders may overtake each other."""
+        """Take over the counterparts that this worker does not know yet, and whether there are links; orders may
+        overtake each other."""
+        self._context.pulls.told = order.no_links
         known = order.known if self._known < 0 else self._known
         self._context.counterparts.learn(order.counterparts[max(0, known - order.known) :])
         self._known = max(known, order.known + len(order.counterparts))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.taxonomy import Known
+from dam_sync.engine.target_containers import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of
 from dam_sync.model.capabilities import Feature, Operation

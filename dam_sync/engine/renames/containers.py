@@ -13,13 +13,13 @@ from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.renames.paths import Level, Names, Path, Trees
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.taxonomy import CONTAINERS, TargetContainers
+from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
 from dam_sync.model.errors import DamSyncError
-from dam_sync.store.rows import CONTAINER, Counterpart
+from dam_sync.store.rows import CONTAINER, PLACED, Counterpart
 
 log = structlog.get_logger(__name__)
 
@@ -61,11 +61,22 @@ class ContainerRenames:
 
     async def keep(self, asset: Asset, placements: frozenset[Placement]) -> None:
         """Remember which containers of the target stand for those of an asset. placements: with the target's ids."""
+        left = set(placements)
         for place, origin in self._origins(asset, placements):
+            left.discard(place)
             name = self.containers.paths.get((place.kind, place.id))
             if name is not None and (origin.kind, origin.id) not in self._open:
                 row = self.known.of(CONTAINER, origin.kind, origin.id)
                 await self._keep(origin, place, row.run if row is not None and row.target == place.id else 0)
+        for place in left:
+            await self._keep_placed(place)
+
+    async def _keep_placed(self, place: Placement) -> None:
+        """Remember a container that nothing of the source stands for."""
+        name = self.containers.paths.get((place.kind, place.id))
+        if name is not None:
+            target = (place.kind, place.id, place.path)
+            await self.known.keep(Counterpart(PLACED, *target, *target, name))
 
     async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
         """place: what the mapping wants, with the target's id."""

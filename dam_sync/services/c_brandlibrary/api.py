@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.just_read import JustRead
@@ -35,6 +35,7 @@ class BrandLibraryApi:
     limits: Limits
     read_only: bool
     just_read: JustRead[Json]  # assets of a target, with everything that can be included
+    keep_waiting: Callable[[], None]  # see `Context.keep_waiting`
     _proven: float | None = field(default=None)
 
     @classmethod
@@ -46,7 +47,7 @@ class BrandLibraryApi:
         bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
         wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
         read = JustRead[Json](context.clock)
-        return cls(Client(wiring), context.clock, options, limits, context.read_only, read)
+        return cls(Client(wiring), context.clock, options, limits, context.read_only, read, context.keep_waiting)
 
     @property
     def made_at_once(self) -> int:

@@ -61,6 +61,7 @@ EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any library began
 READY_WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # wire C 6.3: between looks at a new file, the last repeated
 FIRST_LOOK = 8.0  # before the first look at a new file that is waited for; small ones take 5 s (wire C 6.3)
 FETCH_LIFE = timedelta(hours=2)  # wire C 6.3: a URL that is imported stays reachable "a couple of hours"
+LEAST_FETCH_SECONDS = 60.0  # for which a later run waits, however long earlier ones did
 READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
 SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
 TAG_WAITS = (10.0, 10.0, 20.0, 30.0, 60.0, 120.0)  # wire C 6.6: tags are deleted asynchronously

@@ -60,6 +60,7 @@ SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete;
 FETCH_LIFE = timedelta(hours=2)  # spec 002, Upload: `url` is public; for how long is not shown, as for C
 FETCH_SECONDS = 600.0  # assumption 31: a file that is fetched before the response has come by then, and
 FETCH_RATE = 1_000_000  # so many bytes a second
+LEAST_FETCH_SECONDS = 60.0  # for which a later run waits, however long earlier ones did
 PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
 TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its upload; then it is queued, or stuck
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated

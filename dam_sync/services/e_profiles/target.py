@@ -204,9 +204,11 @@ class ProfilesTarget(ProfilesPart):
     ) -> AssetId | None:
         """The asset with the marker outside the trash, once the index had its time; `trashed` gets those in it.
         given_up: one that is on its way there, though the index may not know; seconds: until it is there at the
-        latest."""
-        lag = self.api.options.index_lag + seconds
-        return await poll_until(self.api.clock, lambda: self._marked(marker, trashed, given_up), lag, FIND_WAITS)
+        latest, if the service fetches it: raises StillFetching then if the run is to end soon."""
+        lag, wanted = self.api.options.index_lag + seconds, self.api.keep_waiting if seconds else None
+        return await poll_until(
+            self.api.clock, lambda: self._marked(marker, trashed, given_up), lag, FIND_WAITS, look=wanted
+        )
 
     async def _marked(self, marker: Marker, trashed: list[AssetId], given_up: Json) -> AssetId | None:
         """The one with the marker itself in its field, the oldest first. One in the trash is of an earlier run, or

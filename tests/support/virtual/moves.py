@@ -47,7 +47,9 @@ FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked 
 BY_TURNS = {"in create: call": "in create: clean", "in create: clean": "in create: call"}
 """Of the assets of one call the first has the one step and the others the other; after a crash another may be first."""
 UPLOAD, GIVEN_UP = "in create: upload", "in create: given up"
-OF_LINKS = {"in create: pull", "in create: sent instead", GIVEN_UP}
+PULLED, FILE = "in create: pull", "in create: file"
+IN_VAIN = {"in create: sent instead", GIVEN_UP}
+OF_LINKS = {PULLED, *IN_VAIN}
 TITLE = "title"
 BEHIND = 0.9  # of the lag that is waited out
 CHANGED = 3  # assets that get another title, and that lose parts
@@ -308,6 +310,7 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         if mine != other:
             yield f"{name}: {told(mine, other)}"
     yield from got.lying.differences(want.lying)
+    yield from of_links(got.journal, want.journal)
     ours, theirs = without_links(got.journal), without_links(want.journal)
     again = Counter({step: n - (step[1] in BY_TURNS) for step, n in (ours - theirs).items()})
     lost = theirs - ours
@@ -318,6 +321,25 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         yield f"steps recorded again: {dict(again)}"
     if lost.total() > in_doubt or any(not FINDABLE.search(step) for _, step in lost):
         yield f"steps not recorded: {dict(lost)}"
+
+
+def of_links(got: Counter[tuple[str, str]], want: Counter[tuple[str, str]]) -> Iterator[str]:
+    """What became of links and should not have: a link was in vain twice, or without one, or links that brought every
+    file do so no more. Which assets get one may differ only once some were in vain."""
+    ours, theirs = assets_at(got, PULLED), assets_at(want, PULLED)
+    for (asset, step), n in got.items():
+        if step in IN_VAIN and (n > 1 or asset not in ours):
+            yield f"links in vain: {asset} {step}, {n} times"
+    if not theirs & assets_at(want, FILE, *IN_VAIN):
+        if ours != theirs:
+            yield f"links of {sorted(ours)} instead of {sorted(theirs)}"
+        if ours & assets_at(got, FILE, *IN_VAIN):
+            yield f"sent though they were fetched: {sorted(ours & assets_at(got, FILE, *IN_VAIN))}"
+
+
+def assets_at(journal: Counter[tuple[str, str]], *steps: str) -> set[str]:
+    """The assets that went through one of these steps."""
+    return {asset for asset, step in journal if step in steps}
 
 
 def without_links(journal: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:

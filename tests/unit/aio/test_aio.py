@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.aio.just_read import SECONDS, JustRead
 from dam_sync.aio.lru import LruCache
-from dam_sync.aio.polling import poll_until
+from dam_sync.aio.polling import LOOK_SECONDS, poll_until, while_wanted
 from dam_sync.aio.threads import run_sync
 from tests.support.stepped_clock import SteppedClock
 
@@ -38,6 +38,62 @@ async def test_polling_ends_with_the_first_result() -> None:
 
     assert await poll_until(SteppedClock(auto=True), ask, 60.0, (1.0,)) == 0
     assert list(results) == [1]
+
+
+class NotWanted(Exception):
+    """Nobody waits any more."""
+
+
+@pytest.mark.parametrize("delay", [0.0, 600.0])
+async def test_polling_ends_soon_when_nobody_waits_any_more(delay: float) -> None:
+    clock = SteppedClock(auto=True)
+    begun = clock.monotonic()
+
+    async def ask() -> None:
+        return None
+
+    def look() -> None:
+        if clock.monotonic() - begun > 100:
+            raise NotWanted
+
+    with pytest.raises(NotWanted):
+        await poll_until(clock, ask, 7200.0, (600.0,), delay=delay, look=look)
+    assert clock.monotonic() - begun <= 100 + 2 * LOOK_SECONDS
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_call_is_cancelled_when_nobody_waits_for_it_any_more(fails: bool) -> None:
+    looks: list[None] = []
+    ended = asyncio.Event()
+
+    async def call() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+            if fails:
+                raise OSError("broken")
+
+    def look() -> None:
+        looks.append(None)
+        if len(looks) > 3:
+            raise NotWanted
+
+    with pytest.raises(NotWanted):
+        await while_wanted(call(), look, every=0.01)
+    assert ended.is_set()
+
+
+async def test_the_result_of_a_wanted_call_is_returned_and_its_error_raised() -> None:
+    async def call(error: Exception | None) -> int:
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+        return 7
+
+    assert await while_wanted(call(None), lambda: None) == 7
+    with pytest.raises(OSError, match="broken"):
+        await while_wanted(call(OSError("broken")), lambda: None)
 
 
 def test_a_cache_forgets_what_was_used_least_recently() -> None:

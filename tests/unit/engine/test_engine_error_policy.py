@@ -6,13 +6,14 @@ from dam_sync.engine.error_policy import (
     FRUITLESS,
     MAX_ATTEMPTS,
     ParkAsset,
+    ReleaseAsset,
     RestartAsset,
     RetryAsset,
     StopRun,
     react,
 )
 from dam_sync.model.asset import AssetId
-from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, SessionGone, Throttled, Transient
+from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, SessionGone, StillFetching, Throttled, Transient
 from dam_sync.store.rows import Work
 
 
@@ -39,6 +40,11 @@ def test_an_asset_that_keeps_failing_is_parked_for_a_later_run() -> None:
 def test_when_nothing_gets_through_the_run_stops() -> None:
     assert react(Transient("x"), item(), failures=FRUITLESS) == StopRun()
     assert react(Transient("x"), item(MAX_ATTEMPTS), failures=FRUITLESS) == StopRun()
+
+
+def test_what_the_target_still_fetches_when_a_run_ends_is_left_to_the_next_one() -> None:
+    found = react(StillFetching("x"), item(MAX_ATTEMPTS), failures=FRUITLESS, writing=True)
+    assert found == ReleaseAsset(), "it counts neither as an attempt nor as a failure"
 
 
 def test_an_upload_session_that_is_gone_is_opened_again_a_few_times() -> None:

@@ -145,6 +145,25 @@ def test_what_other_processes_fetched_is_added() -> None:
     assert counted.fetched - Fetched(2, 20, 1) == Fetched(1, 3)
 
 
+async def test_links_in_vain_are_counted_over_all_processes() -> None:
+    counted = pulls()
+    counted.add(Fetched(sent=MOST_IN_VAIN - 1))
+    assert not counted.exhausted
+    counted.add(Fetched(1, 3))
+    counted.add(Fetched(sent=MOST_IN_VAIN))
+    assert counted.exhausted
+    assert await counted.link(FILE) is None
+
+
+async def test_a_worker_gives_links_as_long_as_its_coordinator_says() -> None:
+    worker = pulls(told=False)
+    for _ in range(2 * MOST_IN_VAIN):
+        worker.note(FILE, opened=True)
+    assert await worker.link(FILE) is not None
+    worker.told = True
+    assert await worker.link(FILE) is None
+
+
 def test_files_are_counted_by_what_became_of_them() -> None:
     counted = pulls()
     counted.note(FILE, opened=False)

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from dam_sync.engine.renames.counterparts import Counterparts
-from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetContainers, TargetTerms
+from dam_sync.engine.target_containers import TargetContainers
+from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetTerms
 from dam_sync.model.asset import Placement
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Term, value_to_json

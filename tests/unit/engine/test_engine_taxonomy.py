@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from dam_sync.engine.taxonomy import TargetContainers, TargetTerms
+from dam_sync.engine.target_containers import TargetContainers
+from dam_sync.engine.taxonomy import TargetTerms
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import Transient

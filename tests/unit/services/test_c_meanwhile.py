@@ -127,7 +127,7 @@ async def test_a_short_list_that_gives_less_than_it_counts_is_told(start: Start)
     service = start().connect(read_only=True)
     assert isinstance(service, BrandLibraryService)
     api = service._api
-    short = ShortApi(api.client, api.clock, api.options, api.limits, api.read_only, api.just_read)
+    short = ShortApi(api.client, api.clock, api.options, api.limits, api.read_only, api.just_read, api.keep_waiting)
     with pytest.raises(TruncatedListing):
         await short.everything(facts.SECTIONS, ("x",))
 

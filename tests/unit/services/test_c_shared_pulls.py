@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileLink, FileRef
-from dam_sync.model.errors import Conflict
+from dam_sync.model.errors import Conflict, Denied
 from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.ports import Content
 from dam_sync.model.service import Service
@@ -175,3 +175,29 @@ def test_assets_of_one_name_stay_apart(tmp_path: Path) -> None:
         made.fail(CREATE, "mute", nth=2)
         first = made.live()
         made.holds_each_once(made.live() if any(isinstance(each, BaseException) for each in first) else first)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("assets", [1, 4])
+def test_a_create_that_is_denied_for_its_link_is_made_with_the_bytes(tmp_path: Path, status: int, assets: int) -> None:
+    """The service refuses hosts of others, or its key may not let it fetch; the key itself is good."""
+    with pulling(tmp_path, WHOLE, drafts(assets)) as made:
+        made.fail(CREATE, f"status:{status}", nth=1)  # all together
+        if assets > 1:
+            made.fail(CREATE, f"status:{status}", nth=3)  # one of those that are created alone
+        else:
+            made.fail(CREATE, f"status:{status}", nth=2)
+        made.holds_each_once(made.live())
+        assert made.opened == 1
+        assert not made.universe.network.weather.unhit()
+
+
+@pytest.mark.parametrize("call", [CREATE, facts.UPLOAD_REQUEST])
+def test_a_denied_key_stops_though_the_create_has_a_link(tmp_path: Path, call: str) -> None:
+    """What is denied without a link, too, is no matter of the link."""
+    with pulling(tmp_path, WHOLE, drafts(2)) as made:
+        for denied in {CREATE, call}:
+            for number in range(1, 20):
+                made.fail(denied, "status:403", nth=number)
+        assert [type(each) for each in made.live()] == [Denied, Denied]
+        assert made.rows() == []

@@ -14,7 +14,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import Conflict, ContractBroken, IntegrityError, Rejected, Transient
+from dam_sync.model.errors import Conflict, ContractBroken, Denied, IntegrityError, Rejected, Transient
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.service import Context
@@ -335,10 +335,11 @@ class _Making:
         return made
 
     async def _alone_in_any_way(self, creation: Creation) -> str:
-        """With the bytes if the service refuses the asset with a link: it may be the link."""
+        """With the bytes if the service refuses the asset with a link: it may be the link. A key that may not create
+        assets is then refused without one, too."""
         try:
             return await self._alone(creation)
-        except Rejected:
+        except (Rejected, Denied):
             if self.content is None or not await is_pulled(self.journal):
                 raise
         self.content = await opened(self.content)
@@ -352,7 +353,7 @@ class _Making:
         marker = creation.new.draft.marker
         try:
             return await self.creator._shared.created(creation, seat)
-        except Rejected:  # it had no other
+        except (Rejected, Denied):  # it had no other
             if await is_pulled(self.journal):
                 return None
             raise
@@ -382,7 +383,7 @@ class _Making:
     async def _planned(self) -> Creation:
         upload, size = None, None
         if self.content is not None:
-            link = await link_for_create(self.content, self.journal)
+            link = await link_for_create(self.content, self.journal, self.creator._api.clock.now())
             url = link.url if link is not None else await self._unused(self.content)
             upload = wire.Upload(url, self.draft.filename)
             size = self.content.size if link is None else None  # who knows what is found behind a link

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from dam_sync.aio.polling import poll_until
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileLink
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -19,21 +20,18 @@ from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
 from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 from dam_sync.transfer.linked import opened
 
-PULL = "pull"  # the journal entry that names the file whose link a create was given
+PULL = "pull"  # the journal entry that names the file whose link a create was given, and when
 SENT_INSTEAD = "sent instead"
 
 
-async def link_for_create(content: Content, journal: Journal) -> FileLink | None:
+async def link_for_create(content: Content, journal: Journal, now: datetime) -> FileLink | None:
     """The link that a create is given, whose file is recorded before; None if the bytes are sent."""
     begun = await journal.get(PULL)
     link = content.link
-    if link is None:
-        if begun is not None:
-            await journal.discard(PULL)
-        return None
-    if begun not in (None, link.file):
+    if begun is not None:
         await journal.discard(PULL)
-    await note_fact(journal, PULL, link.file)
+    if link is not None:
+        await note_fact(journal, PULL, {"file": link.file, "at": instant_text(now)})
     return link
 
 
@@ -59,9 +57,11 @@ class Arrival:
         """The asset once its file has arrived with its size, and how often it got a file from us: by the link, and once
         more where that brought nothing, something else, or a file that the source no longer has. Safe to repeat."""
         made = AssetId(row["id"])
-        meant = content.link is not None and await journal.get(PULL) == content.link.file
+        pulled = await journal.get(PULL)
+        file = pulled["file"] if isinstance(pulled, dict) else pulled
+        meant = content.link is not None and file == content.link.file
         if await journal.get(SENT_INSTEAD) is None:
-            row = await self._waited(row, made, content, self.api.options.fetch_seconds, any_size=True)
+            row = await self._waited(row, made, content, self._left(pulled), fetched=True)
             if meant and has_arrived(row, content):
                 return row, 1
             files = wire.attachments_of(row)
@@ -71,19 +71,30 @@ class Arrival:
             row = await self.read(made)
         return await self._waited(row, made, content, facts.READY_SECONDS), 2
 
+    def _left(self, pulled: Json) -> float:
+        """Seconds for which the service is waited for; an earlier run may have waited already."""
+        most = self.api.options.fetch_seconds
+        if not isinstance(pulled, dict):  # a state of an older release
+            return most
+        since = (self.api.clock.now() - parse_instant(pulled["at"])).total_seconds()
+        return min(most, max(most - since, facts.LEAST_FETCH_SECONDS))
+
     async def _waited(
-        self, row: Json, made: AssetId, content: Content, seconds: float, *, any_size: bool = False
+        self, row: Json, made: AssetId, content: Content, seconds: float, *, fetched: bool = False
     ) -> Json:
-        """The asset with its file, or as it is when time is up. any_size: also if it is another file."""
+        """The asset with its file, or as it is when time is up. fetched: by the service, also if it is another file;
+        raises StillFetching then if the run is to end soon."""
         last = row
 
         async def look() -> Json:
             nonlocal last
             last = await self.read(made)
-            return last if has_arrived(last, content, any_size=any_size) else None
+            return last if has_arrived(last, content, any_size=fetched) else None
 
-        if not has_arrived(row, content, any_size=any_size):
-            await poll_until(self.api.clock, look, seconds, facts.READY_WAITS[1:], delay=facts.READY_WAITS[0])
+        if not has_arrived(row, content, any_size=fetched):
+            wanted = self.api.keep_waiting if fetched else None
+            waits = facts.READY_WAITS
+            await poll_until(self.api.clock, look, seconds, waits[1:], delay=waits[0], look=wanted)
         return last
 
     async def _send(self, made: AssetId, attachment: str, content: Content, journal: Journal) -> Json:

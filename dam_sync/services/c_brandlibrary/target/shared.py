@@ -13,7 +13,15 @@ from dam_sync.aio.coalescing import PATIENCE, CoalescedCall, RequestCoalescer
 from dam_sync.aio.single_flight import KeyedLock, gather_or_raise
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, Rejected, Throttled, Transient
+from dam_sync.model.errors import (
+    ContractBroken,
+    DamSyncError,
+    Denied,
+    IntegrityError,
+    Rejected,
+    Throttled,
+    Transient,
+)
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -77,6 +85,11 @@ class Creation:
     def file(self) -> str:
         """The name of its file; empty without one."""
         return self.new.upload.filename if self.new.upload else ""
+
+    @property
+    def has_link(self) -> bool:
+        """Whether the service fetches its file."""
+        return self.new.upload is not None and self.size is None
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -153,7 +166,7 @@ def same_name(shown: str, sent: str) -> bool:
 class SharedCallFailed(Exception):
     """A call shared with other assets failed: what it created is unknown, and only some may be to blame."""
 
-    def __init__(self, error: Rejected | Transient) -> None:
+    def __init__(self, error: Rejected | Denied | Transient) -> None:
         super().__init__(error.message)
         self.error = error
 
@@ -245,10 +258,12 @@ class SharedCreates:
             body = wire.create_body([creation.new for creation in call], lead.section)
             reply = await self._api.write(lead.operation, (lead.home,), body)
             rows = document_of(reply.json(), lead.operation).rows
-        except (Rejected, Transient) as error:
+        except (Rejected, Denied, Transient) as error:
+            if isinstance(error, Denied) and not any(creation.has_link for creation in call):
+                raise  # it is the key
             if len(call) == 1 or isinstance(error, Throttled):  # nothing was created, or nobody else is to blame
                 return [copy(error) for _ in call]
-            self._refused += isinstance(error, Rejected) and not self._proven
+            self._refused += not isinstance(error, Transient) and not self._proven
             self._enabled = self._enabled and self._refused < MOST_REFUSED
             return [SharedCallFailed(copy(error)) for _ in call]
         return self._assigned(call, rows)

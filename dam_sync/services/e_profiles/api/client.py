@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -36,6 +36,7 @@ class ProfilesApi:
     tenant_url: str
     read_only: bool
     just_read: JustRead[Json]  # assets of a target, with what `expand` asks for
+    keep_waiting: Callable[[], None]  # see `Context.keep_waiting`
     shows_sizes: bool = True  # as far as is known, of files in bytes
     _recent: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
@@ -49,7 +50,8 @@ class ProfilesApi:
         bases = {**wiring.bases, "tenant": _tenant_url(context)}
         client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
         read = JustRead[Json](context.clock)
-        return cls(client, auth, context.clock, options, limits, _tenant_url(context), context.read_only, read)
+        urls, only = _tenant_url(context), context.read_only
+        return cls(client, auth, context.clock, options, limits, urls, only, read, context.keep_waiting)
 
     async def get(self, operation: str, path: str, params: Sequence[tuple[str, str]] = (), *, asset: str = "") -> Json:
         """JSON read from v2, or from v1 where the path says so."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dam_sync.aio.polling import poll_until
+from dam_sync.aio.polling import poll_until, while_wanted
 from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.client import FormPart, Request
 from dam_sync.http.interpreting import interprets_response
@@ -42,7 +42,7 @@ class Pull:
 
     async def upload(self, form: UploadForm, content: Content) -> AssetId | None:
         """The asset, with a file of the size of the content; None if the bytes have to be sent, and there is no such
-        asset any more. Safe to repeat. Raises Conflict for an asset that is not ours to give up."""
+        asset any more. Safe to repeat. Raises StillFetching, and Conflict for an asset that is not ours to give up."""
         if await self.journal.get(GIVEN_UP) is None and not await self._fetched(form, content):
             return None
         given_up = await self.journal.get(GIVEN_UP)
@@ -57,10 +57,13 @@ class Pull:
         link, begun = content.link if self.api.shows_sizes else None, await self.journal.get(PULL)
         if begun is None and (link is None or await self._is_sent()):
             return False
+        before, waited = await self.journal.get(PULLED_AT), await self._waited()
         made = await self._made(form, link, content.size)
+        if await self.journal.get(PULLED_AT) != before:
+            waited = 0.0
         if made is None:
             await note_fact(self.journal, GIVEN_UP)
-        elif link is None or begun not in (None, link.file) or not await self._has_arrived(made, content):
+        elif link is None or begun not in (None, link.file) or not await self._has_arrived(made, content, waited):
             await note_fact(self.journal, GIVEN_UP, made)
         return True
 
@@ -93,11 +96,15 @@ class Pull:
     async def _left(self, size: int) -> float:
         """Seconds for which an upload whose response was lost may still be under way: the service may fetch the file
         before it makes the asset."""
-        sent = await self.journal.get(PULLED_AT)
-        if sent is None:
+        if await self.journal.get(PULLED_AT) is None:
             return 0.0
         longest = min(self.api.options.fetch_seconds, facts.FETCH_SECONDS + size / facts.FETCH_RATE)
-        return max(0.0, longest - (self.api.clock.now() - parse_instant(sent)).total_seconds())
+        return max(0.0, longest - await self._waited())
+
+    async def _waited(self) -> float:
+        """Seconds since the upload was given a link."""
+        sent = await self.journal.get(PULLED_AT)
+        return 0.0 if sent is None else (self.api.clock.now() - parse_instant(sent)).total_seconds()
 
     async def _post(self, form: UploadForm, link: FileLink, size: int) -> AssetId:
         """The call that makes the asset; never repeated blindly."""
@@ -110,17 +117,20 @@ class Pull:
         parts.append(FormPart("url", link.url))
         patience = READ_SECONDS + min(size / facts.FETCH_RATE, self.api.options.fetch_seconds)
         call = Request(facts.UPLOAD, "POST", "/v2/uploads", form=tuple(parts), repeatable=False, timeout=patience)
-        return wire.made_id((await self.api.client.send(call)).json())
+        sent = await while_wanted(self.api.client.send(call), self.api.keep_waiting)
+        return wire.made_id(sent.json())
 
-    async def _has_arrived(self, made: AssetId, content: Content) -> bool:
-        """Whether the service fetched a file of this size in time."""
+    async def _has_arrived(self, made: AssetId, content: Content, waited: float) -> bool:
+        """Whether the service fetched a file of this size in time. waited: seconds for which earlier attempts did.
+        Raises StillFetching if the run is to end soon."""
 
         async def look() -> Json:
             row = await self._state(made)
             return row if wire.is_complete(row) else None
 
-        waits, seconds = facts.PENDING_WAITS, self.api.options.fetch_seconds
-        row = await poll_until(self.api.clock, look, seconds, waits, delay=facts.SETTLE_SECONDS)
+        waits, most, wanted = facts.PENDING_WAITS, self.api.options.fetch_seconds, self.api.keep_waiting
+        seconds = min(most, max(most - waited, facts.LEAST_FETCH_SECONDS))
+        row = await poll_until(self.api.clock, look, seconds, waits, delay=facts.SETTLE_SECONDS, look=wanted)
         if row is None:
             return False
         size = wire.file_of(row, made).size
