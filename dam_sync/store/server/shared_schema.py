@@ -119,7 +119,7 @@ MIGRATIONS: Migrations = {
         f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)",
     ),
     2: (
-        "CREATE TABLE call_count (credential TEXT NOT NULL, slice BIGINT NOT NULL, process TEXT NOT NULL,"
+        "CREATE TABLE IF NOT EXISTS call_count (credential TEXT NOT NULL, slice BIGINT NOT NULL, process TEXT NOT NULL,"
         " calls BIGINT NOT NULL, PRIMARY KEY (credential, slice, process))",
     ),
 }
