@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import emptied
+from tests.support.postgres import emptied, execute, started
 from tests.support.store import SetClock
 
 STORES = ("sqlite", "postgres")
@@ -28,6 +30,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | StateServer:
     if request.param == "sqlite":
         return tmp_path / "job.db"
     return emptied(f"dam_sync_contract_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+
+
+@pytest.fixture
+def database() -> Iterator[StateServer]:
+    """A database of the test alone, for what all jobs of a database share."""
+    name = f"alone_{SYSTEM_CLOCK.token()}"
+    execute(started(), f"CREATE DATABASE {name}")
+    yield replace(started(), database=name)
+    execute(started(), f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from sqlalchemy import Column, MetaData, create_engine
 from sqlalchemy.dialects import postgresql
 
-from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.server.shared_schema import (
@@ -23,19 +21,16 @@ from dam_sync.store.server.shared_schema import (
     Migrations,
     open_shared,
 )
-from tests.support.postgres import execute, started
+from tests.support.postgres import execute
 
 NEWER = {**MIGRATIONS, max(MIGRATIONS) + 1: ("ALTER TABLE target_job ADD COLUMN since TEXT",)}
 AT_WORK = f"INSERT INTO {SCHEMA}.participant VALUES ('c', 'p', extract(epoch FROM clock_timestamp()) - %s, 1)"
 
 
 @pytest.fixture
-def server() -> Iterator[StateServer]:
-    """A database of its own."""
-    database = f"shared_{SYSTEM_CLOCK.token()}"
-    execute(started(), f"CREATE DATABASE {database}")
-    yield replace(started(), database=database, schema=SCHEMA)
-    execute(started(), f"DROP DATABASE {database} WITH (FORCE)")
+def server(database: StateServer) -> StateServer:
+    """Its place in a database of its own."""
+    return replace(database, schema=SCHEMA)
 
 
 def key_of(server: StateServer, migrations: Migrations = MIGRATIONS) -> bytes:

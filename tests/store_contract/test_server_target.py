@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from datetime import timedelta
@@ -38,7 +38,7 @@ import asyncio, sys
 from tests.store_contract.test_server_target import SEA, TERMS, joined
 from tests.support.postgres import StateServer
 async def main():
-    made = await joined(StateServer(sys.argv[1], None, "postgres", "postgres", "", sys.argv[2]), sys.argv[3])
+    made = await joined(StateServer(sys.argv[1], None, sys.argv[2], "postgres", "", sys.argv[3]), sys.argv[4])
     async with made.creating(TERMS):
         await made.begin(TERMS, [SEA])
         print("begun", flush=True)
@@ -63,12 +63,9 @@ def target() -> str:
 
 
 @pytest.fixture
-def jobs() -> Iterator[tuple[StateServer, StateServer]]:
+def jobs(database: StateServer) -> tuple[StateServer, StateServer]:
     """The states of two jobs."""
-    made = [replace(started(), schema=f"dam_sync_{SYSTEM_CLOCK.token()}") for _ in range(2)]
-    yield made[0], made[1]
-    for each in made:
-        execute(started(), f'DROP SCHEMA IF EXISTS "{each.schema}" CASCADE')
+    return replace(database, schema="dam_sync_one"), replace(database, schema="dam_sync_two")
 
 
 @pytest.fixture
@@ -117,7 +114,7 @@ async def test_a_new_process_learns_what_listings_may_lack(
     both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
 ) -> None:
     await both[0].created(TERMS, [SEA])
-    execute(started(), f"UPDATE {SCHEMA}.{PART} SET at = at - 60 WHERE place = 'topics'")
+    execute(jobs[0], f"UPDATE {SCHEMA}.{PART} SET at = at - 60 WHERE place = 'topics'")
     for job, name, lag, found in (
         (jobs[1], target, timedelta(0), []),  # its listing has it
         (jobs[1], target, timedelta(minutes=5), [SEA]),
@@ -137,13 +134,13 @@ async def test_what_every_process_knows_by_now_is_forgotten(
         await one.begin(TERMS, [LAKE])  # its outcome is unknown
         await one.created(TERMS, [SEA])
         old = f"UPDATE {SCHEMA}.{PART} SET at = at - {KEPT.total_seconds()} WHERE place = 'topics'"
-        execute(started(), old)
+        execute(jobs[0], old)
         await one.created(TERMS, [CITY])
     mine = f"target = '{hashlib.sha256(target.encode()).hexdigest()}'"
     plan = await joined(jobs[1], f"{target} too", read_only=True)
-    assert len(execute(started(), f"SELECT 1 FROM {SCHEMA}.{PART} WHERE {mine}")) == 3, "a plan removes nothing"
+    assert len(execute(jobs[0], f"SELECT 1 FROM {SCHEMA}.{PART} WHERE {mine}")) == 3, "a plan removes nothing"
     other = await joined(jobs[1], f"{target} too")  # whatever target it writes into
-    assert execute(started(), f"SELECT path FROM {SCHEMA}.{PART} WHERE {mine}") == [('["City"]',)]
+    assert execute(jobs[0], f"SELECT path FROM {SCHEMA}.{PART} WHERE {mine}") == [('["City"]',)]
     assert await two.created_by_others(TERMS) == [CITY]
     for each in (plan, other):
         await each.close()
@@ -152,7 +149,7 @@ async def test_what_every_process_knows_by_now_is_forgotten(
 async def test_a_process_that_died_lets_the_next_one_in_who_learns_what_it_began(
     both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
 ) -> None:
-    command = [sys.executable, "-c", DIES, started().host, jobs[0].schema, target]
+    command = [sys.executable, "-c", DIES, jobs[0].host, jobs[0].database, jobs[0].schema, target]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert await asyncio.to_thread(process.stdout.readline) == b"begun\n"
@@ -258,7 +255,7 @@ async def test_a_call_is_cancelled_before_the_next_one_goes_on_if_its_process_ca
 
 
 async def test_what_failed_is_left_open_for_others_who_need_not_wait(
-    both: tuple[ServerTarget, ServerTarget], target: str
+    both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
 ) -> None:
     one, two = both
     async with one.creating(TERMS):
@@ -267,7 +264,7 @@ async def test_what_failed_is_left_open_for_others_who_need_not_wait(
     async with one.creating(TERMS):
         assert await one.created_by_others(TERMS) == []  # its own service knows
     mine = f"value IS NULL AND target = '{hashlib.sha256(target.encode()).hexdigest()}'"
-    rows = execute(started(), f"SELECT split_part(process, '/', 2) FROM {SCHEMA}.{PART} WHERE {mine}")
+    rows = execute(jobs[0], f"SELECT split_part(process, '/', 2) FROM {SCHEMA}.{PART} WHERE {mine}")
     assert rows == [("0",)]
     async with two.creating(TERMS):
         assert await two.created_by_others(TERMS) == [replace(SEA, value=None)]
@@ -315,7 +312,7 @@ async def test_a_name_is_of_one_job_as_long_as_its_state_has_it(
     execute(jobs[0], "DELETE FROM name")  # its asset was undone
     assert await two.reserve_name("sea.jpg", "z")
     assert not await one.reserve_name("sea.jpg", "a")
-    execute(started(), f'DROP SCHEMA "{jobs[1].schema}" CASCADE')  # the other job is gone
+    execute(jobs[0], f'DROP SCHEMA "{jobs[1].schema}" CASCADE')  # the other job is gone
     assert await one.reserve_name("sea.jpg", "b")
     for each in states:
         await each.close()
@@ -389,7 +386,7 @@ async def test_a_state_that_may_not_be_read_counts_as_one_that_uses_it(
     await first.reserve_name("sea.jpg", "a")
     user = f"u{SYSTEM_CLOCK.token()}"
     execute(
-        started(),
+        jobs[0],
         f"CREATE ROLE {user} LOGIN",
         f"GRANT USAGE ON SCHEMA {SCHEMA} TO {user}",
         f"GRANT ALL ON ALL TABLES IN SCHEMA {SCHEMA} TO {user}",
@@ -400,19 +397,15 @@ async def test_a_state_that_may_not_be_read_counts_as_one_that_uses_it(
     assert await stranger.is_used_elsewhere(TERM, "topics", "7")
     for each in (first, stranger, state):
         await each.close()
-    execute(started(), f"DROP OWNED BY {user}", f"DROP ROLE {user}")
+    execute(jobs[0], f"DROP OWNED BY {user}", f"DROP ROLE {user}")
 
 
 async def test_a_database_of_an_older_release_gets_the_tables_that_it_lacks(
     jobs: tuple[StateServer, StateServer], target: str
 ) -> None:
-    database = f"old_{SYSTEM_CLOCK.token()}"
-    execute(started(), f"CREATE DATABASE {database}")
-    old = replace(jobs[0], database=database)
-    await (await joined(old, target)).close()
+    await (await joined(jobs[0], target)).close()
     for name in ("target_part", "target_name", "target_job", VERSION_TABLE):
-        execute(old, f"DROP TABLE {SCHEMA}.{name}")
-    made = await joined(old, target)
+        execute(jobs[0], f"DROP TABLE {SCHEMA}.{name}")
+    made = await joined(jobs[0], target)
     assert await made.reserve_name("sea.jpg", "a")
     await made.close()
-    execute(started(), f"DROP DATABASE {database} WITH (FORCE)")
