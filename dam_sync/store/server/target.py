@@ -7,8 +7,8 @@ A process that loses its lock may still have a call under way. While it has one,
 if it cannot for `trusted`, it cancels the call, and sends nothing more for it. Whoever comes next waits until the claim
 is settled, or not renewed for `ending`, or its process does not exist any more, and looks at the target then.
 
-Who has a file name, or uses a term, is asked of the states of the
-other jobs: a claim on a name that the state of its job no longer has is void.
+Who has a file name, or uses a term, is asked of the states of the other jobs: a claim on a name that the state of its
+job no longer has is void.
 """
 
 from __future__ import annotations
