@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | StateServer:
     """Where an empty state is kept."""
     if request.param == "sqlite":
         return tmp_path / "job.db"
-    return emptied(f"dam_sync_contract_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+    return emptied("dam_sync_contract")
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ LEASE = timedelta(minutes=5)
 @pytest.fixture
 def server() -> StateServer:
     """An empty state, or none yet."""
-    return emptied(f"dam_sync_contract_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+    return emptied("dam_sync_contract")
 
 
 @pytest.fixture

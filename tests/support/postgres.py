@@ -110,10 +110,11 @@ def execute(server: StateServer, *commands: str) -> list[Any]:
         return done.fetchall() if done.description else []
 
 
-def emptied(schema: str) -> StateServer:
-    """A schema with an empty state, or none yet."""
+def emptied(name: str) -> StateServer:
+    """A schema of this process of the session with an empty state, or none yet."""
     import psycopg
 
+    schema = f"{name}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
     server = server_of(schema)
     with psycopg.connect(host=server.host, dbname=server.database, user=server.user) as raw:
         tables = [name for (name,) in raw.execute(TABLES, (schema,))]
