@@ -69,15 +69,15 @@ class CallRequest:
 
     slice: the present one; calls: how many it wants to send in it, none if it only reports; sent: what it has sent in
     slices that it had calls of, in place of what it reported or leased before; budgets: what all calls must keep to;
-    earlier: in the first request of a process, the calls by slice that its job has stored. They are added if no process
-    of the job has asked before, because since then the job stores what is counted here, too.
+    earlier: in the first request of a process, the calls by slice that its job has stored. What is more than all
+    processes of the job have counted here is added: they were sent while the state of the job was elsewhere.
     """
 
     slice: int
     calls: int
     sent: Mapping[int, int]
     budgets: tuple[CallBudget, ...]
-    earlier: Mapping[int, int] | None = None
+    earlier: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

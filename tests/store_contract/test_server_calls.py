@@ -80,13 +80,13 @@ async def test_jobs_that_share_a_credential_use_up_its_budget_at_the_same_time()
 async def test_earlier_calls_of_a_job_are_added_once_and_old_slices_are_dropped() -> None:
     name = SYSTEM_CLOCK.token()
     now = CALLS_KEPT + 500
-    request = CallRequest(now, 0, {}, (CallBudget("all", 0, None),), {100: 9, now - 1: 30})
+    request = CallRequest(now, 0, {}, (CallBudget("all", 0, None),), {now - 2: 9, now - 1: 30})
     async with several("one", "one", "two") as processes:
         first, again, other = (each.credential(name) for each in processes)
-        assert (await first.lease_calls(request)).counted == (39,)
-        assert (await again.lease_calls(request)).counted == (30,)  # those of slice 100 were too old
-        assert (await other.lease_calls(request)).counted == (69,)
-        assert (await first.lease_calls(replace(request, earlier={}))).counted == (60,)
+        assert (await first.lease_calls(replace(request, sent={100: 5}))).counted == (44,)
+        assert (await again.lease_calls(request)).counted == (39,)  # those of slice 100 were too old
+        assert (await other.lease_calls(request)).counted == (78,)
+        assert (await first.lease_calls(replace(request, earlier={}))).counted == (78,)
 
 
 async def test_calls_survive_their_process() -> None:

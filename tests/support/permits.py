@@ -41,20 +41,21 @@ class SharedCalls:
     """The calls of one credential by slice and process, as the table of the product has them."""
 
     def __init__(self) -> None:
-        self.sent: dict[tuple[int, str], int] = {}
+        self.sent: dict[tuple[int, str, str], int] = {}
         self.requests = 0
 
     def leased(self, process: str, request: CallRequest, job: str = "") -> CallLease:
         """A lease of a process at this moment."""
         self.requests += 1
-        name = f"job {job}"
-        if request.earlier is not None and (-1, name) not in self.sent:
-            self.sent |= {(-1, name): 0} | {(at, name): number for at, number in request.earlier.items()}
+        for at, number in request.earlier.items():
+            known = sum(n for (each, of, _), n in self.sent.items() if (each, of) == (at, job))
+            stored = self.sent.get((at, job, "stored"), 0)
+            self.sent[at, job, "stored"] = stored + max(0, number - known)
         sent = {request.slice: 0, **request.sent}
-        self.sent |= {(at, process): number for at, number in sent.items()}
-        counted = [sum(n for (at, _), n in self.sent.items() if at >= each.since) for each in request.budgets]
+        self.sent |= {(at, job, process): number for at, number in sent.items()}
+        counted = [sum(n for (at, *_), n in self.sent.items() if at >= each.since) for each in request.budgets]
         calls = calls_of(request, counted)
-        self.sent[request.slice, process] = sent[request.slice] + calls
+        self.sent[request.slice, job, process] = sent[request.slice] + calls
         return CallLease(calls, tuple(number + calls for number in counted))
 
 

@@ -9,17 +9,18 @@ from collections.abc import Mapping
 from dam_sync.model.permits import CallBudget, CallLease, CallRequest, CredentialPermits
 
 BLOCK = 64  # calls that are leased at once, while much is left
+IDLE_BEATS = 3  # without a call, after which what is left is given back
+REPORTED = 4  # slices before the present one whose calls are reported again: clocks are set back, calls are put back
 
 
 class LeasedCalls:
     """The calls of one process. `take` comes before every call. earlier: what its job counted by slice before."""
 
     def __init__(self, permits: CredentialPermits, earlier: Mapping[int, int]) -> None:
-        self._permits = permits
-        self._earlier: Mapping[int, int] | None = earlier
+        self._permits, self._earlier = permits, earlier
         self._lock = asyncio.Lock()
         self._sent: Counter[int] = Counter()  # by slice, of those that are not final yet
-        self._slice, self._left, self._taken, self._seen = 0, 0, 0, 0
+        self._slice, self._left, self._taken, self._seen, self._idle = 0, 0, 0, 0, 0
         self._budgets: tuple[CallBudget, ...] = ()
         self._counted: tuple[int, ...] = ()
         permits.on_beat(self._give_back_unless_used)
@@ -40,10 +41,10 @@ class LeasedCalls:
         return None
 
     def put_back(self, at: int) -> None:
-        """The call that was taken last in this slice is not sent."""
-        if at == self._slice:
+        """A call that was taken in this slice is not sent."""
+        if self._sent[at] > 0:
             self._sent[at] -= 1
-            self._left += 1
+            self._left += at == self._slice
 
     async def give_back(self) -> None:
         """What is left belongs to everybody again. Safe to repeat. Raises StoreUnreachable."""
@@ -67,17 +68,18 @@ class LeasedCalls:
         self._left = 0
         request = CallRequest(at, calls, dict(self._sent), budgets, self._earlier)
         lease = await self._permits.lease_calls(request)
-        self._earlier = None
-        self._sent = Counter({at: self._sent[at]})
+        self._earlier = {}
+        self._sent = Counter({each: sent for each, sent in self._sent.items() if each >= at - REPORTED})
         self._slice, self._budgets = at, budgets
         self._left, self._counted = lease.calls, lease.counted
         return lease
 
     async def _give_back_unless_used(self) -> None:
         """Called every few seconds."""
-        if self._taken == self._seen:
-            await self.give_back()
+        self._idle = self._idle + 1 if self._taken == self._seen else 0
         self._seen = self._taken
+        if self._idle >= IDLE_BEATS:
+            await self.give_back()
 
 
 def _is_full(budget: CallBudget, sent: int) -> bool:

@@ -40,6 +40,7 @@ from dam_sync.store.server.shared_schema import SCHEMA, open_shared
 from dam_sync.store.server.threads import ServerConnection, ServerSession
 
 BEAT_SECONDS: Final = 2.0
+STORED: Final = "stored"  # in place of a process: calls that a job sent while its state was elsewhere
 GONE_SECONDS: Final = 30.0  # without a sign of life, after which a process has no share any more
 
 
@@ -146,15 +147,14 @@ class _Schedule(CredentialPermits):
         def job(raw: Any) -> CallLease:
             with raw.transaction():
                 raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"calls {self._key}",))
-                if request.earlier is not None:
-                    self._add_earlier(raw, request.earlier)
+                self._add_earlier(raw, request.earlier)
                 for at, number in {request.slice: 0, **request.sent}.items():
                     self._count(raw, at, self._process, number)
                 counted = [self._counted(raw, budget.since) for budget in request.budgets]
                 calls = calls_of(request, counted)
                 if calls:
                     self._count(raw, request.slice, self._process, request.sent.get(request.slice, 0) + calls)
-                old = "DELETE FROM call_count WHERE credential = %s AND slice BETWEEN 0 AND %s"
+                old = "DELETE FROM call_count WHERE credential = %s AND slice <= %s"
                 raw.execute(old, (self._key, request.slice - CALLS_KEPT))
             return CallLease(calls, tuple(number + calls for number in counted))
 
@@ -166,18 +166,20 @@ class _Schedule(CredentialPermits):
 
     def _count(self, raw: Any, at: int, process: str, calls: int) -> None:
         text = (
-            "INSERT INTO call_count VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (credential, slice, process) DO UPDATE SET calls = excluded.calls"
+            "INSERT INTO call_count VALUES (%s, %s, %s, %s, %s)"
+            " ON CONFLICT (credential, slice, job, process) DO UPDATE SET calls = excluded.calls"
         )
-        raw.execute(text, (self._key, at, process, calls))
+        raw.execute(text, (self._key, at, self._job, process, calls))
 
     def _add_earlier(self, raw: Any, earlier: Mapping[int, int]) -> None:
-        """In the first request of the first process of a job."""
-        name = f"job {self._job}"
-        text = "INSERT INTO call_count VALUES (%s, -1, %s, 0) ON CONFLICT DO NOTHING RETURNING 1"
-        if raw.execute(text, (self._key, name)).fetchone() is not None:
-            for at, number in earlier.items():
-                self._count(raw, at, name, number)
+        text = (
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(calls) FILTER (WHERE process = %s), 0) FROM call_count"
+            " WHERE credential = %s AND slice = %s AND job = %s"
+        )
+        for at, number in earlier.items():
+            known, stored = raw.execute(text, (STORED, self._key, at, self._job)).fetchone()
+            if number > known:
+                self._count(raw, at, STORED, int(stored + number - known))
 
     async def share(self, participant: str, most: int, under_way: int) -> int:
         return int(await self._run(lambda raw: self._shared(raw, f"{self._process}-{participant}", most, under_way)))

@@ -45,17 +45,15 @@ PARTICIPANT = Table(
     Column("seen", Double, nullable=False),
     Column("held", BigInteger, nullable=False),
 )
-CALLS = (
-    Table(  # API calls by slice of time, of each process; those of a slice -1 name jobs whose earlier ones are added
-        "call_count",
-        SHARED,
-        Column("credential", Text, primary_key=True),
-        Column("slice", BigInteger, primary_key=True),
-        Column("process", Text, primary_key=True),
-        Column("calls", BigInteger, nullable=False),
-    )
+CALLS = Table(  # API calls by slice of time, of each process of a job
+    "call_count",
+    SHARED,
+    Column("credential", Text, primary_key=True),
+    Column("slice", BigInteger, primary_key=True),
+    Column("job", Text, primary_key=True),
+    Column("process", Text, primary_key=True),
+    Column("calls", BigInteger, nullable=False),
 )
-
 PART = Table(  # terms and containers of targets that jobs created, or began to
     "target_part",
     SHARED,
@@ -119,8 +117,8 @@ MIGRATIONS: Migrations = {
         f"CREATE TABLE IF NOT EXISTS {KEY_TABLE} (one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one), key TEXT NOT NULL)",
     ),
     2: (
-        "CREATE TABLE IF NOT EXISTS call_count (credential TEXT NOT NULL, slice BIGINT NOT NULL, process TEXT NOT NULL,"
-        " calls BIGINT NOT NULL, PRIMARY KEY (credential, slice, process))",
+        "CREATE TABLE IF NOT EXISTS call_count (credential TEXT NOT NULL, slice BIGINT NOT NULL, job TEXT NOT NULL,"
+        " process TEXT NOT NULL, calls BIGINT NOT NULL, PRIMARY KEY (credential, slice, job, process))",
     ),
 }
 """By version; each is made in the transaction that brings the schema up to date."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.http.rates.leased_calls import BLOCK
+from dam_sync.http.rates.leased_calls import BLOCK, IDLE_BEATS
 from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
 from dam_sync.model.limits import MonthlyAllowance
@@ -57,7 +57,9 @@ async def test_two_jobs_use_up_one_budget_and_no_more() -> None:
 async def test_what_an_idle_process_has_leased_goes_to_the_others() -> None:
     several = Several(2)
     await several.rates[0].reserve(1000)
-    await several.beat()  # it has just sent one
+    for _ in range(IDLE_BEATS):
+        await several.beat()  # at the first it has just sent one
+    assert several.shared.calls.requests == 1
     await several.beat()
     assert await several.used_up(1, 1000) == 999
 
@@ -130,6 +132,25 @@ async def test_what_a_job_stores_of_calls_that_are_counted_already_is_not_added(
     await several.rates[0].give_back()
     several.rates[1].restore(several.rates[0].sent)  # the next process of the job
     assert await several.used_up(1, 100) == 95
+
+
+async def test_calls_that_a_job_sent_elsewhere_meanwhile_are_added() -> None:
+    several = Several(2)
+    await several.rates[0].reserve(100)
+    await several.rates[0].give_back()
+    at = several.rates[0].slice
+    several.rates[1].restore({str(at): 1 + 30, str(at - 1): 9})  # its state was in a file, and is back
+    assert await several.used_up(1, 100) == 100 - 1 - 30 - 9
+
+
+async def test_a_clock_that_is_set_back_forgets_nothing() -> None:
+    several = Several(1, datetime(2026, 6, 10, 12, 20, tzinfo=UTC))
+    for _ in range(10):
+        await several.rates[0].reserve(100)
+    several.clock.skip(900.0)
+    await several.rates[0].reserve(100)
+    several.clock.skip(-900.0)
+    assert await several.used_up(0, 100) == 89
 
 
 async def test_most_calls_ask_nobody() -> None:
