@@ -119,9 +119,17 @@ class Repository:
 
     async def _write(self, job: Job[T]) -> T:
         """Durable when it returns."""
+        return await self._writer.run(job)
+
+    def _post(self, job: Job[T]) -> asyncio.Future[T]:
+        """Durable once the future has a result, and before everything that is written later."""
+        return self._writer.post(job)
+
+    @property
+    def _writer(self) -> GroupWriter:
         if self._database.writer is None:
             raise ConfigError(f"the state {self._database.place} cannot be written: it was opened for reading only")
-        return await self._database.writer.run(job)
+        return self._database.writer
 
     async def _read(self, job: Job[T]) -> T:
         return await self._database.reader.run(job)
