@@ -136,7 +136,7 @@ class GroupWriter(ABC):
             with self._translated():
                 request.result = request.job(connection)
             return
-        raw: Any = connection.connection.driver_connection
+        raw: Any = connection.connection.dbapi_connection
         raw.execute("SAVEPOINT job")
         try:
             with self._translated():
