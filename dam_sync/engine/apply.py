@@ -181,14 +181,17 @@ class TargetWriter:
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
-        link = self._link(asset, as_json, made, action.versions)
-        link = replace(link, attachments=_keys(attachments), attached=sent, relations=_pairs(relations))
-        link = replace(link, kept=dict(resumed.values))
+        link = replace(
+            self._link(asset, as_json, made, action.versions),
+            attachments=_keys(attachments),
+            attached=sent,
+            relations=_pairs(relations),
+            kept=dict(resumed.values),
+        )
         if FILE in resumed.values:
             link = replace(link, digests={}, size=None)
         bulk = DeferredWrites(draft.placements, relations=relations)
-        outcome = self._completed("created", item, link, bulk, resumed.losses)
-        return replace(outcome, digest=digest)
+        return self._completed("created", item, link, bulk, resumed.losses, digest=digest)
 
     async def _resumed(
         self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: StoredJournal
@@ -266,8 +269,8 @@ class TargetWriter:
         losses = (*action.losses, *(repair.losses if repair else ()), *settlement.losses)
         added = versions or action.attachments or action.relations
         nothing = patch.empty and removed.gone.empty and not (added or action.losses)
-        outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses)
-        return replace(outcome, digest=digest, message=changes_of(action, patch, versions))
+        outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses, digest=digest)
+        return replace(outcome, message=changes_of(action, patch, versions))
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair; once per run, because the next one may find more. What it restores is recorded
@@ -411,6 +414,8 @@ class TargetWriter:
         link: LinkRow | None,
         bulk: DeferredWrites = NOTHING,
         losses: tuple[Loss, ...] = (),
+        *,
+        digest: str = "",
     ) -> Outcome:
         asset, drafted = item.asset, item.drafted
         if link is None:
@@ -430,6 +435,7 @@ class TargetWriter:
                 *((relation.kind, relation.target, True) for relation in sorted(bulk.relations, key=str)),
             ),
             evidence=link.evidence,
+            digest=digest,
         )
 
 

@@ -53,7 +53,16 @@ class OwnWriter:
     context: RunContext
 
     async def outcome(self, item: DraftedAsset | Concluded) -> Outcome:
-        """See `AssetWriter`."""
+        """See `AssetWriter`. What the journal recorded may become durable only with the completion of the asset; after
+        an error, all of it is."""
+        results = self.context.store.record_ahead(item.work)
+        try:
+            return await self._outcome(item)
+        except BaseException:
+            await results.durable()
+            raise
+
+    async def _outcome(self, item: DraftedAsset | Concluded) -> Outcome:
         if isinstance(item, DraftedAsset):
             return await self._written(item)
         if item.remove is not None:

@@ -42,7 +42,7 @@ class FilenameAllocator:
         most = self.context.target.limits.filename
         for name in (draft.filename, with_suffix(draft.filename, marker, most)):
             if await self._reserved(name.casefold(), asset.id):
-                return replace(draft, filename=name)
+                return draft if name == draft.filename else replace(draft, filename=name)
         raise Conflict(
             f"the target already has files called “{draft.filename}” and “{name}”",
             asset=asset.id,

@@ -113,7 +113,7 @@ class Worker:
         outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
         if outcome is not None:
             return Concluded(work, outcome, asset)
-        return await self._returned(work, damage_named(asset))
+        return await self._returned(work, asset)
 
     async def read_ahead(self, works: Sequence[Work]) -> None:
         """Read what the state knows of claimed assets, at once for all of them: nobody else writes it meanwhile."""
@@ -148,7 +148,7 @@ class Worker:
         if self.trashed is None:
             self.trashed = await store.trashed_count() > 0
         found = (await store.trashed([asset.id])).get(asset.id) if self.trashed else None
-        return None if found is None else await TargetTrash(self.context).returned(work, asset, found)
+        return None if found is None else await TargetTrash(self.context).returned(work, damage_named(asset), found)
 
     async def _fetch(self, work: Work) -> Asset | None:
         """The asset; None if it is gone and was read again only to be compared. Raises NotFound for one that this run

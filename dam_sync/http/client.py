@@ -24,6 +24,7 @@ from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
+from dam_sync.model.journal import results_durable
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
 
 __all__ = ["Client", "ClientConfig", "FormPart", "HttpStream", "Request", "Response"]
@@ -97,7 +98,7 @@ class Client:
     async def send(self, request: Request) -> Response:
         """Send a request and read the whole response. Redirects are followed for GET and HEAD."""
         try:
-            self._admit(request)
+            await self._admit(request)
             response = await self._repeated(
                 request, self._base_urls.of(request), self._prepare(request), self._config.auth
             )
@@ -114,7 +115,7 @@ class Client:
         `offset`."""
         ranged = {"range": f"bytes={offset}-"} if offset > 0 else {}
         try:
-            self._admit(request)
+            await self._admit(request)
             more = {"accept-encoding": "identity", **ranged}
             prepared = prepared_request(request, self._config.clock.token, more, whole=False)
             response = await self._repeated(request, self._base_urls.of(request), prepared, self._config.auth)
@@ -250,8 +251,12 @@ class Client:
     def _prepare(self, request: Request) -> PreparedRequest:
         return prepared_request(request, self._config.clock.token)
 
-    def _admit(self, request: Request) -> None:
-        if self._config.read_only and not request.read_only:
+    async def _admit(self, request: Request) -> None:
+        """Raises ContractBroken for a write of a client that only reads. Others wait for the journal first: their
+        request may depend on what it recorded last."""
+        if not self._config.read_only:
+            await results_durable()
+        elif not request.read_only:
             raise ContractBroken(
                 f"{self._config.service} is opened read-only, and {request.method} would write",
                 hint="this is a bug in dam-sync, nothing was sent; please report it",

@@ -101,6 +101,8 @@ class _Account:
 
     def _left(self, labels: list[str]) -> list[str]:
         """Values that no rule consumed."""
+        if not labels:
+            return labels
         consumed = self.consumed
         counts = Counter(labels).items()
         return [label for label, number in counts for _ in range(number - consumed.get(label, 0))]

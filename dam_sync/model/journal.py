@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from dam_sync.model.ports import Call, Journal
@@ -40,6 +42,42 @@ class NamespacedJournal(Journal):
     async def is_recorded(self, text: str) -> bool:
         """See `Journal.is_recorded`."""
         return await self.journal.is_recorded(text)
+
+
+@dataclass(slots=True)
+class ResultsUnderWay:
+    """Results that the journal of one asset recorded, on their way to the disk in the order of `stored`."""
+
+    stored: list[asyncio.Future[None]] = field(default_factory=list)
+
+    async def durable(self) -> None:
+        """Returns once all of them are durable. Raises what keeps one from it, each time again; safe to repeat."""
+        while self.stored:
+            first = self.stored[0]
+            if not first.done():
+                await asyncio.wait([first])  # of several that wait, one may be cancelled
+            if (error := first.exception()) is not None:
+                raise error
+            if first in self.stored:
+                self.stored.remove(first)
+
+
+_UNDER_WAY: ContextVar[ResultsUnderWay | None] = ContextVar("results_under_way", default=None)
+
+
+def begin_results() -> ResultsUnderWay:
+    """Those of the asset that this task works on from now on, and the tasks that it starts."""
+    results = ResultsUnderWay()
+    _UNDER_WAY.set(results)
+    return results
+
+
+async def results_durable() -> None:
+    """Returns once everything that the journal recorded of the asset in progress is durable; to be called before each
+    request to a service that is written to. Raises what keeps a result from it."""
+    results = _UNDER_WAY.get()
+    if results is not None and results.stored:
+        await results.durable()
 
 
 async def completed(call: Awaitable[None]) -> Json:

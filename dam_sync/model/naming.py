@@ -23,7 +23,9 @@ class Naming:
     def filename(self, name: str) -> str:
         """The name with `_` for forbidden characters, without whitespace or dots at the ends of its parts, not a device
         name, truncated before the extension. Different names may become equal."""
-        stem, extension = parted("".join("_" if self._is_avoided(letter) else letter for letter in name))
+        if not self._is_plain(name):
+            name = "".join("_" if self._is_avoided(letter) else letter for letter in name)
+        stem, extension = parted(name)
         stem, extension = stem.strip(" .\t"), extension.strip(" .\t")
         stem = f"{stem}_" if stem.upper() in DEVICES or not stem else stem
         tail = f".{extension}" if extension else ""
@@ -32,8 +34,11 @@ class Naming:
     def container(self, name: str) -> str:
         """The name with full-width forms of forbidden characters, so that different names stay different and readable;
         a truncated one ends with a digest."""
-        wide = "".join(chr(ord(letter) + _WIDE) if letter in self.avoided else letter for letter in name)
-        wide = "".join(letter for letter in wide if letter.isprintable()).strip() or "_"
+        wide = name
+        if not self._is_plain(name):
+            wide = "".join(chr(ord(letter) + _WIDE) if letter in self.avoided else letter for letter in name)
+            wide = "".join(letter for letter in wide if letter.isprintable())
+        wide = wide.strip() or "_"
         if len(wide) <= self.longest:
             return wide
         mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
@@ -46,6 +51,10 @@ class Naming:
     def place(self, place: Placement) -> Placement:
         """The placement with each level renamed."""
         return Placement(place.kind, self.path(place.path), place.id)
+
+    def _is_plain(self, name: str) -> bool:
+        """Whether every character of the name is allowed, as in nearly all names."""
+        return name.isprintable() and self.avoided.isdisjoint(name)
 
     def _is_avoided(self, letter: str) -> bool:
         return letter in self.avoided or not letter.isprintable()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
@@ -41,6 +42,8 @@ class OpenEngine(Protocol):
 T = TypeVar("T")
 PIECE = 500  # ids in one statement
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `dumps` creates one for each call
+
+_EMPTY: Mapping[type, str] = {dict: "{}", list: "[]", tuple: "[]", NoneType: "null"}  # half of what a link contains
 
 
 def _server_reader(server: StateServer, patience: timedelta) -> ServerReader:
@@ -119,9 +122,17 @@ class Repository:
 
     async def _write(self, job: Job[T]) -> T:
         """Durable when it returns."""
+        return await self._writer.run(job)
+
+    def _post(self, job: Job[T]) -> asyncio.Future[T]:
+        """Durable once the future has a result, and before everything that is written later."""
+        return self._writer.post(job)
+
+    @property
+    def _writer(self) -> GroupWriter:
         if self._database.writer is None:
             raise ConfigError(f"the state {self._database.place} cannot be written: it was opened for reading only")
-        return await self._database.writer.run(job)
+        return self._database.writer
 
     async def _read(self, job: Job[T]) -> T:
         return await self._database.reader.run(job)
@@ -139,7 +150,7 @@ def pieces(items: Collection[T], size: int = PIECE) -> Iterator[Sequence[T]]:
 
 def to_text(data: Json) -> str:
     """JSON as it is stored."""
-    return _ENCODER.encode(data)
+    return _ENCODER.encode(data) if data or type(data) not in _EMPTY else _EMPTY[type(data)]
 
 
 def from_text(text: str) -> Json:

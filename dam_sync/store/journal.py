@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain, WorkerLost
+from dam_sync.model.journal import ResultsUnderWay, begin_results
 from dam_sync.model.journal_names import is_silent
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
@@ -93,6 +94,7 @@ class StoredJournal(Repository):
 
     async def is_recorded(self, text: str) -> bool:
         """See `Journal.is_recorded`; of other work of this process, what is in the file already."""
+        await self._durable()
         return await self._read(lambda c: _contains(c, text))
 
     async def is_begun(self, name: str) -> bool:
@@ -123,6 +125,8 @@ class StoredJournal(Repository):
         began = self._database.clock.monotonic()
         if not idempotent or reconcile is not None:  # a call that may be repeated blindly needs no intent
             await self._intend(name)
+        else:
+            await self._durable()
         try:
             result = await call()
         except Uncertain:
@@ -136,6 +140,7 @@ class StoredJournal(Repository):
         if self._memory.certain:
             kept = self._memory.journal.get(name)
         else:
+            await self._durable()
             row = await self._read(lambda c: _KEPT.first(c, scope=self._scope, name=name))
             kept = None if row is None else CompletedWork(row.state, row.at, row.result)
         if kept is None:
@@ -175,7 +180,11 @@ class StoredJournal(Repository):
             if row is not None:
                 append(c, row)
 
-        await self._change(job)
+        results = self._memory.results
+        if results is None or not self._memory.certain:
+            await self._change(job)
+        else:
+            results.stored.append(self._post(job))
         self._memory.journal[name] = done
         return result
 
@@ -213,9 +222,15 @@ class StoredJournal(Repository):
             job = _fenced(job, self._asset, tickets.get(self._asset))
         try:
             await self._write(job)
+            await self._durable()
         except BaseException:
             self._memory.certain = False
             raise
+
+    async def _durable(self) -> None:
+        """Returns once every result recorded so far is durable."""
+        if self._memory.results is not None:
+            await self._memory.results.durable()
 
 
 class JournalRepository(Repository):
@@ -225,6 +240,16 @@ class JournalRepository(Repository):
         """The journal of one asset; it outlives the process and ends when the work is complete."""
         memory = None if work.begun else work.journal  # new work has nothing to read
         return StoredJournal(self._database, ASSET_SCOPE + work.asset, work.asset, run, memory)
+
+    def record_ahead(self, work: Work) -> ResultsUnderWay:
+        """From now on the journal of this asset records results without waiting for the disk: each is durable before
+        the next entry is begun or called, before the next request to the target, and before the asset is complete. The
+        caller waits for them if the work ends otherwise. Not of a worker process, which others complete the asset of.
+        """
+        results = begin_results()
+        if self._database.tickets is None:
+            work.journal.results = results
+        return results
 
     async def is_recorded(self, text: str) -> bool:
         """Whether the journal of an unfinished asset contains this text; see `model.ports.IsReferenced`."""

@@ -171,6 +171,8 @@ class WorkQueue(Repository):
                 put_wave(c, row, outcome.wave, own=outcome.wave == self._database.wave)
 
         await self._write(job)
+        if work.journal.results is not None:
+            await work.journal.results.durable()
 
     async def unpark(self, causes: Collection[str] | None) -> int:
         """Put parked assets back into the queue, all (with refused memberships and relations) or those of

@@ -9,6 +9,7 @@ from datetime import datetime
 from dam_sync.model.account import AccountKey
 from dam_sync.model.asset import Asset, AssetId, Placement
 from dam_sync.model.correction import FailedValue
+from dam_sync.model.journal import ResultsUnderWay
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
 
@@ -60,10 +61,12 @@ class CompletedWork:
 
 @dataclass(slots=True)
 class Memory:
-    """The journal entries of one scope as stored, as long as that is `certain`."""
+    """The journal entries of one scope as stored, as long as that is `certain`. results: those that are being stored;
+    None: a result is durable when it is recorded."""
 
     journal: dict[str, CompletedWork] = field(default_factory=dict)
     certain: bool = True
+    results: ResultsUnderWay | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class PreparedStatement:
 
     def run_all(self, c: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """Execute it for each of these rows, possibly none."""
-        raw, whole = c.connection.driver_connection, ({**self._own, **row} for row in rows)
+        raw, whole = c.connection.dbapi_connection, ({**self._own, **row} for row in rows)
         if isinstance(raw, sqlite3.Connection):
             raw.executemany(self.text, whole)
         else:
@@ -77,7 +77,7 @@ class PreparedStatement:
 
     def _executed(self, c: Connection, values: Mapping[str, Any]) -> Any:
         """The cursor of the driver."""
-        raw = c.connection.driver_connection
+        raw = c.connection.dbapi_connection
         if isinstance(raw, sqlite3.Connection):
             return raw.execute(self.text, {**self._own, **values})
         return self._on_server.execute(raw, {**self._own, **values})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -11,9 +13,12 @@ from functools import partial
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Connection
 
 from dam_sync.model.asset import AssetId, Entry, Revision
-from dam_sync.model.errors import Denied, InvalidValue, StopRequested, Throttled, Transient, Uncertain
+from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, StopRequested, Throttled, Transient, Uncertain
+from dam_sync.model.journal import results_durable
+from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -225,6 +230,70 @@ async def test_a_result_is_recorded_though_its_task_is_cancelled(store: SqlStore
     assert await journal.run("create", Calls("doubled")) == "t1"
 
 
+@asynccontextmanager
+async def busy_writer(store: SqlStore) -> AsyncIterator[None]:
+    """Nothing becomes durable inside."""
+    done = threading.Event()
+    writer = store._database.writer
+    assert writer is not None
+    waiting = writer.post(lambda c: done.wait() and None)
+    try:
+        yield
+    finally:
+        done.set()
+        await waiting
+
+
+async def begun(journal: Journal, call: Call) -> None:
+    await journal.run("next", call)
+
+
+async def called(journal: Journal, call: Call) -> None:
+    await journal.run("next", call, idempotent=True)
+
+
+async def requested(journal: Journal, call: Call) -> None:
+    await results_durable()  # as `http.Client` does
+    await call()
+
+
+@pytest.mark.parametrize("follow", [begun, called, requested])
+async def test_a_result_recorded_ahead_is_durable_before_anything_is_called(
+    store: SqlStore, follow: Callable[[Journal, Call], Awaitable[None]]
+) -> None:
+    run, work = await claimed(store)
+    store.record_ahead(work)
+    journal, call = store.journal(work, run), Calls("t2")
+    async with busy_writer(store):
+        assert await journal.run("first", Calls("t1"), idempotent=True) == "t1"
+        assert await journal.get("first") == "t1"
+        following = asyncio.create_task(follow(journal, call))
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert call.count == 0
+    await following
+    assert call.count == 1
+    assert await store.journal(replace(work, begun=True), run).get("first") == "t1"
+
+
+async def test_a_result_that_was_not_stored_lets_nothing_follow(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    results, journal, call = store.record_ahead(work), store.journal(work, run), Calls()
+
+    def refuse(c: Connection) -> None:
+        raise SafetyStop("another process has taken over")
+
+    writer = store._database.writer
+    assert writer is not None
+    writer.guard = refuse
+    await journal.run("first", Calls(), idempotent=True)
+    for again in (partial(called, journal, call), partial(requested, journal, call), results.durable):
+        with pytest.raises(SafetyStop):
+            await again()
+    assert call.count == 0
+    writer.guard = None
+
+
 async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("create", Calls("t1"))
@@ -234,6 +303,15 @@ async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> 
     assert await store.journal(work, run).get("create") == "t1"
     await store.complete(work, Outcome("created", link=LinkRow("a", "t1")))
     assert await store.journal(work, run).get("create") is None
+
+
+async def test_results_recorded_ahead_end_with_the_work(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    store.record_ahead(work)
+    await store.journal(work, run).run("create", Calls("t1"), idempotent=True)
+    await store.complete(work, Outcome("created", link=LinkRow("a", "t1")))
+    assert not await store.journal(replace(work, begun=True), run).is_begun("create")
+    assert [row.operation for row in await store.ledger(0, 9)] == ["create"]
 
 
 async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlStore) -> None:

@@ -168,7 +168,7 @@ def raw_of(connection: Connection | sqlite3.Connection) -> sqlite3.Connection:
     """The connection of the driver, for what is too slow through SQLAlchemy."""
     if isinstance(connection, sqlite3.Connection):
         return connection
-    raw = connection.connection.driver_connection
+    raw = connection.connection.dbapi_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
@@ -61,16 +61,21 @@ class GroupWriter(ABC):
         if self._closed:
             raise RuntimeError("the store was closed")
         async with self._room:
-            future: asyncio.Future[T] = self._loop.create_future()
-            request = WriteRequest(job, future)
-            self._requests.put(request)
+            request = self._submit(job)
             try:
-                return await future
+                return cast("T", await request.future)
             except asyncio.CancelledError:
                 if not request.decided:
                     request.cancelled = self._loop.create_future()
                     await asyncio.wait([request.cancelled])  # the next reader finds it done or not, never in progress
                 raise
+
+    def post(self, job: Job[T]) -> asyncio.Future[T]:
+        """Hand a job over without waiting for it; it is durable once its future has a result. Jobs become durable in
+        the order in which they were handed over. The future must be looked at, and must not be cancelled."""
+        if self._closed:
+            raise RuntimeError("the store was closed")
+        return self._submit(job).future
 
     async def close(self) -> None:
         """Finish pending jobs and end the thread; safe to repeat."""
@@ -81,6 +86,11 @@ class GroupWriter(ABC):
 
     def _start(self) -> None:
         self._thread.start()
+
+    def _submit(self, job: Job[Any]) -> WriteRequest:
+        request = WriteRequest(job, self._loop.create_future())
+        self._requests.put(request)
+        return request
 
     def _work(self) -> None:
         while group := self._next_group():
@@ -126,7 +136,7 @@ class GroupWriter(ABC):
             with self._translated():
                 request.result = request.job(connection)
             return
-        raw: Any = connection.connection.driver_connection
+        raw: Any = connection.connection.dbapi_connection
         raw.execute("SAVEPOINT job")
         try:
             with self._translated():

@@ -127,7 +127,7 @@ def application_name() -> str:
 
 def raw_of(connection: Connection) -> psycopg.Connection[Any]:
     """The connection of the driver."""
-    raw = connection.connection.driver_connection
+    raw = connection.connection.dbapi_connection
     assert isinstance(raw, psycopg.Connection)
     return raw
 

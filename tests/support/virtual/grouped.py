@@ -4,15 +4,13 @@ the writer has a thread."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from sqlalchemy import Engine
 
 from dam_sync.store.file import threads as writer
 from dam_sync.store.file.database import raw_of
-from dam_sync.store.file.threads import Job, WriterThread
-
-T = TypeVar("T")
+from dam_sync.store.file.threads import Job, WriteRequest, WriterThread
 
 
 class GroupedWriter(WriterThread):
@@ -23,12 +21,11 @@ class GroupedWriter(WriterThread):
         raw_of(self._connection).execute("PRAGMA synchronous = OFF")  # power is never lost in here
         self._due = False
 
-    async def run(self, job: Job[T]) -> T:
-        """See `WriterThread.run`."""
+    def _submit(self, job: Job[Any]) -> WriteRequest:
         if not self._due:
             self._due = True
             self._loop.call_soon(self._commit_all)
-        return await super().run(job)
+        return super()._submit(job)
 
     def _work(self) -> None:
         """The thread's."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from dam_sync.model.errors import DiskFull
 from dam_sync.model.state_server import StateServer
@@ -34,10 +34,17 @@ class VirtualServerWriter(ServerWriter):
 
     async def run(self, job: Job[T]) -> T:
         """See `GroupWriter.run`."""
+        return await asyncio.shield(self.post(job))
+
+    def post(self, job: Job[T]) -> asyncio.Future[T]:
+        """See `GroupWriter.post`."""
         if self._closed:
             raise RuntimeError("the store was closed")
+        return self._loop.create_task(self._awake(job))
+
+    async def _awake(self, job: Job[T]) -> T:
         await self.fuse.awake()
-        return await asyncio.shield(self._loop.run_in_executor(None, self._alone, job))
+        return cast("T", await self._loop.run_in_executor(None, self._alone, job))
 
     async def close(self) -> None:
         """See `GroupWriter.close`."""

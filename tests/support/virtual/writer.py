@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
@@ -29,10 +29,17 @@ class VirtualWriter(WriterThread):
 
     async def run(self, job: Job[T]) -> T:
         """See `WriterThread.run`."""
+        return await asyncio.shield(self.post(job))
+
+    def post(self, job: Job[T]) -> asyncio.Future[T]:
+        """See `WriterThread.post`."""
         if self._closed:
             raise RuntimeError("the store was closed")
+        return self._loop.create_task(self._awake(job))
+
+    async def _awake(self, job: Job[T]) -> T:
         await self._fuse.awake()
-        return await asyncio.shield(self._loop.run_in_executor(None, self._alone, job))
+        return cast("T", await self._loop.run_in_executor(None, self._alone, job))
 
     async def close(self) -> None:
         """See `WriterThread.close`."""

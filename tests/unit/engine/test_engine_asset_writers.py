@@ -1,0 +1,46 @@
+"""What is durable once an asset was written, or was not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from dam_sync.engine.asset_writers import OwnWriter
+from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.stages import Concluded
+from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import Rejected
+from dam_sync.model.journal import note_fact
+from dam_sync.model.service import Batch, Shard
+from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.store import SqlStore
+from tests.support.store import entries
+
+
+@dataclass
+class Refusing:
+    """The context of a run in which an asset is refused once something was recorded of it."""
+
+    store: SqlStore
+
+    async def agree(self, work: Work, digest: str) -> str:
+        """See `RunContext.agree`."""
+        await note_fact(self.store.journal(work, 1), "first", digest)
+        raise Rejected("refused")
+
+
+async def test_what_was_recorded_of_an_asset_is_durable_when_an_error_ends_its_writing(tmp_path: Path) -> None:
+    store = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, Shard("s"), Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, timedelta(minutes=5))
+    item = Concluded(work, Outcome("skipped"), hide=LinkRow("a", "t1", draft={}))
+    with pytest.raises(Rejected):
+        await OwnWriter(cast("RunContext", Refusing(store))).outcome(item)
+    assert work.journal.results is not None
+    assert not work.journal.results.stored
+    await store.close()
