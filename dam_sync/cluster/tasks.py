@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from dam_sync import __version__
+from dam_sync.aio.cancellation import is_cancelled
 from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, WorkerLost
 
@@ -92,6 +93,10 @@ async def _replied(act: Callable[[], Awaitable[Any]], part: Participant | None) 
         result = await act()
     except DamSyncError as known:
         error = known
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        error = WorkerLost("this worker lost the run")
     except Exception as problem:  # noqa: BLE001 -- a bug of ours is reported by the coordinator
         _log.error("internal.error", exc_info=problem)
         error = InternalError.of(problem)

@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 from distributed import Client, KilledWorker
 
+from dam_sync.aio.cancellation import is_cancelled
 from dam_sync.cluster import tasks
 from dam_sync.cluster.dask_client import workers_at
 from dam_sync.cluster.links import LinkSeal
@@ -299,7 +300,7 @@ class DaskWorkers:
             pure=False,
             retries=0,
         )
-        result, gone = asyncio.ensure_future(_result_of(future)), asyncio.ensure_future(member.gone.wait())
+        result, gone = asyncio.ensure_future(result_of(future)), asyncio.ensure_future(member.gone.wait())
         try:
             await asyncio.wait([result, gone], return_when=asyncio.FIRST_COMPLETED)
             if not result.done():
@@ -381,12 +382,16 @@ class DaskWorkers:
         return max(able.batch, -(-able.writers // self._number))
 
 
-async def _result_of(future: Any) -> WorkerResult | None:
-    """The reply; None if Dask lost it with its worker or its scheduler. Raises InternalError for a message that could
-    not be carried."""
+async def result_of(future: Any) -> WorkerResult | None:
+    """The reply; None if Dask lost it with its worker or its scheduler, or if the worker was cancelled. Raises
+    InternalError for a message that could not be carried."""
     try:
         reply: WorkerResult = pickle.loads(await future)
     except (KilledWorker, OSError, TimeoutError):
+        return None
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
         return None
     except Exception as error:
         if "Cancelled" in type(error).__name__:
