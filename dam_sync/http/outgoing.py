@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -49,8 +50,20 @@ class OutgoingRequest:
             self.method, self.url, headers=self.headers, content=body, extensions={"timeout": timeouts}
         )
         if isinstance(body, RequestBody):
-            request.stream = body  # httpx has wrapped it
+            request.stream = _AsBytes(body)  # httpx has wrapped it
         return request
+
+
+class _AsBytes(httpx.AsyncByteStream):
+    """A body for transports of others, which expect bytes where ours takes views."""
+
+    def __init__(self, body: RequestBody) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        async with aclosing(aiter(self._body)) as blocks:
+            async for block in blocks:
+                yield bytes(block)
 
 
 def outgoing_of(request: httpx.Request) -> OutgoingRequest:

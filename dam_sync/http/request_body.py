@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import cast
 
 import httpx
@@ -33,7 +33,7 @@ class RequestBody(httpx.AsyncByteStream):
         """The whole body, for one that is small. Raises what its source raises."""
         return b"".join([block async for block in self])
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         sent = 0
         blocks = self._source()
         try:
