@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from dam_sync import __version__
-from dam_sync.aio.cancellation import is_cancelled
+from dam_sync.cluster.cancellation import is_cancelled
 from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, WorkerLost
 

@@ -13,8 +13,8 @@ from typing import Any
 import structlog
 from distributed import Client, KilledWorker
 
-from dam_sync.aio.cancellation import is_cancelled
 from dam_sync.cluster import tasks
+from dam_sync.cluster.cancellation import is_cancelled
 from dam_sync.cluster.dask_client import workers_at
 from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
