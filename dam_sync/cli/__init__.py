@@ -60,8 +60,8 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open each standard stream that whoever started the process had closed, so that nothing else gets its number: a
-    state opened as descriptor 2 would be written over by a message."""
+    """Open each standard stream that whoever started the process had closed, so that messages can be written and no
+    other file gets its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 -- open until the process ends

@@ -44,7 +44,7 @@ class Pulls:
     """The links that a job hands to its target, if its policy says so.
 
     near: whether the target can reach the network of the source; opens: whether it can reach the host of a URL;
-    in_vain: links in a row that brought nothing, of all processes of the run; told: in a worker process, whether they
+    in_vain: links in a row that brought nothing, of all processes of the run; reported: in a worker process, whether they
     were enough, as its coordinator says.
     """
 
@@ -56,7 +56,7 @@ class Pulls:
     opens: Callable[[str], bool] = lambda _: True
     fetched: Fetched = NOTHING_FETCHED
     in_vain: int = 0
-    told: bool | None = None
+    reported: bool | None = None
 
     @property
     def obstacle(self) -> str:
@@ -72,7 +72,7 @@ class Pulls:
     @property
     def exhausted(self) -> bool:
         """Whether no more links are given, because those before brought nothing."""
-        return self.in_vain >= MOST_IN_VAIN if self.told is None else self.told
+        return self.in_vain >= MOST_IN_VAIN if self.reported is None else self.reported
 
     async def link(self, file: FileRef) -> FileLink | None:
         """The link to the only file of a new asset; None if its bytes go through us. Raises what ends a run."""

@@ -159,7 +159,7 @@ class WorkerOfRun:
     def _learn(self, order: Order) -> None:
         """Take over the counterparts that this worker does not know yet, and whether there are links; orders may
         overtake each other."""
-        self._context.pulls.told = order.no_links
+        self._context.pulls.reported = order.no_links
         known = order.known if self._known < 0 else self._known
         self._context.counterparts.learn(order.counterparts[max(0, known - order.known) :])
         self._known = max(known, order.known + len(order.counterparts))
