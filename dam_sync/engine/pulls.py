@@ -44,8 +44,8 @@ class Pulls:
     """The links that a job hands to its target, if its policy says so.
 
     near: whether the target can reach the network of the source; opens: whether it can reach the host of a URL;
-    in_vain: links in a row that brought nothing, of all processes of the run; reported: in a worker process, whether they
-    were enough, as its coordinator says.
+    in_vain: links in a row that brought nothing, of all processes of the run; reported: in a worker process, whether
+    they were enough, as its coordinator says.
     """
 
     source: Service

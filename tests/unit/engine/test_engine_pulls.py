@@ -156,11 +156,11 @@ async def test_links_in_vain_are_counted_over_all_processes() -> None:
 
 
 async def test_a_worker_gives_links_as_long_as_its_coordinator_says() -> None:
-    worker = pulls(told=False)
+    worker = pulls(reported=False)
     for _ in range(2 * MOST_IN_VAIN):
         worker.note(FILE, opened=True)
     assert await worker.link(FILE) is not None
-    worker.told = True
+    worker.reported = True
     assert await worker.link(FILE) is None
 
 
