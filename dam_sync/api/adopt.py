@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.api.atomic_io import atomic_write, scratch_dir
 from dam_sync.api.bootstrap import connected, run_context_of
 from dam_sync.api.csv_rows import read_rows
@@ -98,11 +98,11 @@ async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None
     matches = candidates.matches(certain=True)
     while batch := list(islice(matches, AT_ONCE)):
         links = await found.links([match.source for match in batch])
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for match in batch:
                 if (link := links.get(AssetId(match.source))) is not None:
-                    group.create_task(kept.put_link(link))
-                    group.create_task(kept.reserve_name(match.filename.casefold(), match.source))
+                    group.start(kept.put_link, link)
+                    group.start(kept.reserve_name, match.filename.casefold(), match.source)
 
 
 def _refuse_field(key: str, target: Schema) -> None:

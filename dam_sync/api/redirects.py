@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
 from dam_sync.api.job_file import job_of
@@ -99,8 +99,8 @@ async def _probe(found: RedirectList, probe: LinkProbe, options: RunOptions) -> 
 
     try:
         while page := list(islice(rows, ASKED_AT_ONCE)):
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(ask(row)) for row in page]
+            async with TaskGroup() as group:
+                tasks = [group.start(ask, row) for row in page]
             for task in tasks:
                 found.note_probe(*task.result())
             options.progress.listed += len(page)

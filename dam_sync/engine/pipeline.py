@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import structlog
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.accounts import with_parked_account
 from dam_sync.engine.asset_labels import labels_of, name_of
 from dam_sync.engine.error_policy import ParkAsset, ReleaseAsset, RestartAsset, RetryAsset, StopRun, react
@@ -52,13 +53,13 @@ class Pipeline:
         reading: Reading = asyncio.Queue(context.readers + self._ahead)
         ready: Ready = asyncio.Queue(context.writers * 2)
         gate = asyncio.Semaphore(context.readers)
-        async with asyncio.TaskGroup() as group:
-            keepers = [group.create_task(each) for each in (self._keep_leases(), self._end_in_time())]
-            async with asyncio.TaskGroup() as belt:
-                belt.create_task(self._claim(reading, gate, belt))
-                belt.create_task(self._draft(reading, ready))
+        async with TaskGroup() as group:
+            keepers = [group.start(each) for each in (self._keep_leases, self._end_in_time)]
+            async with TaskGroup() as belt:
+                belt.start(self._claim, reading, gate, belt)
+                belt.start(self._draft, reading, ready)
                 for _ in range(context.writers):
-                    belt.create_task(self._write(ready))
+                    belt.start(self._write, ready)
             for keeper in keepers:
                 keeper.cancel()
 
@@ -75,7 +76,7 @@ class Pipeline:
             await self.context.clock.sleep(LEASE.total_seconds() / 4)
             await self.context.store.extend(list(self.in_hand.values()), LEASE)
 
-    async def _claim(self, reading: Reading, gate: asyncio.Semaphore, group: asyncio.TaskGroup) -> None:
+    async def _claim(self, reading: Reading, gate: asyncio.Semaphore, group: TaskGroup) -> None:
         context = self.context
         while not self._enough():
             crawled = self.crawled.is_set()
@@ -84,7 +85,7 @@ class Pipeline:
             await self.worker.read_ahead(works)
             for work in works:
                 self.in_hand[work.asset] = work
-                await reading.put((work, group.create_task(self._read(work, gate))))
+                await reading.put((work, group.start(self._read, work, gate)))
             if not works:
                 if crawled and await context.store.open_work(context.run.id) == 0:
                     break

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
@@ -51,8 +52,8 @@ class LinkReader:
             async with permits:
                 return await self._of(source, target, reason)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(read(*pair)) for pair in pairs]
+        async with TaskGroup() as group:
+            tasks = [group.start(read, *pair) for pair in pairs]
         for task in tasks:
             self.found.add(task.result())
         self.context.progress.listed += len(pairs)

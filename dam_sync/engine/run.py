@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.guards.exposure import retry_exposed
 from dam_sync.engine.guards.lost_state import refuse_lost_state
@@ -64,8 +65,8 @@ async def under_lease(
     """The result of `work`; the lease of the run is renewed meanwhile, and `beside` goes on until then. Of several
     errors it raises the most informative one."""
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in (_heartbeat(store, run, clock), *beside)]
+        async with TaskGroup() as group:
+            tasks = [group.start(_heartbeat, store, run, clock), *map(group.create_task, beside)]
             await store.await_former_workers()
             result = await work
             for task in tasks:
@@ -149,9 +150,9 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
     else:
         await _read_members(context)
         context.progress.phase = context.moving
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_listed(context, pipeline.crawled))
-            group.create_task(pipeline.run())
+        async with TaskGroup() as group:
+            group.start(_listed, context, pipeline.crawled)
+            group.start(pipeline.run)
 
 
 async def _listed(context: RunContext, crawled: asyncio.Event) -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
 from typing import TypeAlias
 
-from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError
+from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError, InternalError
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content
 
@@ -30,6 +30,8 @@ async def send_bounded(content: Content, parts: Iterable[Part], put: Put, budget
     except BaseExceptionGroup as failed:
         error = _gravest(failed)
         raise error from error.__cause__
+    if run.sending:
+        raise InternalError(f"{content.name}: {run.sending} parts were cancelled by nobody, and are not sent")
 
 
 class _Run:
@@ -41,6 +43,7 @@ class _Run:
         self._lanes = asyncio.Semaphore(at_once)
         self._outside = copy_context()  # before any part holds memory
         self._failed = False
+        self.sending = 0  # begun and not sent yet
 
     def start_next(self, parts: Iterator[Part], group: asyncio.TaskGroup) -> None:
         group.create_task(self._next(parts, group), context=self._outside.copy())
@@ -50,6 +53,7 @@ class _Run:
             part = next(parts, None)
             if part is None:
                 return
+            self.sending += 1
             async with self._held(part.size):
                 body = await self._content.read(part.start, part.stop)
                 if len(body) != part.size:
@@ -57,6 +61,7 @@ class _Run:
                 self.start_next(parts, group)
                 async with self._lanes:
                     await self._sent(part, body)
+                self.sending -= 1
 
     async def _sent(self, part: Part, body: bytes) -> None:
         """Send it, unless another has failed: a waiting task is woken before it is cancelled."""

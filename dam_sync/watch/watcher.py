@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.api.watching import SharedRates, deliver
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
@@ -54,9 +55,9 @@ class Watcher:
         helpers = [asyncio.ensure_future(self.notifier.run())]
         helpers += [asyncio.ensure_future(job.webhooks.keep()) for job in self.jobs]
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 for job in self.jobs:
-                    group.create_task(job.watch())
+                    group.start(job.watch)
                 if self._surroundings.stop_token.reason:
                     self._stop()
             await self.notifier.drain()

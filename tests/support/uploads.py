@@ -26,7 +26,7 @@ class Faults:
     """`lost`: calls (`put 2`, `finish`, …) whose answer does not arrive, once each; `fails`: refused before, once."""
 
     lost: set[str] = field(default_factory=set)
-    fails: dict[str, Exception] = field(default_factory=dict)
+    fails: dict[str, BaseException] = field(default_factory=dict)
 
     def before(self, call: str) -> None:
         if call in self.fails:

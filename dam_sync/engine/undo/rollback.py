@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads, trash_partial_create
@@ -129,9 +130,9 @@ class Rollback:
                     self._count(written, await undoer.undo(written))
                     self.context.progress.removed += 1
 
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for written in page:
-                group.create_task(undo(written))
+                group.start(undo, written)
         self._refuse_stopped()
 
     def _refuse_stopped(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
@@ -188,9 +189,9 @@ class Verifier:
         self.suspects = [link for link in self.suspects if link.source not in again]
         if self.members_late:
             await self._load_members()
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for link in links:
-                group.create_task(self._check(link, None, fresh=True))
+                group.start(self._check, link, None, fresh=True)
 
     async def _account_for_source(self, *, ids_only: bool) -> None:
         """Every listed source asset is linked, parked or left out by a rule. ids_only: none of them is compared."""
@@ -266,11 +267,11 @@ class Verifier:
         links = await self.context.store.links_by_target([entry.id for entry in entries])
         await self._note_taken_out([entry.id for entry in entries if entry.id not in links])
         own = await self._own([link.source for link in links.values()])
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for entry in entries:
                 link = links.get(entry.id)
                 if link is not None and link.source in own and await self._visit(link):
-                    group.create_task(self._check(link, entry.asset))
+                    group.start(self._check, link, entry.asset)
 
     async def _note_taken_out(self, strange: Sequence[AssetId]) -> None:
         """Assets that a run moved to the trash and somebody took out of it are additions."""
@@ -286,10 +287,10 @@ class Verifier:
         while links := await self.context.store.iter_links(after, PAGE):
             after = links[-1].source
             own = await self._own([link.source for link in links])
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 for link in links:
                     if link.source in own and await self._visit(link):
-                        group.create_task(self._check(link, None))
+                        group.start(self._check, link, None)
 
     async def _own(self, sources: Sequence[str]) -> Collection[str]:
         """Those of these linked assets that are verified."""

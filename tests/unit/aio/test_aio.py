@@ -12,7 +12,9 @@ import pytest
 from dam_sync.aio.just_read import SECONDS, JustRead
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import LOOK_SECONDS, poll_until, while_wanted
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.aio.threads import run_sync
+from dam_sync.model.errors import InternalError
 from tests.support.stepped_clock import SteppedClock
 
 
@@ -144,3 +146,27 @@ async def test_what_was_just_read_is_given_out_once_and_not_when_it_is_old() -> 
     read.put("a", "second")
     await clock.advance(SECONDS + 1)
     assert read.take("a") is None
+
+
+async def test_a_task_that_is_cancelled_by_nobody_fails_its_group() -> None:
+    other = asyncio.get_running_loop().create_future()
+
+    async def wait() -> None:
+        await other
+
+    other.cancel()
+    with pytest.raises(ExceptionGroup) as failed:
+        async with TaskGroup() as group:
+            group.start(wait)
+    (error,) = failed.value.exceptions
+    assert isinstance(error, InternalError)
+    assert isinstance(error.problem, asyncio.CancelledError)
+
+
+async def test_a_task_that_is_cancelled_ends_quietly() -> None:
+    async with TaskGroup() as group:
+        for started in (True, False):
+            task = group.start(asyncio.sleep, 600)
+            if started:
+                await asyncio.sleep(0)
+            task.cancel()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import FileRef
-from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, SessionGone, TooLarge, Transient
+from dam_sync.model.errors import Denied, IntegrityError, InternalError, InvalidValue, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part, PartBounds
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
@@ -254,6 +254,13 @@ async def test_after_a_failure_no_other_part_sets_out(at_once: int) -> None:
     started = [line for line in server.log if line != "put 1"]
     assert len(started) <= at_once
     assert server.log[:2] == ["put 1", "put 2"]
+
+
+async def test_a_part_that_is_cancelled_by_nobody_is_never_finished() -> None:
+    server = PartsServer(faults=Faults(fails={"put 2": asyncio.CancelledError()}))
+    with pytest.raises(InternalError, match="cancelled by nobody"):
+        await by_parts(Once(), server, MemoryJournal())
+    assert server.files == {}
 
 
 async def test_content_that_comes_short_is_noticed() -> None:

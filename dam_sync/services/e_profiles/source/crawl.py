@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss
@@ -128,9 +128,9 @@ class ProfilesCrawl(ProfilesFiles):
             completed[identity] = await self._more(row, archived)
 
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 for row in rows:
-                    group.create_task(complete(row))
+                    group.start(complete, row)
         except BaseExceptionGroup as several:
             raise next((each for each in several.exceptions if isinstance(each, DamSyncError)), several) from several
         for row in rows:
