@@ -25,6 +25,7 @@ from dam_sync.store.deferred import MemberRepository, MembershipRepository, Rela
 from dam_sync.store.deletions import DeletionRepository
 from dam_sync.store.file.database import (
     HELPERS,
+    connected,
     make_file,
     path_of,
     raw_of,
@@ -113,7 +114,11 @@ class SqlStore(
         await asyncio.to_thread(_prepare, where, clock, storage, read_only=read_only)
         with translate_errors(where):
             reader = ReaderThread(storage.engine(where, read_only=True), where)
-            writer = None if read_only else storage.writer(storage.engine(where), where)
+            try:
+                writer = None if read_only else storage.writer(storage.engine(where), where)
+            except BaseException:
+                await reader.close()
+                raise
         return cls(Database(where, clock, reader, writer, clock.token(), storage))
 
     @classmethod
@@ -178,26 +183,19 @@ def _prepare(path: Path, clock: Clock, storage: Storage, *, read_only: bool) -> 
             return
     make_file(path)
     if _version(path, storage, read_only=False) < VERSION:
-        with translate_errors(path):
-            engine = storage.engine(path)
-            with engine.connect() as connection:
-                _refuse_while_running(connection, clock, storage)
-                migrate(connection)
-            engine.dispose()
+        with translate_errors(path), connected(storage.engine(path)) as connection:
+            _refuse_while_running(connection, clock, storage)
+            migrate(connection)
 
 
 def _version(path: Path, storage: Storage, *, read_only: bool) -> int:
     """The version of a state. Raises ConfigError for a newer one and for another file."""
-    with translate_errors(path):
-        engine = storage.engine(path, read_only=read_only)
-        try:
-            with (
-                engine.connect() as connection,
-                transaction(connection, "DEFERRED"),
-            ):  # another may migrate it right now
-                return checked_version(connection, path)
-        finally:
-            engine.dispose()
+    with (
+        translate_errors(path),
+        connected(storage.engine(path, read_only=read_only)) as connection,
+        transaction(connection, "DEFERRED"),  # another may migrate it right now
+    ):
+        return checked_version(connection, path)
 
 
 def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage) -> None:
@@ -229,22 +227,18 @@ def _copy_into(database: Database, target: Path) -> None:
         copy_to_file(database.server, target, storage)
         _release_runs(database, target)
         return
-    with translate_errors(target, COPY):
-        engine = storage.engine(database.path, read_only=True)
-        with (
-            engine.connect() as connection,
-            closing(sqlite3.connect(target)) as raw,
-            transaction(connection, "DEFERRED"),
-        ):
-            version_of(connection)  # from here on a consistent state is read, whoever writes meanwhile
-            raw_of(connection).backup(raw, pages=storage.copied_pages)
-        engine.dispose()
+    with (
+        translate_errors(target, COPY),
+        connected(storage.engine(database.path, read_only=True)) as connection,
+        closing(sqlite3.connect(target)) as raw,
+        transaction(connection, "DEFERRED"),
+    ):
+        version_of(connection)  # from here on a consistent state is read, whoever writes meanwhile
+        raw_of(connection).backup(raw, pages=storage.copied_pages)
     _release_runs(database, target)
 
 
 def _release_runs(database: Database, target: Path) -> None:
-    with translate_errors(target, COPY):
-        engine = database.storage.engine(target)
-        with engine.connect() as connection, transaction(connection):
-            let_go_of_runs(connection, stamp(database.clock.now()))
-        engine.dispose()
+    engine = database.storage.engine(target)
+    with translate_errors(target, COPY), connected(engine) as connection, transaction(connection):
+        let_go_of_runs(connection, stamp(database.clock.now()))

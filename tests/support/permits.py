@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import weakref
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -67,6 +68,7 @@ class SharedSchedule:
         self.leases = 0
         self.calls = SharedCalls()
         self._raw = sqlite3.connect(":memory:", isolation_level=None)
+        weakref.finalize(self, self._raw.close)  # of tests that do not call `close`
         self._raw.execute(str(CreateTable(PERMIT).compile(dialect=DIALECT)))
         self._raw.execute("INSERT INTO permit (credential) VALUES (?)", (KEY,))
 

@@ -23,6 +23,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,22 +128,39 @@ def read_connection(path: Path) -> sqlite3.Connection:
     return _prepared(_connect_reader(path, BUSY_SECONDS))
 
 
+@contextmanager
+def connected(engine: Engine) -> Iterator[Connection]:
+    """The connection of an engine that is needed only here; both are released."""
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
 def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.isolation_level = None
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    connection.execute("PRAGMA trusted_schema = OFF")
+    with _closed_on_error(connection):
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA trusted_schema = OFF")
     return connection
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def vacuum(path: Path) -> None:
     """Shrink the file after rows were removed. Nobody else may have it open."""
-    with translate_errors(path):
-        engine = engine_of(path)
-        with engine.connect() as connection:
-            raw = raw_of(connection)
-            raw.execute("VACUUM")
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        engine.dispose()
+    with translate_errors(path), connected(engine_of(path)) as connection:
+        raw = raw_of(connection)
+        raw.execute("VACUUM")
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 class transaction:  # noqa: N801 -- reads as a word, like those of contextlib
@@ -244,9 +263,10 @@ def _is_full(error: BaseException, path: Path) -> bool:
 
 def _connect_writer(path: Path, busy_seconds: float, wal_pages: int) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=busy_seconds)
-    _write_ahead(connection)
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
+    with _closed_on_error(connection):
+        _write_ahead(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {wal_pages}")
     return connection
 
 
@@ -270,7 +290,8 @@ def _connect_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
         connection = sqlite3.connect(f"{address}?mode=ro", uri=True, check_same_thread=False, timeout=busy_seconds)
-        connection.execute("PRAGMA schema_version")
+        with _closed_on_error(connection):
+            connection.execute("PRAGMA schema_version")
     except sqlite3.OperationalError:
         if path.with_name(path.name + "-wal").exists() or not path.exists():
             raise

@@ -14,7 +14,7 @@ from dam_sync.model.errors import ConfigError, StoreBusy, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import migrations
 from dam_sync.store.base import Database, Storage
-from dam_sync.store.file.database import transaction, translate_errors
+from dam_sync.store.file.database import connected, transaction, translate_errors
 from dam_sync.store.row_copies import copy_rows
 from dam_sync.store.runs import ALIVE, live_run
 from dam_sync.store.server import schema as server_schema
@@ -76,13 +76,15 @@ def exists(server: StateServer) -> bool:
 
 def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
     """Write a consistent snapshot into a new file of SQLite, and compare both. Raises IntegrityError."""
-    with translate_errors(target), _connected(server) as source, reading(source):
-        engine = storage.engine(target)
-        with engine.connect() as copy:
-            migrations.migrate(copy)
-            with transaction(copy), _without_triggers(copy):
-                copy_rows(source, copy)
-        engine.dispose()
+    with (
+        translate_errors(target),
+        _connected(server) as source,
+        reading(source),
+        connected(storage.engine(target)) as copy,
+    ):
+        migrations.migrate(copy)
+        with transaction(copy), _without_triggers(copy):
+            copy_rows(source, copy)
 
 
 def restore(server: StateServer, file: Path, clock: Clock, storage: Storage) -> None:
@@ -91,10 +93,12 @@ def restore(server: StateServer, file: Path, clock: Clock, storage: Storage) -> 
     _prepare(server, clock, storage, read_only=False)
     with translate_errors(file), _connected(server) as connection, writing(connection, server):
         _refuse_while_running(connection, server, clock, storage)
-        engine = storage.engine(file, read_only=True)
-        with engine.connect() as source, transaction(source, "DEFERRED"), _without_triggers(connection):
+        with (
+            connected(storage.engine(file, read_only=True)) as source,
+            transaction(source, "DEFERRED"),
+            _without_triggers(connection),
+        ):
             copy_rows(source, connection)
-        engine.dispose()
 
 
 def vacuum(server: StateServer) -> None:

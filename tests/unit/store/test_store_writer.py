@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -206,7 +207,8 @@ async def test_a_kill_in_the_middle_keeps_what_was_answered_and_doubles_nothing(
     assert pending is not None
     assert set(pending[1]) == {link.source for link in await store.iter_links(at_most=100_000)}
     await assert_every_create_is_known(store, run.id, made.read_text().split())
-    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     await store.close()
 
 
