@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dam_sync.model.clock import Clock
+from dam_sync.model.journal import results_durable
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,7 +54,9 @@ class RequestCoalescer(Generic[T, R]):
         self._moved = self.clock.monotonic()
 
     async def ask(self, item: T, seat: CoalescedCall) -> R:
-        """The result for this caller; an error of the call is raised for all who shared it."""
+        """The result for this caller; an error of the call is raised for all who shared it. What the caller recorded
+        before is durable then: the call may be made by the task of another one, which does not wait for it."""
+        await results_durable()
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         first = not self._waiting
         self._waiting.append((item, answer, seat))

@@ -48,6 +48,12 @@ class Spent:
     bytes: int = 0
     fetched: Fetched = NOTHING_FETCHED  # by the target itself
 
+    @property
+    def total(self) -> int:
+        """Grows with everything that is spent, so that of two reports of a worker the later one is known."""
+        calls = sum(number for side in self.calls.values() for number in side.values())
+        return calls + self.bytes + self.fetched.files + self.fetched.sent
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerResult:

@@ -320,8 +320,10 @@ class DaskWorkers:
         member.silent = True
 
     def _take_in(self, member: Member, reply: WorkerResult) -> None:
-        """Count what a worker spent since its last report."""
+        """Count what a worker spent since its last report; an earlier one may come after it."""
         member.silent |= reply.left
+        if reply.spent.total < member.spent.total:
+            return
         before, member.spent = member.spent, reply.spent
         for side, calls in reply.spent.calls.items():
             more = sum(calls.values()) - sum(before.calls.get(side, {}).values())

@@ -66,7 +66,7 @@ async def under_lease(
     errors it raises the most informative one."""
     try:
         async with TaskGroup() as group:
-            tasks = [group.start(_heartbeat, store, run, clock), *map(group.create_task, beside)]
+            tasks = [group.start(_heartbeat, store, run, clock), *(group.start(_awaited, each) for each in beside)]
             await store.await_former_workers()
             result = await work
             for task in tasks:
@@ -380,6 +380,10 @@ async def close_run(context: RunContext, outcome: Json) -> None:
         if context.wave is not None:
             await context.wave.note_run(context.store, context.run.id)
     await context.store.finish(run.id, outcome)
+
+
+async def _awaited(call: Coroutine[Any, Any, None]) -> None:
+    await call
 
 
 async def _heartbeat(store: SqlStore, run: int, clock: Clock) -> None:

@@ -59,12 +59,14 @@ class TargetContainers:
             return False
         before, parts = dict(self.paths), await self.shared.created_by_others(CONTAINERS)
         left = [part for part in parts if part.value is None]
-        if any(self._found(part) is None for part in left):
-            await self._read()
-        for part in parts:
-            self._take(part)
-        if self.paths != before:
-            self.index = self._indexed()
+        try:
+            if any(self._found(part) is None for part in left):
+                await self._read()
+        finally:  # they are told once
+            for part in parts:
+                self._take(part)
+            if self.paths != before:
+                self.index = self._indexed()
         if left:
             await self.shared.created(CONTAINERS, [replace(part, value=self._found(part)) for part in left])
         return self.paths != before

@@ -72,6 +72,11 @@ def begin_results() -> ResultsUnderWay:
     return results
 
 
+def are_current(results: ResultsUnderWay) -> bool:
+    """Whether this task works on their asset, so that its requests wait for them."""
+    return _UNDER_WAY.get() is results
+
+
 async def results_durable() -> None:
     """Returns once everything that the journal recorded of the asset in progress is durable; to be called before each
     request to a service that is written to. Raises what keeps a result from it."""

@@ -130,8 +130,9 @@ class CredentialPermits(Protocol):
 
     async def share(self, participant: str, most: int, under_way: int) -> int:
         """How many calls at once a participant may have under way, of `most` of all participants: a client of a
-        process. under_way: those that it has now. Call it every second while calls are made. 0: the others must give
-        something back first. The share ends with the process."""
+        process. under_way: those that it has now; while they are more, it begins none, and they count as its own. Call
+        it every second while calls are made. 0: the others must give something back first. The share ends with the
+        process."""
         ...
 
     @property

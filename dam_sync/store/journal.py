@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 
 from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain, WorkerLost
-from dam_sync.model.journal import ResultsUnderWay, begin_results
+from dam_sync.model.journal import ResultsUnderWay, are_current, begin_results
 from dam_sync.model.journal_names import is_silent
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
@@ -181,7 +181,7 @@ class StoredJournal(Repository):
                 append(c, row)
 
         results = self._memory.results
-        if results is None or not self._memory.certain:
+        if results is None or not self._memory.certain or not are_current(results):  # who shares a call for several
             await self._change(job)
         else:
             results.stored.append(self._post(job))
@@ -243,8 +243,9 @@ class JournalRepository(Repository):
 
     def record_ahead(self, work: Work) -> ResultsUnderWay:
         """From now on the journal of this asset records results without waiting for the disk: each is durable before
-        the next entry is begun or called, before the next request to the target, and before the asset is complete. The
-        caller waits for them if the work ends otherwise. Not of a worker process, which others complete the asset of.
+        the next entry is begun or called, before the next request to the target, and before the asset is complete. What
+        the task of another asset records is durable at once, because its requests do not wait for these. The caller
+        waits for them if the work ends otherwise. Not of a worker process, which others complete the asset of.
         """
         results = begin_results()
         if self._database.tickets is None:

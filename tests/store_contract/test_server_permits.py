@@ -132,7 +132,7 @@ async def test_concurrent_calls_are_divided_and_given_back() -> None:
     try:
         assert await first.share("a", 16, 0) == 16
         assert await second.share("b", 16, 0) == 0  # nothing is left yet
-        assert await first.share("a", 16, 12) == 12  # these are under way
+        assert await first.share("a", 16, 12) == 8  # these are under way, and count until they end
         assert await second.share("b", 16, 0) == 4
         assert await first.share("a", 16, 3) == 8
         assert await second.share("b", 16, 4) == 8
@@ -142,6 +142,30 @@ async def test_concurrent_calls_are_divided_and_given_back() -> None:
         async with SharedConcurrency(limiter, one.credential("other"), SYSTEM_CLOCK):
             assert limiter.limit == 16
     finally:
+        await one.close()
+        await two.close()
+
+
+async def test_a_process_that_always_has_more_to_send_leaves_others_their_part() -> None:
+    one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
+    name = SYSTEM_CLOCK.token()
+    busy = SharedConcurrency(ConcurrencyLimiter(4), one.credential(name), SYSTEM_CLOCK)
+    late = SharedConcurrency(ConcurrencyLimiter(4), two.credential(name), SYSTEM_CLOCK)
+
+    async def work() -> None:
+        while True:
+            async with busy:
+                await SYSTEM_CLOCK.sleep(0.05)
+
+    working = [asyncio.ensure_future(work()) for _ in range(16)]
+    try:
+        await SYSTEM_CLOCK.sleep(0.2)
+        async with asyncio.timeout(30), late:
+            pass
+    finally:
+        for each in working:
+            each.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
         await one.close()
         await two.close()
 

@@ -11,6 +11,7 @@ from itertools import count
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart, UnsharedTarget
 from dam_sync.model.values import Term
 
@@ -92,6 +93,7 @@ class Trusting:
         self._terms: dict[tuple[str, ...], Term] = {}
         self._containers: dict[tuple[str, ...], Placement] = {}
         self.listings = 0
+        self.failing = False  # its next listings
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         self.listings += 1
@@ -117,6 +119,8 @@ class Trusting:
         self._terms[term.path] = term
 
     async def containers(self) -> AsyncIterator[Placement]:
+        if self.failing:
+            raise Transient("the connection was lost")
         for place in list(self._shelf.containers):
             self._containers[place.path] = place
             yield place

@@ -110,15 +110,20 @@ def look_of(now: ColumnElement[float]) -> Select[Any]:
 
 
 def share_of(most: int, others: int, held_by_others: int, held: int, under_way: int) -> int:
-    """How many calls at once a process may have: the same part as each of the others, but never more than what they
-    have left, so that all together never exceed `most`. It gives back what it no longer uses. With more processes than
+    """How many calls at once count as those of a process: its part, but never more than what the others have left, so
+    that all together never exceed `most`; and what it still has under way beyond its part. With more processes than
     calls, each has one."""
-    part = max(1, most // (others + 1))
+    part = part_of(most, others)
     if most < others + 1:
         return 1
     if held > part:
         return max(part, min(held, under_way))
     return max(0, min(part, most - held_by_others))
+
+
+def part_of(most: int, others: int) -> int:
+    """How many calls at once a process may begin, the same as each of the others."""
+    return max(1, most // (others + 1))
 
 
 def _shown(now: ColumnElement[float]) -> tuple[ColumnElement[Any], ...]:

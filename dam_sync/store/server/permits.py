@@ -214,7 +214,7 @@ class _Schedule(CredentialPermits):
                 " ON CONFLICT (credential, process) DO UPDATE SET seen = excluded.seen, held = excluded.held",
                 (self._key, participant, share),
             )
-        return share
+        return min(share, schedule.part_of(most, len(rows)))  # it begins nothing in place of what exceeds its part
 
 
 def _topic(credential: str) -> str:

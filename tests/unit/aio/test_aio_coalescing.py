@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dam_sync.aio.coalescing import RequestCoalescer
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import InvalidValue
+from dam_sync.model.journal import begin_results
 
 
 class Sent:
@@ -77,3 +78,19 @@ async def test_a_leader_who_is_stopped_leaves_nobody_waiting() -> None:
         leader.cancel()
         ended = await asyncio.wait_for(asyncio.gather(leader, other, return_exceptions=True), 5)
     assert all(isinstance(each, asyncio.CancelledError) for each in ended)
+
+
+async def test_what_each_recorded_is_durable_before_their_call() -> None:
+    sent = Sent()
+    shared = RequestCoalescer(SystemClock(), sent, 10, patience=0.2)
+    stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def ask_after_a_record() -> str:
+        begin_results().stored.append(stored)
+        return await ask(shared, "b")
+
+    later = asyncio.create_task(ask_after_a_record())
+    assert await asyncio.wait_for(ask(shared, "a"), 5) == "A"
+    assert sent.batches == [["a"]]
+    stored.set_result(None)
+    assert await asyncio.wait_for(later, 5) == "B"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
 from dam_sync.engine.renames.counterparts import Counterparts
-from dam_sync.engine.target_containers import TargetContainers
+from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetTerms
 from dam_sync.model.asset import Placement
+from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.rows import Counterpart
@@ -170,3 +172,21 @@ async def test_what_another_job_uses_is_not_renamed() -> None:
     assert await known.is_shared(row)
     board.used.clear()
     assert not await known.is_shared(row)
+
+
+async def test_what_others_created_is_known_though_a_listing_failed_meanwhile() -> None:
+    board, shelf = Board(), Shelf()
+    job, other = Job(board, shelf, "one"), Job(board, shelf, "other")
+    await asyncio.gather(job.begin(), other.begin())
+    await other.containers.resolve([Placement("folder", ("Press",))])
+    board.open.append((CONTAINERS, SharedPart("folder", ("Lake",)), "gone"))
+    job.service.failing = True
+    with pytest.raises(Transient):
+        await job.containers.resolve([Placement("folder", ("Archive",))])
+    job.service.failing = False
+    board.open.clear()  # another process looked for it
+    while True:
+        with suppress(TargetChanged):
+            await job.containers.resolve([Placement("folder", ("Press",))])
+            break
+    assert duplicates(shelf) == []
