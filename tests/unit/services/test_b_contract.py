@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 
+from dam_sync.services.b_documents import facts
+from dam_sync.services.b_documents.service import DocumentsService
 from tests.conformance.tenant import Tenant
 from tests.support.altered import AlteredTransport
 
@@ -33,3 +36,23 @@ async def test_members_are_added_by_the_documented_operation(tenant: Tenant) -> 
     await service.place(place, [tenant.of_catalogue(2)], [])
     await service.place(place, [], [tenant.of_catalogue(2)])
     assert recorded.operations == ["Document.AddToCollection", "Collection.RemoveFromCollection"]
+
+
+class Servlet(DocumentsService):
+    """Asks the servlet for small files too."""
+
+    most_by_blob = 100
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_servlet_that_does_not_know_our_credential_is_given_up(tenant: Tenant, status: int) -> None:
+    """A server with anonymous users returns 404 or 403 instead of a login page (wire B 1.4)."""
+    tenant.service = Servlet
+    service = tenant.connect(read_only=True)
+    asset = await service.fetch(tenant.of_catalogue(2))
+    assert asset.file is not None
+    tenant.fail({"match": "GET */nxfile/*", "every": 1, "do": f"status:{status}"})
+    stream = await service.open(asset.file)
+    size = sum([len(block) async for block in stream])
+    assert size == asset.file.size
+    assert service.calls[facts.BLOB] == 1
