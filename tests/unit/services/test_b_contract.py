@@ -5,6 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from dam_sync.model.asset import Patch
+from dam_sync.model.errors import InvalidValue
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
 from tests.conformance.tenant import Tenant
@@ -12,6 +14,21 @@ from tests.support.altered import AlteredTransport
 
 KIND = "b_documents"
 OPERATIONS = "/api/v1/automation/"
+REPORT = {
+    "entity-type": "validation_report",
+    "has_error": True,
+    "number": 2,
+    "violations": [
+        {
+            "messageKey": "label.schema.constraint.violation.PatternConstraint",
+            "message": "Value does not match the pattern",
+            "invalid_value": "x",
+            "constraint": {"entity-type": "validation_constraint", "name": "PatternConstraint", "parameters": {}},
+            "path": [{"field_name": "lib:note", "is_list_item": False}],
+        },
+        {"messageKey": "label.too.many"},
+    ],
+}
 
 
 class Recording(AlteredTransport):
@@ -56,3 +73,19 @@ async def test_a_servlet_that_does_not_know_our_credential_is_given_up(tenant: T
     size = sum([len(block) async for block in stream])
     assert size == asset.file.size
     assert service.calls[facts.BLOB] == 1
+
+
+class Invalid(AlteredTransport):
+    """Refuses every change of a document by a report."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "PUT":
+            return httpx.Response(422, json=REPORT)
+        return await super().handle_async_request(request)
+
+
+async def test_a_report_of_refused_values_names_the_property_and_why(tenant: Tenant) -> None:
+    """Wire B 7.2."""
+    tenant.transport = Invalid()
+    with pytest.raises(InvalidValue, match=r"lib:note: Value does not match the pattern; label\.too\.many"):
+        await tenant.connect().update(tenant.of_catalogue(2), Patch(fields={"lib:note": "x"}))
