@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import httpx
 import pytest
 
 from dam_sync.model.asset import Patch
-from dam_sync.model.errors import InvalidValue
+from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
 from tests.conformance.tenant import Tenant
 from tests.support.altered import AlteredTransport
+from tests.support.connected import entries
 
 KIND = "b_documents"
 OPERATIONS = "/api/v1/automation/"
@@ -89,3 +93,56 @@ async def test_a_report_of_refused_values_names_the_property_and_why(tenant: Ten
     tenant.transport = Invalid()
     with pytest.raises(InvalidValue, match=r"lib:note: Value does not match the pattern; label\.too\.many"):
         await tenant.connect().update(tenant.of_catalogue(2), Patch(fields={"lib:note": "x"}))
+
+
+class SmallPages(AlteredTransport):
+    """A server with `maxPageSize` 3, from which somebody deletes a document after the first page of the assets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+        self.later = False
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        if not request.url.path.endswith("/Repository.Query"):
+            return request
+        body = json.loads(request.content)
+        if "ORDER BY ecm:uuid" in body["params"]["query"]:
+            self.sizes.append(body["params"]["pageSize"])
+        body["params"]["pageSize"] = min(3, body["params"]["pageSize"])
+        headers = {name: text for name, text in request.headers.items() if name != "content-length"}
+        return httpx.Request(request.method, request.url, headers=headers, content=json.dumps(body).encode())
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        if isinstance(body, dict) and "maxPageSize" in body:
+            body["maxPageSize"] = 3
+            body["resultsCount"] += len(body["entries"]) == 3 and "properties" in request.headers and not self.later
+            self.later = self.later or "properties" in request.headers
+        return body
+
+
+async def test_no_page_is_larger_than_the_server_allows(tenant: Tenant) -> None:
+    """`maxPageSize` is read from the first response (wire B 2.2). A document that is deleted meanwhile is no gap."""
+    tenant.transport = pages = SmallPages()
+    found = await entries(tenant.connect(read_only=True))
+    assert {entry.id for entry in found} == set(tenant.truth())
+    assert set(pages.sizes[1:]) == {3}
+
+
+async def test_an_operation_that_is_forbidden_is_not_a_missing_document(tenant: Tenant) -> None:
+    """404 with an empty body is how a forbidden operation looks (wire B 2.6, 7.3)."""
+    tenant.transport = Forbidding()
+    service, identity = tenant.connect(), tenant.of_catalogue(2)
+    with pytest.raises(Rejected, match=r"forbids the operation Document\.Trash") as refused:
+        await service.remove(identity)
+    assert type(refused.value) is Rejected
+    assert refused.value.hint
+
+
+class Forbidding(AlteredTransport):
+    """Forbids to move documents to the trash."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/Document.Trash"):
+            return httpx.Response(404)
+        return await super().handle_async_request(request)
