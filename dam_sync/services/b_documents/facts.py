@@ -69,6 +69,7 @@ BEFORE = {"obsolete": "approved"}  # the state from which an estimate counts; th
 INITIAL = "project"
 READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect", "Everything"})  # wire B 5.3: they hold Read
 CHANGES = frozenset({"ReadWrite", "ReadRemove", "Write", "WriteSecurity", "Remove", "AddChildren", "Everything"})
+SECURED = frozenset({"dc:created", "dc:creator"})  # wire B 6.4: set by administrators alone; others are not written
 EVERYONE = "Everyone"  # wire B 5.3: stands for all users
 ADMINISTRATORS = "administrators"  # wire B 1.5: its members pass every check, whatever the entries say
 

@@ -199,6 +199,9 @@ class DocumentsPart(HttpService):
         user = await self.tenant.user.get()
         await self.tenant.root.get()
         schema = fields.schema_of(await self.tenant.server.get(), self.api.options)
+        if not user.administrator:
+            kept = {key: replace(schema.fields[key], editable=False) for key in facts.SECURED & schema.fields.keys()}
+            schema = replace(schema, fields={**schema.fields, **kept})
         staging = status_staging(self.api.options)
         groups = frozenset({user.name, facts.ADMINISTRATORS})
         return replace(schema, status_staging=staging, group_staging=groups, capabilities=self.capabilities)

@@ -12,9 +12,10 @@ from dam_sync.model.asset import Patch
 from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
-from tests.conformance.tenant import Tenant
+from tests.conformance.tenant import Start, Tenant
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
+from tests.unit.services.test_b_exposure import let
 
 KIND = "b_documents"
 OPERATIONS = "/api/v1/automation/"
@@ -146,3 +147,14 @@ class Forbidding(AlteredTransport):
         if request.url.path.endswith("/Document.Trash"):
             return httpx.Response(404)
         return await super().handle_async_request(request)
+
+
+async def test_what_only_administrators_may_set_is_not_offered_to_others(start: Start) -> None:
+    """Secured properties are refused from anybody else, even unchanged (wire B 6.4)."""
+    tenant = start(users=[{"name": "mover", "password": "p", "groups": ["movers"]}])
+    await let(tenant, "/default-domain/workspaces", "mover", "Everything")
+    mover = tenant.connect({"flow": "basic", "login": "mover", "password": "p"})
+    for service, may in ((tenant.connect(), True), (mover, False)):
+        fields = (await service.schema()).fields
+        assert {fields[key].editable for key in ("dc:created", "dc:creator")} == {may}
+        assert fields["dc:title"].editable
