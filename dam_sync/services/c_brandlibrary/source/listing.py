@@ -47,7 +47,9 @@ class Pages(RowsById):
         if total is not None and was is not None and total < was and number > 1:
             back = -(-(was - total) // self.size)
             return {"page": max(1, number - back), "was": total}
-        if not page.rows or page.next is False or (total is not None and number * self.size >= total):
+        if not page.rows or page.next is False:
+            return None
+        if page.next is None and total is not None and number * self.size >= total:  # wire C 2: else `next_page` counts
             return None
         return {"page": number + 1, "was": total if total is not None else was}
 
