@@ -2,11 +2,78 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start
+from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
 
 KIND = "c_brandlibrary"
+LISTED = {"created_at", "updated_at", "cdn_url", "availability"}  # wire C 2.1: `fields` of a list of assets
+SINGLE = LISTED | {"availability_start", "availability_end"}
+
+
+class Whitelist(AlteredTransport):
+    """Refuses fields that the table of reads does not have, as a strict server does (wire C 2, 2.1, 12.7)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[str] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        found = re.fullmatch(r"/api/v4/(?:\w+/[^/]+/)?assets(/[^/]+)?", request.url.path)
+        if request.method == "GET" and found:
+            allowed = SINGLE if found[1] else LISTED
+            if strange := set(filter(None, request.url.params.get("fields", "").split(","))) - allowed:
+                self.refused.append(request.url.path)
+                return httpx.Response(400, json={"errors": [{"status": "400", "detail": f"{sorted(strange)}"}]})
+        return await super().handle_async_request(request)
+
+
+@pytest.mark.parametrize("more", [{}, {"asset_type": "Color"}])
+async def test_a_server_that_refuses_undocumented_fields_is_read_without_them(start: Start, more: Any) -> None:
+    """`asset_data` is undocumented: its absence is tolerated (wire C 3.1)."""
+    tenant = start([*SCHEMA, *(asset(number, versions=[]) for number in range(1, 4))], **more)
+    tenant.transport = Whitelist()
+    service = tenant.connect(read_only=True)
+    found = await entries(service)
+    assert {entry.id for entry in found} == set(tenant.truth())
+    assert (await service.fetch(found[0].id)).id == found[0].id
+
+
+async def test_changes_are_listed_with_documented_fields_alone(start: Start) -> None:
+    """Payloads are requested for sections whose type is not GenericFile (wire C 3.1)."""
+    tenant = start([*SCHEMA, asset(1), asset(2)])
+    tenant.transport = asked = Fields()
+    service = tenant.connect(read_only=True)
+    since = datetime.now(UTC) - timedelta(days=4000)
+    found = [
+        entry.id
+        async for shard in service.shards(Window(since))
+        async for batch in service.crawl(shard, None)
+        for entry in batch.entries
+    ]
+    assert set(found) == set(tenant.truth())
+    assert "asset_data" not in asked.fields
+
+
+class Fields(AlteredTransport):
+    """Keeps the fields that were requested of assets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields: set[str] = set()
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        self.fields.update(request.url.params.get("fields", "").split(","))
+        return request
 
 
 async def test_pages_follow_next_page_where_they_are_shorter_than_asked_for(start: Start) -> None:

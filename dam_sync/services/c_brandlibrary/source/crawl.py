@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
@@ -13,7 +13,7 @@ from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
-from dam_sync.model.errors import NotFound, TruncatedListing
+from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
 from dam_sync.services.c_brandlibrary import facts
@@ -182,7 +182,8 @@ class BrandLibraryReader(BrandLibraryOpener):
         window = window_of(shard)
         library = await self._tenant.id()
         size = min(self.limits.page, facts.CHANGED_PAGE)
-        wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
+        wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size)
+        wanted = replace(wanted, payload=await self._tenant.has_payload())
         async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
                 old = any(not _changed_in(row, Window(window.since)) for row in rows)
@@ -298,8 +299,9 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def _row(self, asset: AssetId) -> Json:
         """One asset with everything but its CDN link, which would make the call fail for a pending asset."""
         row = await self._api.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
-        if row["type"] not in wire.FILES:
-            row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
+        if row["type"] not in wire.FILES and self._listing.payload is not False:
+            with suppress(InvalidValue):  # the field of the payload is not documented (wire C 3.1)
+                row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
         return row
 
     async def _asset_counts(self, row: Json) -> dict[str, int]:
