@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start
@@ -84,3 +85,23 @@ async def test_pages_follow_next_page_where_they_are_shorter_than_asked_for(star
         found = [entry.id for entry in await entries(service)]
     assert sorted(found) == sorted(tenant.truth())
     assert spent["GET /api/v4/libraries/{id}/assets"] <= 7
+
+
+class Uncounted(AlteredTransport):
+    """Lists attachments of a library without the fields that were requested (wire C 11.36)."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        if re.fullmatch(r"/api/v4/(libraries|sections)/[^/]+/attachments", request.url.path):
+            for row in body["data"]:
+                row["attributes"].pop("version_count", None)
+        return body
+
+
+async def test_versions_are_counted_one_by_one_where_a_list_does_not_count_them(start: Start) -> None:
+    files = [{"name": "one.jpg", "generate": {"size": 10, "seed": n}} for n in range(2)]
+    tenant = start([*SCHEMA, asset(1, versions=files), asset(2)])
+    tenant.transport = Uncounted()
+    found = {entry.id: entry.asset for entry in await entries(tenant.connect(read_only=True))}
+    several = found[AssetId(tenant.of_catalogue(1))]
+    assert several is not None
+    assert [loss.detail for loss in several.losses] == ["1 older"]

@@ -326,14 +326,15 @@ class BrandLibraryReader(BrandLibraryOpener):
         return self._counts[home]
 
     async def _count_versions(self, operation: str, home: str) -> dict[str, int] | None:
-        """None if the list has fewer rows than its total, because a missing one may have several versions."""
+        """None if the list does not count versions, or has fewer rows than its total, because a missing one may have
+        several versions."""
         found: dict[str, int] = {}
         seen: set[str] = set()
         number = 1
         while True:
             asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
             document = await self._api.listed(operation, (home,), asked, accept=MISSING)
-            if document.refused:
+            if document.refused or not _are_counted(document.rows):
                 return None
             found |= _more_than_one(document.rows)
             before = len(seen)
@@ -346,6 +347,11 @@ class BrandLibraryReader(BrandLibraryOpener):
 def _single(*, payload: bool) -> tuple[tuple[str, str], ...]:
     fields = ",".join((wire.FIELDS, *wire.DATES, *((PAYLOAD,) if payload else ())))
     return (("include", wire.INCLUDE), ("fields", fields))
+
+
+@interprets_response
+def _are_counted(rows: Sequence[Json]) -> bool:
+    return all("version_count" in row["attributes"] for row in rows)
 
 
 @interprets_response
