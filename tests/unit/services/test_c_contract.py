@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,11 +11,14 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Start
+from tests.conformance.tenant import Start, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
+from tests.support.journal import MemoryJournal
+from tests.unit.services.test_c_service import draft
 
 KIND = "c_brandlibrary"
 LISTED = {"created_at", "updated_at", "cdn_url", "availability"}  # wire C 2.1: `fields` of a list of assets
@@ -85,6 +89,62 @@ async def test_pages_follow_next_page_where_they_are_shorter_than_asked_for(star
         found = [entry.id for entry in await entries(service)]
     assert sorted(found) == sorted(tenant.truth())
     assert spent["GET /api/v4/libraries/{id}/assets"] <= 7
+
+
+class Storage(AlteredTransport):
+    """A storage that refuses one step of resumable uploads, the first time or always."""
+
+    def __init__(self, step: Callable[[httpx.Request], bool], status: int, times: int = 1) -> None:
+        super().__init__()
+        self.step, self.status, self.left = step, status, times
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.left and self.step(request):
+            self.left -= 1
+            return httpx.Response(self.status, text="<Error><Code>ExpiredToken</Code><Message>No</Message></Error>")
+        return await super().handle_async_request(request)
+
+
+def starts(request: httpx.Request) -> bool:
+    return "x-goog-resumable" in request.headers
+
+
+def sends(request: httpx.Request) -> bool:
+    return "content-range" in request.headers
+
+
+@pytest.mark.parametrize("step", [starts, sends])
+@pytest.mark.parametrize("status", [400, 401, 403, 412])
+async def test_a_storage_that_refuses_a_session_ends_the_session_and_not_the_run(
+    start: Start, step: Callable[[httpx.Request], bool], status: int
+) -> None:
+    """A 4xx is fatal for the session, and says nothing about the key (wire C 6.1, 6.2)."""
+    tenant = start([*SCHEMA, asset(1)])
+    tenant.transport = Storage(step, status)
+    service, journal = tenant.connect(options={"resumable_above": 100}), MemoryJournal()
+    async with content(tenant, "large.jpg", size=700_000, seed="large") as (given, _):
+        with pytest.raises(DamSyncError) as refused:
+            await service.create(draft("large"), given, journal)
+        assert refused.value.disposition is Disposition.RESTART
+        identity = await service.create(draft("large"), given, journal)
+    assert tenant.truth()[identity]["versions"][-1]["size"] == 700_000
+
+
+class Relative(AlteredTransport):
+    """Names the session by a path instead of a URL (RFC 9110, 10.2.2)."""
+
+    def received(self, request: httpx.Request, response: httpx.Response) -> None:
+        if starts(request):
+            response.headers["location"] = httpx.URL(response.headers["location"]).raw_path.decode()
+
+
+async def test_a_session_may_be_named_relative_to_the_storage(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    tenant.transport = Relative()
+    service = tenant.connect(options={"resumable_above": 100})
+    async with content(tenant, "large.jpg", size=700_000, seed="large") as (given, _):
+        identity = await service.create(draft("large"), given, MemoryJournal())
+    assert tenant.truth()[identity]["versions"][-1]["size"] == 700_000
 
 
 class Uncounted(AlteredTransport):
