@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
@@ -18,7 +19,7 @@ from tests.conformance.tenant import Start, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
-from tests.unit.services.test_c_service import draft
+from tests.unit.services.test_c_service import draft, made
 
 KIND = "c_brandlibrary"
 LISTED = {"created_at", "updated_at", "cdn_url", "availability"}  # wire C 2.1: `fields` of a list of assets
@@ -145,6 +146,40 @@ async def test_a_session_may_be_named_relative_to_the_storage(start: Start) -> N
     async with content(tenant, "large.jpg", size=700_000, seed="large") as (given, _):
         identity = await service.create(draft("large"), given, MemoryJournal())
     assert tenant.truth()[identity]["versions"][-1]["size"] == 700_000
+
+
+class Changes(AlteredTransport):
+    """Keeps what changes of assets send."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes: list[dict[str, Any]] = []
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        if request.method == "PUT" and re.fullmatch("/api/v4/assets/[^/]+", request.url.path):
+            self.changes.append(json.loads(request.content)["data"]["attributes"])
+        return request
+
+
+async def test_a_change_that_opens_an_asset_keeps_its_new_name(start: Start) -> None:
+    """Each change is sent with the name (wire C, last section): with the new one."""
+    tenant = start([*SCHEMA, asset(1)])
+    service = tenant.connect()
+    await service.schema()
+    identity = await made(tenant, service, draft("m-1", status="pending"))
+    await service.fetch(identity)
+    await service.update(identity, Patch(closed=False, fields={"name": "Other", "note": "n"}))
+    assert tenant.truth()[identity]["status"] == "published"
+    assert (await tenant.connect().fetch(identity)).fields["name"] == "Other"
+
+
+async def test_the_name_is_sent_where_the_asset_was_just_read(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    tenant.transport = recorded = Changes()
+    service, identity = tenant.connect(), tenant.of_catalogue(1)
+    before = await service.fetch(identity)
+    await service.update(identity, Patch(fields={"description": "d"}))
+    assert [change.get("name") for change in recorded.changes] == [before.fields["name"]]
 
 
 class Uncounted(AlteredTransport):
