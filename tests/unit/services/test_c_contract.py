@@ -15,7 +15,7 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, Disposition
 from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.conformance.tenant import Start, content
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
@@ -200,3 +200,27 @@ async def test_versions_are_counted_one_by_one_where_a_list_does_not_count_them(
     several = found[AssetId(tenant.of_catalogue(1))]
     assert several is not None
     assert [loss.detail for loss in several.losses] == ["1 older"]
+
+
+class Orders(AlteredTransport):
+    """Keeps lists of assets that were requested in no order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.without: list[str] = []
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        asked = request.url.params
+        listed = re.fullmatch(r"/api/v4/\w+/[^/]+/assets", request.url.path)
+        if request.method == "GET" and listed and not ("sort_by" in asked and "order" in asked):
+            self.without.append(str(request.url))
+        return request
+
+
+async def test_every_list_of_assets_has_an_order(tenant: Tenant) -> None:
+    """The default order is not shown: both parameters are always sent (wire C 2.2)."""
+    tenant.transport = recorded = Orders()
+    service = tenant.connect(read_only=True)
+    await entries(service)
+    await service.counts(["title"])
+    assert not recorded.without
