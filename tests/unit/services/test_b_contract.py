@@ -158,3 +158,35 @@ async def test_what_only_administrators_may_set_is_not_offered_to_others(start: 
         fields = (await service.schema()).fields
         assert {fields[key].editable for key in ("dc:created", "dc:creator")} == {may}
         assert fields["dc:title"].editable
+
+
+class Unmoved(AlteredTransport):
+    """Follows no transition, as for a type with another life cycle."""
+
+    def __init__(self, times: int = 1000) -> None:
+        super().__init__()
+        self.left = times
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.left and request.url.path.endswith("/Document.FollowLifecycleTransition"):
+            self.left -= 1
+            body = {"entity-type": "exception", "status": 500, "message": "Internal Server Error"}
+            return httpx.Response(500, json=body)
+        return await super().handle_async_request(request)
+
+
+async def test_a_transition_that_the_life_cycle_forbids_is_no_failure_of_the_service(tenant: Tenant) -> None:
+    """500 is how a forbidden transition looks (wire B 6.5, 7.3): a dozen of them would stop the run."""
+    tenant.transport = Unmoved()
+    identity = tenant.of_catalogue(2)
+    status = "archived" if tenant.truth()[identity]["status"] != "archived" else "draft"
+    with pytest.raises(Rejected, match="does not follow the transition") as refused:
+        await tenant.connect().update(identity, Patch(status=status))
+    assert refused.value.hint
+
+
+async def test_a_transition_that_failed_for_a_moment_is_followed(tenant: Tenant) -> None:
+    tenant.transport = Unmoved(times=1)
+    identity = tenant.of_catalogue(2)
+    await tenant.connect().update(identity, Patch(status="archived"))
+    assert tenant.truth()[identity]["status"] == "archived"

@@ -115,8 +115,8 @@ class DocumentsApi:
         if given:
             body["input"] = given
         path = f"{facts.API}/automation/{operation}"
-        request = Request(facts.OPERATION + operation, "POST", path, json=body, accept=frozenset({_NOT_FOUND}))
-        reply = await self.client.send(replace(request, **cast("dict[str, Json]", how)))
+        request = replace(Request(facts.OPERATION + operation, "POST", path, json=body), **cast("dict[str, Json]", how))
+        reply = await self.client.send(replace(request, accept=request.accept | {_NOT_FOUND}))
         if reply.status == _NOT_FOUND:
             raise _unfound(reply, operation)
         if 200 <= reply.status < 300 and reply.status != _VOID:
