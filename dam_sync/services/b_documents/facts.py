@@ -131,6 +131,7 @@ RULES = (
     ErrorRule(410, SessionGone, operation="POST /api/v1/upload/{batchId}*"),
     ErrorRule(404, SessionGone, operation=BATCH),
     ErrorRule(410, SessionGone, operation=BATCH),
+    *(ErrorRule(410, SessionGone, operation=operation) for operation in (POST_ID, PUT_ID)),
     # wire B 7.3: a right missing, or a lock of somebody else, concerns one document
     ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),

@@ -9,13 +9,14 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import Patch
-from dam_sync.model.errors import InvalidValue, Rejected
+from dam_sync.model.errors import InvalidValue, Rejected, SessionGone
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
-from tests.conformance.tenant import Start, Tenant
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
-from tests.unit.services.test_b_exposure import let
+from tests.support.journal import MemoryJournal
+from tests.unit.services.test_b_exposure import draft, let
 
 KIND = "b_documents"
 OPERATIONS = "/api/v1/automation/"
@@ -190,3 +191,28 @@ async def test_a_transition_that_failed_for_a_moment_is_followed(tenant: Tenant)
     identity = tenant.of_catalogue(2)
     await tenant.connect().update(identity, Patch(status="archived"))
     assert tenant.truth()[identity]["status"] == "archived"
+
+
+class Cancelled(AlteredTransport):
+    """Has cancelled the batch that the first create names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 1
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.left and b"upload-batch" in await request.aread():
+            self.left -= 1
+            return httpx.Response(410, json={"entity-type": "exception", "status": 410, "message": "Cancelled"})
+        return await super().handle_async_request(request)
+
+
+async def test_a_create_that_names_a_cancelled_batch_is_sent_again_with_another(tenant: Tenant) -> None:
+    """410 asks for a new batch (wire B 6.8, 7.3)."""
+    tenant.transport = Cancelled()
+    service, journal = tenant.connect(), MemoryJournal()
+    async with content(tenant, "again.jpg", seed="again") as (given, _):
+        with pytest.raises(SessionGone):
+            await service.create(draft("again"), given, journal)
+        identity = await service.create(draft("again"), given, journal)
+    assert [row["id"] for row in tenant.marked("again")] == [identity]
