@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch
-from dam_sync.model.errors import DamSyncError, Disposition
+from dam_sync.model.errors import DamSyncError, Denied, Disposition, NotFound
 from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
@@ -85,11 +85,11 @@ class Fields(AlteredTransport):
 async def test_pages_follow_next_page_where_they_are_shorter_than_asked_for(start: Start) -> None:
     """`next_page` is preferred to what the total says (wire C 2); each asset is listed by one order alone."""
     tenant = start([*SCHEMA, *(asset(number) for number in range(1, 31))], variant="short_pages")
-    service = tenant.connect(read_only=True, options={"version_counts": "off"})
-    with tenant.costs() as spent:
-        found = [entry.id for entry in await entries(service)]
+    tenant.transport = recorded = Orders()
+    service = tenant.connect(read_only=True)
+    found = [entry.id for entry in await entries(service)]
     assert sorted(found) == sorted(tenant.truth())
-    assert spent["GET /api/v4/libraries/{id}/assets"] <= 7
+    assert "name" not in recorded.orders, "an order for what another one did not list"
 
 
 class Storage(AlteredTransport):
@@ -208,9 +208,11 @@ class Orders(AlteredTransport):
     def __init__(self) -> None:
         super().__init__()
         self.without: list[str] = []
+        self.orders: set[str] = set()
 
     def sent(self, request: httpx.Request) -> httpx.Request:
         asked = request.url.params
+        self.orders.add(asked.get("sort_by", ""))
         listed = re.fullmatch(r"/api/v4/\w+/[^/]+/assets", request.url.path)
         if request.method == "GET" and listed and not ("sort_by" in asked and "order" in asked):
             self.without.append(str(request.url))
@@ -224,3 +226,13 @@ async def test_every_list_of_assets_has_an_order(tenant: Tenant) -> None:
     await entries(service)
     await service.counts(["title"])
     assert not recorded.without
+
+
+async def test_an_asset_is_not_gone_where_the_key_is(tenant: Tenant) -> None:
+    """403 to an id means that it was deleted, or that the key is not valid any more (wire C 1, 2.3)."""
+    identity = tenant.of_catalogue(2)
+    with pytest.raises(Denied):
+        await tenant.connect(tenant.wired.denied, read_only=True).fetch(identity)
+    await tenant.connect().remove(identity)
+    with pytest.raises(NotFound):
+        await tenant.connect(read_only=True).fetch(identity)

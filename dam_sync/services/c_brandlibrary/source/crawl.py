@@ -260,8 +260,13 @@ class BrandLibraryReader(BrandLibraryOpener):
     # -- one asset -------------------------------------------------------------------------------------------------
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """The complete asset; waits a while for files still being processed if it is read to be copied."""
-        row = await self._row(asset)
+        """The complete asset; waits a while for files still being processed if it is read to be copied. One that is
+        refused counts as gone only if the key is valid (wire C 2.3)."""
+        try:
+            row = await self._row(asset)
+        except NotFound:
+            await self._api.prove()
+            raise
         if self._api.read_only and not wire.is_settled(row):
             row = await self._settled(asset, row)
         counts = await self._asset_counts(row)
