@@ -236,3 +236,25 @@ async def test_an_asset_is_not_gone_where_the_key_is(tenant: Tenant) -> None:
     await tenant.connect().remove(identity)
     with pytest.raises(NotFound):
         await tenant.connect(read_only=True).fetch(identity)
+
+
+class OtherTypes(AlteredTransport):
+    """Spells the types of assets its own way."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        if re.fullmatch(r"/api/v4/(?:\w+/[^/]+/)?assets(/[^/]+)?", request.url.path) and isinstance(body, dict):
+            rows = body["data"] if isinstance(body["data"], list) else [body["data"]]
+            for row in rows:
+                row["type"] = "assets"
+        return body
+
+
+async def test_an_asset_of_an_unknown_type_that_has_files_is_a_file(start: Start) -> None:
+    """Nothing is decided by an unknown type (wire C 3.1)."""
+    tenant = start([*SCHEMA, asset(1), asset(2)])
+    tenant.transport = OtherTypes()
+    service = tenant.connect(read_only=True)
+    found = await entries(service)
+    assert [entry.asset.losses for entry in found if entry.asset] == [(), ()]
+    assert not (await service.fetch(found[0].id)).losses
+    assert service.calls["GET /api/v4/assets/{id}"] == 1

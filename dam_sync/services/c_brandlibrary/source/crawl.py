@@ -304,7 +304,7 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def _row(self, asset: AssetId) -> Json:
         """One asset with everything but its CDN link, which would make the call fail for a pending asset."""
         row = await self._api.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
-        if row["type"] not in wire.FILES and self._listing.payload is not False:
+        if not wire.is_file(row) and self._listing.payload is not False:
             with suppress(InvalidValue):  # the field of the payload is not documented (wire C 3.1)
                 row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
         return row
