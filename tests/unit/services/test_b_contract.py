@@ -186,6 +186,22 @@ async def test_a_transition_that_the_life_cycle_forbids_is_no_failure_of_the_ser
     assert refused.value.hint
 
 
+class Silent(AlteredTransport):
+    """Runs transitions without a response (wire B 6.1)."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        void = request.url.path.endswith("/Document.FollowLifecycleTransition")
+        return httpx.Response(204) if void and response.status_code == 200 else response
+
+
+async def test_a_transition_without_a_response_is_looked_at(tenant: Tenant) -> None:
+    tenant.transport = Silent()
+    identity = tenant.of_catalogue(2)
+    await tenant.connect().update(identity, Patch(status="archived"))
+    assert tenant.truth()[identity]["status"] == "archived"
+
+
 async def test_a_transition_that_failed_for_a_moment_is_followed(tenant: Tenant) -> None:
     tenant.transport = Unmoved(times=1)
     identity = tenant.of_catalogue(2)

@@ -196,8 +196,9 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             reply = await self.api.operate(
                 FOLLOW, f"doc:{asset}", params, repeatable=False, asset=asset, accept=frozenset({_FAILED})
             )
-            if reply.status != _FAILED:
-                return str(reply.object().get("state") or "") if reply.body else state
+            reported = member_text(reply.object(), "state") if reply.status != _FAILED and reply.body else ""
+            if reported:
+                return reported
             now = member_text(await self.api.document(asset), "state")
             if now != state:
                 return now
