@@ -258,3 +258,12 @@ async def test_an_asset_of_an_unknown_type_that_has_files_is_a_file(start: Start
     assert [entry.asset.losses for entry in found if entry.asset] == [(), ()]
     assert not (await service.fetch(found[0].id)).losses
     assert service.calls["GET /api/v4/assets/{id}"] == 1
+
+
+async def test_assets_on_later_pages_are_seen_where_pages_are_short(start: Start) -> None:
+    """`next_page` tells that there is more (wire C 2): none of them is requested by its id."""
+    tenant = start([*SCHEMA, *(asset(number) for number in range(1, 31))], variant="short_pages")
+    service = tenant.connect()
+    ids = [AssetId(identity) for identity in tenant.truth()]
+    assert not await service.missing(ids, datetime.now(UTC) - timedelta(days=9000))
+    assert not service.calls.get("GET /api/v4/assets/{id}")
