@@ -232,3 +232,20 @@ async def test_a_create_that_names_a_cancelled_batch_is_sent_again_with_another(
             await service.create(draft("again"), given, journal)
         identity = await service.create(draft("again"), given, journal)
     assert [row["id"] for row in tenant.marked("again")] == [identity]
+
+
+class Literal(AlteredTransport):
+    """Knows `fetch.schema` as the contract spells it, and no header with a hyphen in its place."""
+
+    def sent(self, request: httpx.Request) -> httpx.Request:
+        request.headers.pop("fetch-schema", None)
+        return request
+
+
+async def test_constraints_are_requested_as_the_contract_spells_it(tenant: Tenant) -> None:
+    """`fetch.schema: fields` (wire B 5.1): without it no list of values would be known as one."""
+    usual = (await tenant.connect().schema()).vocabularies
+    tenant.transport = Literal()
+    found = await tenant.connect().schema()
+    assert found.vocabularies == usual
+    assert {field.vocabulary for field in found.fields.values()} - {""}
