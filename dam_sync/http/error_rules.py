@@ -131,7 +131,7 @@ def shown_code(code: str) -> str:
 
 
 def _message(data: Json, depth: int = 3) -> str:
-    """Also looks into `errors` lists and an `error` object; the first key with text wins."""
+    """Also looks into lists of `errors` or `violations` and an `error` object; the first key with text wins."""
     if isinstance(data, str):
         return _line(data)
     if depth == 0:
@@ -140,11 +140,19 @@ def _message(data: Json, depth: int = 3) -> str:
         return "; ".join(part for part in (_message(item, depth - 1) for item in data[:3]) if part)
     if not isinstance(data, dict):
         return ""
-    for key in (*_MESSAGE_KEYS, "errors", "title", "code", "status"):
+    for key in (*_MESSAGE_KEYS, "errors", "violations", "title", "messageKey", "code", "status"):
         found = _message(data.get(key), depth - 1)
         if found:
-            return found
+            return f"{_place(data)}{found}"
     return ""
+
+
+def _place(data: Mapping[str, Json]) -> str:
+    """Which property a violation concerns, as `path: [{"field_name": ...}]` says (wire B 7.2); empty otherwise."""
+    path = data.get("path")
+    parts = [part.get("field_name") for part in path if isinstance(part, dict)] if isinstance(path, list) else []
+    named = [_line(part) for part in parts if isinstance(part, str)]
+    return f"{'/'.join(named)}: " if named else ""
 
 
 def _code(data: Json, depth: int = 4) -> str:

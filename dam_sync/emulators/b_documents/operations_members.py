@@ -33,7 +33,7 @@ def create_collection(job: Job) -> Result:
     return server.saver.create(root, doc, name, props, job.call.user)
 
 
-@operation("Document.AddToCollection", "Collection.AddToCollection")
+@operation("Document.AddToCollection")
 def add_to_collection(job: Job) -> Result:
     """Into a collection; adding twice changes nothing."""
     server, collection = job.call.server, job.find("collection")

@@ -69,6 +69,7 @@ BEFORE = {"obsolete": "approved"}  # the state from which an estimate counts; th
 INITIAL = "project"
 READS = frozenset({"Read", "ReadWrite", "ReadRemove", "ReadCanCollect", "Everything"})  # wire B 5.3: they hold Read
 CHANGES = frozenset({"ReadWrite", "ReadRemove", "Write", "WriteSecurity", "Remove", "AddChildren", "Everything"})
+SECURED = frozenset({"dc:created", "dc:creator"})  # wire B 6.4: set by administrators alone; others are not written
 EVERYONE = "Everyone"  # wire B 5.3: stands for all users
 ADMINISTRATORS = "administrators"  # wire B 1.5: its members pass every check, whatever the entries say
 
@@ -130,6 +131,7 @@ RULES = (
     ErrorRule(410, SessionGone, operation="POST /api/v1/upload/{batchId}*"),
     ErrorRule(404, SessionGone, operation=BATCH),
     ErrorRule(410, SessionGone, operation=BATCH),
+    *(ErrorRule(410, SessionGone, operation=operation) for operation in (POST_ID, PUT_ID)),
     # wire B 7.3: a right missing, or a lock of somebody else, concerns one document
     ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),

@@ -24,6 +24,8 @@ from dam_sync.services.b_documents.codec import fields
 from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.codec.forms import status_staging
 
+CONSTRAINED = (("fetch.schema", "fields"),)  # wire B 5.1; as a parameter, because proxies drop headers with a dot
+HYPHENED = {"fetch-schema": "fields"}  # wire B 1.6: the same as a header
 UNREAD = {
     "relations": Undecided(
         Feature.RELATIONS,
@@ -107,7 +109,7 @@ class DocumentsTenant:
         types, schemas, directories = await gather_or_raise(
             [
                 self.api.get(facts.TYPES, f"{facts.API}/config/types"),
-                self.api.get(facts.SCHEMAS, f"{facts.API}/config/schemas", headers={"fetch-schema": "fields"}),
+                self.api.get(facts.SCHEMAS, f"{facts.API}/config/schemas", CONSTRAINED, headers=HYPHENED),
                 self.api.get(facts.DIRECTORIES, f"{facts.API}/directory"),
             ]
         )
@@ -199,6 +201,9 @@ class DocumentsPart(HttpService):
         user = await self.tenant.user.get()
         await self.tenant.root.get()
         schema = fields.schema_of(await self.tenant.server.get(), self.api.options)
+        if not user.administrator:
+            kept = {key: replace(schema.fields[key], editable=False) for key in facts.SECURED & schema.fields.keys()}
+            schema = replace(schema, fields={**schema.fields, **kept})
         staging = status_staging(self.api.options)
         groups = frozenset({user.name, facts.ADMINISTRATORS})
         return replace(schema, status_staging=staging, group_staging=groups, capabilities=self.capabilities)

@@ -79,7 +79,10 @@ class BrandLibraryTenant:
         found: set[str] = set()
         number, total = 1, 0
         while True:
-            asked = (("search", "view_only:true"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
+            asked = (
+                *(("search", "view_only:true"), ("page", str(number)), ("per", str(facts.LONG_PAGE))),
+                *(("sort_by", "created_at"), ("order", "ASC")),
+            )
             document = await self.api.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked, accept=UNKNOWN)
             found |= {str(row["id"]) for row in document.rows}
             if document.refused or document.ends(total, len(found)):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from urllib.parse import urljoin
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
@@ -238,12 +239,22 @@ class SessionWire:
         slot = await self.uploads.slot()
         headers = {"x-goog-resumable": "start", "Content-Type": self.content.media_type or BINARY}
         request = Request(
-            facts.START_RANGES, "POST", slot.resumable, body=b"", headers=headers, repeatable=True, bare=True
+            facts.START_RANGES,
+            "POST",
+            slot.resumable,
+            body=b"",
+            headers=headers,
+            repeatable=True,
+            accept=REFUSALS,
+            bare=True,
         )
         reply = await self.uploads.api.client.send(request)
+        if reply.status in REFUSALS:
+            raise SessionGone(f"the storage refused a new session with {reply.status}", operation=facts.START_RANGES)
         url = reply.headers.get("location", "") or _reported_location(reply)
         if not url:
             raise ContractBroken("the response to a new upload session has no URL", operation=facts.START_RANGES)
+        url = urljoin(slot.resumable, url)
         return {**await self.uploads.remember(url), "object": slot.object, "size": size}
 
     async def offset(self, ticket: Json) -> int:
@@ -276,13 +287,13 @@ class SessionWire:
             size=len(body),
             headers={"Content-Range": reported},
             repeatable=repeatable,
-            accept=GONE | {GOES_ON},
+            accept=REFUSALS | {GOES_ON},
             bare=True,
         )
         reply = await self.uploads.api.client.send(request)
-        if reply.status in GONE:
+        if reply.status in REFUSALS:  # wire C 6.2: fatal for the session, and for nothing else
             await self.uploads.done(ticket)
-            raise SessionGone("the upload session has ended", operation=facts.SEND_RANGES)
+            raise SessionGone(f"the upload session has ended ({reply.status})", operation=facts.SEND_RANGES)
         return reply
 
 

@@ -46,7 +46,7 @@ async def test_a_collection_made_during_a_run_is_read(tenant: Tenant, raw: httpx
     service = tenant.connect(read_only=True)
     await service.fetch(tenant.of_catalogue(1))
     fresh = await added(raw, "Collection", "Fresh")
-    await operate(raw, "Collection.AddToCollection", f"doc:{tenant.of_catalogue(2)}", collection=fresh)
+    await operate(raw, "Document.AddToCollection", f"doc:{tenant.of_catalogue(2)}", collection=fresh)
     with tenant.costs() as spent:
         found = [await service.fetch(tenant.of_catalogue(2)) for _ in range(2)]
     assert all(Placement("collection", ("Fresh",), fresh) in asset.placements for asset in found)
@@ -57,7 +57,7 @@ async def test_a_collection_that_cannot_be_seen_is_looked_for_once(tenant: Tenan
     service = tenant.connect(read_only=True)
     await service.fetch(tenant.of_catalogue(1))
     hidden = await added(raw, "Collection", "Hidden")
-    await operate(raw, "Collection.AddToCollection", f"doc:{tenant.of_catalogue(2)}", collection=hidden)
+    await operate(raw, "Document.AddToCollection", f"doc:{tenant.of_catalogue(2)}", collection=hidden)
     await operate(raw, "Document.Trash", f"doc:{hidden}")
     with tenant.costs() as spent:
         for _ in range(3):

@@ -341,7 +341,7 @@ async def test_a_write_over_somebody_elses_is_done_over_the_newer_state(tenant: 
 async def test_an_answer_of_somebody_else_is_no_membership(tenant: Tenant, do: str) -> None:
     service = tenant.connect()
     place = await service.ensure_container("collection", ("Set",))
-    tenant.fail({"match": "POST *Collection.AddToCollection", "nth": 1, "do": do})
+    tenant.fail({"match": "POST *Document.AddToCollection", "nth": 1, "do": do})
     with pytest.raises(ContractBroken, match="returned"):
         await service.place(place, [tenant.of_catalogue(2)], [])
     await service.place(place, [tenant.of_catalogue(2)], [])

@@ -22,10 +22,11 @@ from dam_sync.http.auth.oauth import (
     UserConsent,
 )
 from dam_sync.http.client import Client, ClientConfig, Request, Response
+from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
+from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -40,7 +41,8 @@ from dam_sync.services.b_documents.options import (
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
-_VOID = 204
+FORBIDDEN = "forbidden"  # code of the error for an operation that the user may not run
+_VOID, _NOT_FOUND = 204, 404
 _ID = re.compile(r"[0-9A-Za-z_.-]{1,64}")
 _TOKEN_LIFE = timedelta(minutes=10)  # wire B 1.4: sign short
 
@@ -104,7 +106,8 @@ class DocumentsApi:
 
     async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Response:
         """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
-        would run as a script, ContractBroken for a response that is neither empty nor documents (wire B 6.1)."""
+        would run as a script, Rejected with the code FORBIDDEN if the user may not run it, ContractBroken for a
+        response that is neither empty nor documents (wire B 6.1)."""
         for text in _all_texts(params):
             if text.lstrip().startswith("expr:"):
                 raise InvalidValue("a text that starts with `expr:` would be run by the server; refused")
@@ -112,8 +115,10 @@ class DocumentsApi:
         if given:
             body["input"] = given
         path = f"{facts.API}/automation/{operation}"
-        request = Request(facts.OPERATION + operation, "POST", path, json=body)
-        reply = await self.client.send(replace(request, **cast("dict[str, Json]", how)))
+        request = replace(Request(facts.OPERATION + operation, "POST", path, json=body), **cast("dict[str, Json]", how))
+        reply = await self.client.send(replace(request, accept=request.accept | {_NOT_FOUND}))
+        if reply.status == _NOT_FOUND:
+            raise _unfound(reply, operation)
         if 200 <= reply.status < 300 and reply.status != _VOID:
             _refuse_nothing_done(reply)
         return reply
@@ -127,6 +132,20 @@ class DocumentsApi:
         with interpreting_response("linked documents"):
             rows = reply.object().get("entries") or () if reply.status != 204 else ()
             return [AssetId(str(row["uid"])) for row in rows]
+
+
+def _unfound(reply: Response, operation: str) -> DamSyncError:
+    """The error for a 404, which without a body says nothing about the document (wire B 2.6)."""
+    if not reply.body.strip():
+        return Rejected(
+            f"the service forbids the operation {operation}",
+            asset=reply.asset,
+            operation=reply.operation,
+            code=FORBIDDEN,
+            hint="let the user of the job be an administrator, or allow it this operation",
+        )
+    refusal = Refusal(_NOT_FOUND, reply.headers, reply.body, reply.service, reply.operation, reply.asset)
+    return error_for(facts.RULES, refusal)
 
 
 @interprets_response

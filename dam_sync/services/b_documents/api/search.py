@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.errors import ContractBroken, NotFound, Rejected
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import DocumentsApi
+from dam_sync.services.b_documents.api.client import FORBIDDEN, DocumentsApi
 from dam_sync.services.b_documents.codec.wire import document_of
 
 LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
@@ -34,13 +34,22 @@ class DocumentsSearch:
 
     api: DocumentsApi
     forbidden: bool = False
+    most: int | None = None  # rows that a page of this server may have, once a response said so
 
     async def page(self, query: str, size: int, headers: Mapping[str, str] | None = None) -> DocumentsHits:
-        """The first `size` rows."""
+        """The first `size` rows; fewer if the server allows no such page."""
+        size = min(size, self.most or size)
+        hits = await self._hits(query, size, headers or {})
+        self.most = hits.most or self.most
+        return replace(hits, total=None) if 0 < hits.most < size else hits
+
+    async def _hits(self, query: str, size: int, headers: Mapping[str, str]) -> DocumentsHits:
         if not self.forbidden:
             try:
-                return await self._by_repository(query, size, headers or {})
-            except NotFound:  # wire B 2.6: returned for a forbidden operation
+                return await self._by_repository(query, size, headers)
+            except Rejected as refused:
+                if not (isinstance(refused, NotFound) or refused.code == FORBIDDEN):
+                    raise
                 self.forbidden = True
         params = (("query", query), ("pageSize", str(size)))
         return hits_of(
@@ -62,7 +71,7 @@ class DocumentsSearch:
         The counts or an empty page mark the end: neither the flag for a next page nor a short page proves
         anything (wire B 2.2). Raises TruncatedListing.
         """
-        most = self.api.limits.page
+        most = min(self.api.limits.page, self.most or self.api.limits.page)  # wire B 2.2: never more
         size = min(facts.PAGE, most) if headers else most
 
         async def fetch(params: Params) -> Page:

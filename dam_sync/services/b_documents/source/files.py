@@ -65,15 +65,15 @@ class DocumentsFiles(DocumentsPart):
         return {facts.SERVLET if large else facts.BLOB: 1}
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
-        """None if the servlet returns a login page instead (wire B 4); then it is not used again."""
+        """None if the servlet returns a login page instead (wire B 4), after which it is not used again, or nothing."""
         document_path(uid)
         repository = (await self.tenant.release.get()).repository
         name = quote(file.name or "file", safe="")
         path = f"/nxfile/{quote(repository, safe='')}/{uid}/{quote(xpath, safe='/:')}/{name}"
         try:
             stream = await self.api.client.stream(Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid), offset)
-        except Denied:
-            self._without_servlet = True
+        except (Denied, NotFound) as refused:  # NotFound: from anonymous users, or the file is missing
+            self._without_servlet = self._without_servlet or isinstance(refused, Denied)
             return None
         if stream.media_type == "text/html" and file.media_type != "text/html":
             await stream.aclose()

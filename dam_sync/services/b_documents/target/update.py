@@ -35,6 +35,8 @@ from dam_sync.transfer.budget import MemoryBudget
 
 Properties = Mapping[str, Json]
 MEMORY = 64 * MIB  # for chunks in flight, where the process has no budget of its own
+FOLLOW = "Document.FollowLifecycleTransition"
+_FAILED = 500
 LARGE = 50_000_000  # bytes of a file for which the server's usual transaction may be too short
 
 
@@ -182,13 +184,32 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         if state == goal:
             return
         for transition in transitions_between(state, goal, self.api.options):
-            params = {"value": transition}
-            reply = await self.api.operate(
-                "Document.FollowLifecycleTransition", f"doc:{asset}", params, repeatable=False, asset=asset
-            )
-            state = str(reply.object().get("state") or "") if reply.body else state
+            state = await self._followed(asset, state, transition)
         if state != goal:
             raise Rejected(f"the document is {state}, not {goal}, after its transitions", asset=asset)
+
+    async def _followed(self, asset: AssetId, state: str, transition: str) -> str:
+        """The state after a transition. 500 is the response to one that the life cycle forbids, and that of a server in
+        trouble (wire B 6.5, 7.3): it is sent again if the document can be read and has not moved. Raises Rejected."""
+        params = {"value": transition}
+        for wait in facts.TRY_WAITS[:2]:
+            reply = await self.api.operate(
+                FOLLOW, f"doc:{asset}", params, repeatable=False, asset=asset, accept=frozenset({_FAILED})
+            )
+            reported = member_text(reply.object(), "state") if reply.status != _FAILED and reply.body else ""
+            if reported:
+                return reported
+            now = member_text(await self.api.document(asset), "state")
+            if now != state:
+                return now
+            await self.api.clock.sleep(wait * (0.5 + self.api.clock.chance()))
+        raise Rejected(
+            f"the document is {state} and does not follow the transition {transition}",
+            asset=asset,
+            operation=facts.OPERATION + FOLLOW,
+            code="life cycle",
+            hint="name the states and transitions of its type in the options `states` and `transitions` of the job",
+        )
 
     # -- files -----------------------------------------------------------------------------------------------------
 

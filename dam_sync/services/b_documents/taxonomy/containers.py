@@ -253,7 +253,7 @@ class DocumentsContainers(DocumentsPart):
             return
         if container.kind != "collection":
             raise Unsupported("an asset can only leave its folder for another one")
-        for operation, ids in (("Collection.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
+        for operation, ids in (("Document.AddToCollection", add), ("Collection.RemoveFromCollection", remove)):
             for start in range(0, len(ids), most):
                 await self._fill_collection(operation, container, ids[start : start + most])
 

@@ -29,6 +29,7 @@ DATES = ("availability_start", "availability_end")
 FIELDS = "created_at,updated_at,availability"
 ALWAYS_OUT = frozenset({"published", "available", ""})  # availability that says nothing about dates
 FILES = frozenset({"", "generic_files"})  # types of assets that are files
+OTHERS = facts.TYPES.keys() - FILES
 EVERYBODY = Audience()
 PENDING, PUBLISHED = "pending", "published"
 
@@ -143,7 +144,13 @@ def is_ready(attachment: Json) -> bool:
 @interprets_response
 def is_settled(row: Json) -> bool:
     """Whether every file of an asset with files was processed."""
-    return row["type"] not in FILES or all(is_ready(each) for each in attachments_of(row))
+    return not is_file(row) or all(is_ready(each) for each in attachments_of(row))
+
+
+@interprets_response
+def is_file(row: Json) -> bool:
+    """Whether an asset is a file: by its type; one of an unknown type if it has files (wire C 3.1)."""
+    return row["type"] in FILES or (row["type"] not in OTHERS and bool(attachments_of(row)))
 
 
 @interprets_response
@@ -299,7 +306,7 @@ def _fields(row: Json, keys: Keys, title: str, lost: list[Loss]) -> dict[str, Va
     attributes = row["attributes"]
     described = unmarked(text_in(attributes, "description", f"fields.{DESCRIPTION}", lost))
     found: dict[str, Value] = {name: text for name, text in ((NAME, title), (DESCRIPTION, described)) if text}
-    if row["type"] not in FILES and attributes.get(PAYLOAD):
+    if attributes.get(PAYLOAD) and not is_file(row):
         found[PAYLOAD] = json.dumps(attributes[PAYLOAD], ensure_ascii=False, sort_keys=True)
     lost += [unreadable(f"fields.{key_of(name)}", raw, "value") for name, raw in _strange_values(row)]
     for name, texts in values_of(row).items():
@@ -351,5 +358,5 @@ def _losses(row: Json, counts: Counts) -> Iterable[Loss]:
         older = counts.get(attachment["id"], 1) - 1
         if older > 0:
             yield Loss("attachments.versions" if number else "versions", "not given out", f"{older} older")
-    if row["type"] not in FILES and not row["attributes"].get(PAYLOAD):
+    if not row["attributes"].get(PAYLOAD) and not is_file(row):
         yield Loss("payload", "not given out", facts.TYPES.get(row["type"], row["type"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
@@ -13,7 +13,7 @@ from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
-from dam_sync.model.errors import NotFound, TruncatedListing
+from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
 from dam_sync.services.c_brandlibrary import facts
@@ -182,7 +182,8 @@ class BrandLibraryReader(BrandLibraryOpener):
         window = window_of(shard)
         library = await self._tenant.id()
         size = min(self.limits.page, facts.CHANGED_PAGE)
-        wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size, payload=True)
+        wanted = ListingQuery(facts.LIBRARY_ASSETS, (library,), "updated_at", "DESC", size=size)
+        wanted = replace(wanted, payload=await self._tenant.has_payload())
         async with aclosing(self._listing.rows(wanted, cursor)) as pages:
             async for rows, behind in pages:
                 old = any(not _changed_in(row, Window(window.since)) for row in rows)
@@ -259,8 +260,13 @@ class BrandLibraryReader(BrandLibraryOpener):
     # -- one asset -------------------------------------------------------------------------------------------------
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """The complete asset; waits a while for files still being processed if it is read to be copied."""
-        row = await self._row(asset)
+        """The complete asset; waits a while for files still being processed if it is read to be copied. One that is
+        refused counts as gone only if the key is valid (wire C 2.3)."""
+        try:
+            row = await self._row(asset)
+        except NotFound:
+            await self._api.prove()
+            raise
         if self._api.read_only and not wire.is_settled(row):
             row = await self._settled(asset, row)
         counts = await self._asset_counts(row)
@@ -298,8 +304,9 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def _row(self, asset: AssetId) -> Json:
         """One asset with everything but its CDN link, which would make the call fail for a pending asset."""
         row = await self._api.one(facts.ASSET, (asset,), _single(payload=False), asset=asset)
-        if row["type"] not in wire.FILES:
-            row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
+        if not wire.is_file(row) and self._listing.payload is not False:
+            with suppress(InvalidValue):  # the field of the payload is not documented (wire C 3.1)
+                row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
         return row
 
     async def _asset_counts(self, row: Json) -> dict[str, int]:
@@ -324,14 +331,15 @@ class BrandLibraryReader(BrandLibraryOpener):
         return self._counts[home]
 
     async def _count_versions(self, operation: str, home: str) -> dict[str, int] | None:
-        """None if the list has fewer rows than its total, because a missing one may have several versions."""
+        """None if the list does not count versions, or has fewer rows than its total, because a missing one may have
+        several versions."""
         found: dict[str, int] = {}
         seen: set[str] = set()
         number = 1
         while True:
             asked = (("fields", "version_count"), ("page", str(number)), ("per", str(facts.LONG_PAGE)))
             document = await self._api.listed(operation, (home,), asked, accept=MISSING)
-            if document.refused:
+            if document.refused or not _are_counted(document.rows):
                 return None
             found |= _more_than_one(document.rows)
             before = len(seen)
@@ -344,6 +352,11 @@ class BrandLibraryReader(BrandLibraryOpener):
 def _single(*, payload: bool) -> tuple[tuple[str, str], ...]:
     fields = ",".join((wire.FIELDS, *wire.DATES, *((PAYLOAD,) if payload else ())))
     return (("include", wire.INCLUDE), ("fields", fields))
+
+
+@interprets_response
+def _are_counted(rows: Sequence[Json]) -> bool:
+    return all("version_count" in row["attributes"] for row in rows)
 
 
 @interprets_response

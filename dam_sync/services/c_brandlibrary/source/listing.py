@@ -47,7 +47,9 @@ class Pages(RowsById):
         if total is not None and was is not None and total < was and number > 1:
             back = -(-(was - total) // self.size)
             return {"page": max(1, number - back), "was": total}
-        if not page.rows or page.next is False or (total is not None and number * self.size >= total):
+        if not page.rows or page.next is False:
+            return None
+        if page.next is None and total is not None and number * self.size >= total:  # wire C 2: else `next_page` counts
             return None
         return {"page": number + 1, "was": total if total is not None else was}
 
@@ -69,10 +71,12 @@ class ListingQuery:
 
 @dataclass(slots=True)
 class BrandLibraryListing:
-    """Reads listings. dates: whether lists contain availability dates; None until a list was read."""
+    """Reads listings. dates: whether lists contain availability dates; payload: whether they take the field of the
+    content of assets without files; None until a list was read."""
 
     api: BrandLibraryApi
     dates: bool | None = None
+    payload: bool | None = None
     parts: int = 1
     _read: int = field(default=0)
 
@@ -134,22 +138,37 @@ class BrandLibraryListing:
         return ApiDocument(tuple(rows), document.total, document.more)
 
     async def _whole(self, asked: dict[str, str], wanted: ListingQuery) -> ApiDocument:
-        """A page with everything; a list that refuses the availability dates is requested without them (wire C 3.2)."""
+        """A page with everything; a list that refuses availability dates or payloads, which are not documented for
+        lists, is requested without them (wire C 3.1, 3.2)."""
         if wanted.thin:
             return await self._page(asked, wanted)
         own = {**asked, "include": wire.INCLUDE}
-        accept = frozenset({BAD_REQUEST}) if self.dates is None else frozenset()
-        document = await self._page({**own, "fields": self._fields(wanted)}, wanted, accept)
-        if document.refused:
-            self.dates = False
-            document = await self._page({**own, "fields": self._fields(wanted)}, wanted)
+        while True:
+            accept = frozenset({BAD_REQUEST}) if self._asks_more(wanted) else frozenset[int]()
+            document = await self._page({**own, "fields": self._fields(wanted)}, wanted, accept)
+            if not document.refused:
+                break
+            self._ask_less()
         if self.dates is None and document.rows:
             self.dates = wire.DATES[0] in document.rows[0]["attributes"]
+        if wanted.payload and self.payload is None:
+            self.payload = True
         return document
+
+    def _asks_more(self, wanted: ListingQuery) -> bool:
+        """Whether fields are requested that no list is known to take."""
+        return self.dates is None or (wanted.payload and self.payload is None)
+
+    def _ask_less(self) -> None:
+        if self.dates is None:
+            self.dates = False
+        else:
+            self.payload = False
 
     def _fields(self, wanted: ListingQuery) -> str:
         more = () if self.dates is False else wire.DATES
-        return ",".join((wire.FIELDS, *more, *((PAYLOAD,) if wanted.payload else ())))
+        payload = (PAYLOAD,) if wanted.payload and self.payload is not False else ()
+        return ",".join((wire.FIELDS, *more, *payload))
 
     async def _page(
         self, asked: Mapping[str, str], wanted: ListingQuery, accept: frozenset[int] = frozenset()

@@ -40,7 +40,7 @@ class ExistenceCheck(BrandLibraryReader):
             made = parse_timestamp(document.rows[-1]["attributes"].get("created_at")) if document.rows else None
             if made is None or made < since or len(unseen) <= self.asked_singly or document.more is False:
                 return True
-            if number * self.long_page >= (document.total or 0):
+            if not document.more and number * self.long_page >= (document.total or 0):
                 return True
         return False
 

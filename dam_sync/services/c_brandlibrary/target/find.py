@@ -132,7 +132,7 @@ class BrandLibraryFinder(BrandLibraryBase):
             made = [parse_timestamp(row["attributes"].get("created_at")) for row in document.rows]
             if not made or document.more is False or (made[-1] is not None and made[-1] < since):
                 return None
-            if number * facts.RECENT_PAGE >= (document.total or 0):
+            if not document.more and number * facts.RECENT_PAGE >= (document.total or 0):
                 return None
         return None
 

@@ -39,10 +39,10 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         if reported is not None and patch.closed:
             refuse_unkept(reported, attributes)
         if row is not None:
-            await self._related(row, patch, wanted)
+            await self._related(row, patch, wanted)  # no calls for what the patch does not concern
         if reported is not None:
             refuse_unkept(reported, attributes)
-        if opening := named(wire.opening(patch), row):
+        if opening := named(wire.opening(patch), row, attributes.get("name")):
             refuse_unkept(await self._api.edit(asset, opening, repeatable=True), opening)
 
     async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
@@ -52,7 +52,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             await self._rename(row, patch.filename)
 
     async def _current(self, asset: AssetId, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> Json:
-        """The current asset, if the write depends on it."""
+        """The current asset, if the write depends on it or it was just read."""
         parts = [
             *(["custom_fields"] if wanted else []),
             *(["tags"] if patch.tags_add or patch.tags_remove else []),
@@ -60,7 +60,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         ]
         known = self._api.just_read.take(asset)
         if not parts:
-            return None
+            return known
         return known or await self._api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
 
     async def _rename(self, row: Json, name: str) -> None:
@@ -236,10 +236,10 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             await self._api.prove()
 
 
-def named(attributes: dict[str, Json], row: Json) -> dict[str, Json]:
+def named(attributes: dict[str, Json], row: Json, given: Json = None) -> dict[str, Json]:
     """With the name, which one description of the service requires (wire C, last section), if known; nothing
-    for nothing."""
-    name = row["attributes"].get("name") if row is not None else None
+    for nothing. given: a name that it got since it was read."""
+    name = given or (row["attributes"].get("name") if row is not None else None)
     return {"name": name, **attributes} if attributes and isinstance(name, str) and name else attributes
 
 
