@@ -263,6 +263,30 @@ async def test_a_refused_cursor_begins_anew_and_leaves_out_what_is_older(
     assert len(rest) <= len(wanted) + 1
 
 
+async def test_the_last_records_are_listed_though_earlier_ones_were_purged_meanwhile(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum of rows reaches a total that shrank while there are more (wire D 2.1: a cursor is the last row's place,
+    and the index has no snapshot)."""
+    script = opened.script
+    made = [script.add() for _ in range(203)]
+    wanted = {script.records[one]["fileId"] for one in made[5:]}
+
+    def by_place(body: Any) -> Any:
+        after = body.get("cursor", "")
+        if after:
+            for one in made[:5]:
+                script.records.pop(one, None)
+        rows = script._listed(body)
+        page = [row for row in rows if row["objectId"] > after][: body["limit"]]
+        cursor = {"cursor": page[-1]["objectId"]} if page else {}
+        return d.said({"hitCount": len(page), "totalCount": len(rows), "result": page, **cursor})
+
+    monkeypatch.setattr(script, "_scan", by_place)
+    service = opened.connect(relations="off")
+    assert wanted <= {entry.id for entry in await entries(service)}
+
+
 async def test_pages_too_large_for_the_gateway_are_halved(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(130):
         opened.script.add()

@@ -47,7 +47,8 @@ _LEAST = 1  # records a page, when pages are too large for the gateway
 @dataclass(frozen=True, slots=True)
 class ByCursor:
     """The cursor of the scan; ends with an empty page, without a cursor, or when the total is reached (wire D 2.1).
-    last: creation time of the last row, from which a scan resumes if its cursor is refused."""
+    last: creation time of the last row, from which a scan resumes if its cursor is refused. most: the largest total so
+    far; one that shrank counts records out that were read already, so that it is reached before the last ones."""
 
     size: int
     reach: int | None = None
@@ -55,7 +56,7 @@ class ByCursor:
     shifting: bool = False
 
     def first(self) -> Cursor:
-        return {"cursor": None, "rows": 0, "last": 0}
+        return {"cursor": None, "rows": 0, "last": 0, "most": 0}
 
     def params(self, cursor: Cursor) -> Params:
         """`cursor`, `size`, `last`."""
@@ -63,9 +64,11 @@ class ByCursor:
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
         rows = int(cursor["rows"]) + len(page.rows)
-        if not page.rows or not page.next or (page.total is not None and rows >= page.total):
+        most = max(page.total or 0, int(cursor.get("most", 0)))
+        if not page.rows or not page.next or (page.total is not None and rows >= most):
             return None
-        return {"cursor": page.next, "rows": rows, "last": number_of(page.rows[-1].get("createdEpoch"))}
+        last = number_of(page.rows[-1].get("createdEpoch"))
+        return {"cursor": page.next, "rows": rows, "last": last, "most": most}
 
     def identity(self, row: Json) -> Json:
         """See `Pager.identity`."""
