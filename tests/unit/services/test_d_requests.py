@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from dam_sync.model.limits import PartBounds
 from dam_sync.model.values import Term
+from dam_sync.services.d_templates import facts
+from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
-from tests.support.raw_server import Said, Seen
+from tests.support.raw_server import Said, Seen, said
 from tests.support.scripted_d import Opened, ScriptedD, draft, scripted
+from tests.support.vault import MemoryVault
+
+MISSING = said({"status": "error", "message": "Failed to parse asset: Missing fields"}, 400)
+SMALL = replace(facts.LIMITS, single_bytes=1000, parts=PartBounds(1000, 1000, 1000, 10, 1))
 
 
 @pytest.fixture
@@ -38,3 +47,24 @@ async def test_every_business_call_has_all_four_headers(opened: Opened, monkeypa
     for request in calls:
         assert {"x-api-key", "authorization", "accesstoken"} <= request.headers.keys(), request.path
         assert request.headers.get("content-type") == "application/json", request.path
+
+
+async def test_an_upload_is_cancelled_with_every_member_of_its_completion(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wire D 6.3 shows one body for both actions, and refuses one that lacks a field."""
+    ends: list[Any] = []
+
+    def strict(body: Any) -> Said:
+        ends.append(body)
+        wanted = {"fileId", "filename", "filesize", "originalFileId", "uploadId", "action", "parts"}
+        return complete(body) if wanted <= body.keys() else MISSING
+
+    complete = opened.script._complete
+    monkeypatch.setattr(opened.script, "_complete", strict)
+    opened.script.part, opened.limits, opened.script.vanish = 1000, SMALL, 1
+    await opened.connect(vault=MemoryVault()).create(
+        draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemoryJournal()
+    )
+    assert [(end["action"], end.get("filesize")) for end in ends] == [("cancel", 2500), ("complete", 2500)]
+    assert "cancel object-0001" in opened.script.story
