@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from dam_sync.model.limits import PartBounds
 from dam_sync.model.values import Term
+from dam_sync.model.webhooks import Endpoint
 from dam_sync.services.d_templates import facts
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
@@ -18,6 +20,7 @@ from tests.support.scripted_d import Opened, ScriptedD, draft, scripted
 from tests.support.vault import MemoryVault
 
 MISSING = said({"status": "error", "message": "Failed to parse asset: Missing fields"}, 400)
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SMALL = replace(facts.LIMITS, single_bytes=1000, parts=PartBounds(1000, 1000, 1000, 10, 1))
 
 
@@ -68,3 +71,30 @@ async def test_an_upload_is_cancelled_with_every_member_of_its_completion(
     )
     assert [(end["action"], end.get("filesize")) for end in ends] == [("cancel", 2500), ("complete", 2500)]
     assert "cancel object-0001" in opened.script.story
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+async def test_an_endpoint_is_changed_by_the_fields_it_was_made_with(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, disabled: bool
+) -> None:
+    """Wire D 9.1: PATCH takes the same fields as POST; `disabled` is shown by the list alone."""
+    row = {"id": "ep_1", "description": "dam-sync museum", "disabled": disabled, "url": "https://old.example/d"}
+    changes: list[Any] = []
+
+    def hooks(script: ScriptedD, request: Seen) -> Said:
+        if request.path == "/v1/webhooks/event-type/list":
+            return said([{"name": "asset.created", "description": "x", "createdDate": "2024-05-09"}])
+        if request.path == "/v1/webhooks/endpoint/list":
+            return said([{**row, "eventTypes": ["asset.created"], "rateLimit": 200}])
+        if request.path == "/v1/webhooks/endpoint/ep_1":
+            changes.append(json.loads(request.body))
+            return Said(204)
+        return respond(script, request)
+
+    respond = ScriptedD.__call__
+    monkeypatch.setattr(ScriptedD, "__call__", hooks)
+    endpoint = Endpoint("https://new.example/d", "museum", SECRET, frozenset({"ep_1"}))
+    assert (await opened.connect().subscribe(endpoint)).changed == 1
+    (sent,) = changes
+    assert sent.pop("disabled", None) is (False if disabled else None)
+    assert sent == {"description": "dam-sync museum", "eventTypes": ["asset.created"], "url": "https://new.example/d"}
