@@ -71,6 +71,7 @@ NAMING = Naming(frozenset('<>:"/\\|?*,+%#()[]{};'), FILENAME)  # wire E 8: to be
 VALUE_LETTERS = {"text_short": 255, "text": 1280}  # spec 002, Resources, Service E: interface families; wire E 5.1
 
 EXPAND = "asset_properties,file_properties,metadata,metadata_info,security,tags,ai_tags"  # wire E 3.2: migration set
+NEWER_EXPANDS = frozenset({"tags", "ai_tags"})  # wire E 10: unknown before the release of 2026-06
 STATUS = "status"  # wire E 6.2: how far the last upload is; read of assets that may get another version
 EMBEDS = "embeds"
 EXPAND_LINKS = f"{EXPAND},{EMBEDS}"  # wire E 3.1: 30 KB an asset, so only where asked for

@@ -55,3 +55,17 @@ def test_a_document_without_a_link_is_a_named_loss() -> None:
     assert [file.name for file in found.attachments] == ["release.pdf"]
     assert found.losses == (Loss("attachments", "no download link", "contract.pdf"),)
     assert found.id == AssetId("a")
+
+
+@pytest.mark.parametrize("enumerate", ["slices", "scroll"])
+async def test_a_release_that_cannot_expand_tags_is_asked_without_them(opened: Open, enumerate: str) -> None:
+    """Wire E 7, 10: an unknown word in `expand` is a 400, and tags came late."""
+    spent = {}
+    for variant in ("", "older"):
+        tenant = opened(*(asset(number, tags=["sea"]) for number in range(3)), variant=variant)
+        service = tenant.connect(read_only=True, enumerate=enumerate)
+        with tenant.costs() as spent[variant]:
+            found = [await service.fetch(entry.id) for entry in await entries(service)]
+        assert {one.id for one in found} == set(tenant.truth())
+        assert [one.tags for one in found] == [frozenset[str]() if variant else frozenset({"sea"})] * 3
+    assert spent["older"] - spent[""] == {"GET /v2/assets/search": 1}

@@ -32,7 +32,8 @@ class ProfilesSearch:
         """One page from the start; `more` are parameters of a link the service gave."""
         most = limit or self.api.limits.page
         asked = _params(query, most, expand, archived, more)
-        return replace(hits_of(await self.api.get(facts.SEARCH, PATH, asked)), most=most)
+        reply = await self.api.expanding(self.api.reading(facts.SEARCH, PATH, asked))
+        return replace(hits_of(reply.json()), most=most)
 
     async def scroll(
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
@@ -64,7 +65,7 @@ class ProfilesSearch:
             if params["scroll"] is not None:
                 asked = (("scroll_id", str(params["scroll"])), *((("expand", expand),) if expand else ()))
                 request = Request(facts.SCROLL, "GET", f"{PATH}/scroll", params=asked, repeatable=False)
-            reply = await self.api.client.send(request)
+            reply = await self.api.expanding(request)
             try:
                 hits = hits_of(reply.json())
             except ContractBroken as error:
