@@ -29,9 +29,10 @@ class TemplatesFind(TemplatesPart):
         made = await journal.get(RECORD)
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
-    async def marked_record(self, marker: Marker) -> Record | None:
+    async def marked_record(self, marker: Marker, windows: int = 1) -> Record | None:
         """The record with exactly this marker, confirmed on the record itself; None, and one in the recycle bin, only
-        after the index lag: a new record with the marker of a discarded one may not be in the index yet."""
+        after so many times the index lag: a new record with the marker of a discarded one may not be in the index
+        yet."""
         attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
         if attribute is None or attribute.kind is not FieldKind.TEXT:
             raise InvalidValue(f"there is no text attribute {marker.field!r} for the marker")
@@ -42,7 +43,7 @@ class TemplatesFind(TemplatesPart):
             deleted[:] = [record for record in found if record.deleted]
             return next((record for record in found if not record.deleted), None)
 
-        record = await self.api.until(living, self.api.options.index_lag, facts.FIND_WAITS)
+        record = await self.api.until(living, windows * self.api.options.index_lag, facts.FIND_WAITS)
         return record or next(iter(deleted), None)
 
     async def _marked(self, attribute: Attribute, value: str) -> list[Record]:
