@@ -184,6 +184,29 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
         await service.fetch(family)
 
 
+@pytest.mark.parametrize("call", ["_links", "_versions"])
+async def test_an_id_that_the_backend_cannot_parse_keeps_no_other_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """A read that is 502 again and again is the trouble of that id (wire D 7)."""
+    script = opened.script
+    first = script.add(b"one", fileState="recycle bin", metadataState="recycle bin")
+    family = AssetId(script.records[first]["fileId"])
+    for _ in range(120):
+        script.add()
+    bad = {first, family, script.add(b"two", family)}
+    respond = getattr(script, call)
+    broken = d.said({"message": "Internal server error"}, 502)
+    monkeypatch.setattr(script, call, lambda one: broken if one in bad else respond(one))
+    service = opened.connect()
+    found = {entry.id: entry for entry in await entries(service)}
+    assert len(found) == 121
+    assert [entry.id for entry in found.values() if entry.asset is None] == [family]
+    assert not found[family].deleted
+    with pytest.raises(Transient):
+        await service.fetch(family)
+
+
 @pytest.mark.parametrize("told", [(404, {"message": "Not Found"}), (200, [])])
 async def test_an_older_version_is_never_taken_for_the_whole_asset(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, told: tuple[int, Any]

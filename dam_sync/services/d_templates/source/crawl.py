@@ -17,7 +17,7 @@ from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Entry
-from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
+from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
@@ -35,7 +35,6 @@ from dam_sync.services.d_templates.codec.wire import (
 )
 from dam_sync.services.d_templates.source.fetch import TemplatesFetch
 from dam_sync.services.d_templates.source.open import TemplatesOpen
-from dam_sync.services.d_templates.source.versions import VersionsUnknown
 from dam_sync.services.d_templates.tenant import scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
@@ -200,7 +199,7 @@ class _ListingState:
     shard: Shard
     _reported: LruCache[str, int] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # how many records of it
     _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
-    _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # all in the bin?
+    _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # whether for now
     _whole: LruCache[str, VersionGroup] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
@@ -284,15 +283,15 @@ class _ListingState:
         return family
 
     async def _load(self, key: str, here: Sequence[Record]) -> VersionGroup:
-        """All versions; only the given rows if the asset is gone or may not be read. Fetching it later raises the
-        error, and the listing continues."""
+        """All versions; only the given rows if the asset is gone, may not be read, or makes the service fail, which
+        then is the trouble of its id (wire D 7). Fetching it later raises the error, and the listing continues."""
         try:
             return await self.crawler.version_groups.load(key)
-        except (Denied, Rejected, VersionsUnknown) as error:
+        except (Denied, Rejected, Transient) as error:
             if self._scan == BIN and isinstance(error, Denied):
                 raise
             if not isinstance(error, NotFound):
-                self._refused.put(key, True)
+                self._refused.put(key, isinstance(error, Transient))
             self._unread.put(key, True)
             return VersionGroup.of(here)
 
@@ -307,10 +306,15 @@ class _ListingState:
                 family.revision,
                 moment(family.current.changed),
                 assets.get(family.id),
-                deleted=family.deleted and not (self._scan == BIN and self._refused.get(family.id)),
+                deleted=family.deleted and self._is_sure(family),
             )
             for family in families
         ]
+
+    def _is_sure(self, family: VersionGroup) -> bool:
+        """Whether an asset of which rows are in the recycle bin may count as gone: others may not be known."""
+        passing = self._refused.get(family.id)
+        return passing is None if self._scan == BIN else not passing
 
 
 def _grouped(records: Sequence[Record]) -> dict[str, list[Record]]:
