@@ -57,7 +57,7 @@ class ProfilesSearch:
 
     async def _once(self, opening: Pairs, expand: str) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
         seen: set[str] = set()
-        total = 0
+        total = most = 0  # the latest, and the largest: what left the query meanwhile comes all the same
 
         async def fetch(params: Params) -> Page:
             """The server keeps the position, so a lost response is a lost page: never sent twice (wire E 2.2)."""
@@ -77,9 +77,10 @@ class ProfilesSearch:
                 fresh = tuple(row for row in page.rows if id_of(row) not in seen)
                 seen.update(id_of(row) for row in fresh)
                 total = page.total or total
+                most = max(most, total)
                 if cursor is None and len(seen) < total:
                     raise TruncatedListing(f"a scroll announced {total} assets and returned {len(seen)}")
-                complete = cursor is None or len(seen) >= total  # then the empty page at the end is not asked for
+                complete = cursor is None or len(seen) >= most  # then the empty page at the end is not asked for
                 yield fresh, complete
                 if complete:
                     return
