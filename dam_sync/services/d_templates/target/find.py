@@ -6,6 +6,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.ports import Journal
 from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Attribute
 from dam_sync.services.d_templates.codec.wire import Record, hits, is_asset, record_of
@@ -54,7 +55,7 @@ class TemplatesFind(TemplatesPart):
             body = {
                 "from": page * facts.SEARCH_PAGE,
                 "limit": facts.SEARCH_PAGE,
-                "searchTerm": [f'("{attribute.name}":"{value}")'],
+                **_asked(attribute, value),
                 "operation": "AND",
                 "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
                 "includeDeleted": True,
@@ -75,6 +76,14 @@ class TemplatesFind(TemplatesPart):
                 if not record.deleted:
                     break
         return confirmed
+
+
+def _asked(attribute: Attribute, value: str) -> dict[str, Json]:
+    """The term that finds a marker: a facet expression, or the plain text where the attribute is not a facet, which
+    expressions do not search, or has a name that cannot be quoted (wire D 2.2, 6.9)."""
+    if attribute.facetable and '"' not in attribute.name:
+        return {"searchTerm": [f'("{attribute.name}":"{value}")']}
+    return {"searchTerm": [value], "keywordSearchField": "metadata"}
 
 
 def has_value(record: Record, attribute: str, value: str) -> bool:
