@@ -36,10 +36,11 @@ _ALL = "%2C".join(EXPANDS)
 _NEWER = ("version_id", "current_version", "tags", "ai_tags")
 
 
-def expands_of(text: str, known: tuple[str, ...]) -> frozenset[str]:
-    """The names in a comma list. Raises Refusal 400 for an unknown one."""
+def expands_of(text: str, known: tuple[str, ...], *, older: bool = False) -> frozenset[str]:
+    """The names in a comma list. Raises Refusal 400 for an unknown one, as those of a later release are to an older
+    one (wire E 7, 10)."""
     names = frozenset(name.strip() for name in text.split(",")) - {"", "download_link"}
-    unknown = names.difference(known)
+    unknown = names.difference(known) | (names.intersection(_NEWER) if older else frozenset())
     if unknown:
         raise Refusal(400, "invalid_request", f"Unknown expand {', '.join(sorted(unknown))}")
     return names

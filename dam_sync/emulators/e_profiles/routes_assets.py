@@ -26,6 +26,7 @@ class AssetCalls:
         plays = tenant.options.plays
         self._sum = "window" in plays
         self._done = {"status": "success"} if "void_json" in plays else None
+        self._older = "older" in plays
 
     def done(self, status: int = 200) -> Reply:
         """A call without a result: an empty body, or a JSON one in the other mode (wire E 12)."""
@@ -36,7 +37,7 @@ class AssetCalls:
         if call.query.get("scroll_id"):
             return await self.scroll(call)
         scrolls = call.flag("scroll")
-        expand = expands_of(call.query.get("expand", ""), EXPANDS)
+        expand = self._expands(call, EXPANDS)
         limit = call.number("limit", PAGE if scrolls else 10, 1, PAGE)
         offset = call.number("offset", 0, 0, REACH)
         if self._sum and offset + limit > REACH:
@@ -57,14 +58,14 @@ class AssetCalls:
 
     async def scroll(self, call: Call) -> Reply:
         """`GET /v2/assets/search/scroll`: the next page; the position is the server's."""
-        expand = expands_of(call.query.get("expand", ""), EXPANDS)
+        expand = self._expands(call, EXPANDS)
         scroll_id, scroll, rows = self._tenant.search.scroll(call.query.get("scroll_id", ""), call.user)
         envelope = self._envelope(scroll.hits, scroll_id, 0, scroll.limit)
         return self._page(call, envelope, rows, expand)
 
     async def read(self, call: Call) -> Reply:
         """`GET /v2/assets/{id}`: the truth, without the index's lag."""
-        expand = expands_of(call.query.get("expand", ""), DETAIL)
+        expand = self._expands(call, DETAIL)
         return Reply(200, self._render.asset(self._asset(call), expand, call.user))
 
     async def delete(self, call: Call) -> Reply:
@@ -80,7 +81,7 @@ class AssetCalls:
     async def versions(self, call: Call) -> Reply:
         """`GET /v2/assets/{id}/versions`: newest first."""
         asset = self._asset(call)
-        expand = expands_of(call.query.get("expand", ""), DETAIL)
+        expand = self._expands(call, DETAIL)
         items = [self._render.asset(asset, expand, call.user, version) for version in reversed(asset.versions)]
         return Reply(200, {"item_type": "asset", "total_count": len(items), "items": items})
 
@@ -88,7 +89,7 @@ class AssetCalls:
         """`GET /v2/assets/{id}/versions/{version_id}`."""
         asset = self._asset(call)
         version = self._tenant.version(asset, call.params["version"])
-        expand = expands_of(call.query.get("expand", ""), DETAIL)
+        expand = self._expands(call, DETAIL)
         return Reply(200, self._render.asset(asset, expand, call.user, version))
 
     async def rename(self, call: Call) -> Reply:
@@ -182,6 +183,9 @@ class AssetCalls:
             "offset": offset,
             "limit": limit,
         }
+
+    def _expands(self, call: Call, known: tuple[str, ...]) -> frozenset[str]:
+        return expands_of(call.query.get("expand", ""), known, older=self._older)
 
     def _page(self, call: Call, envelope: dict[str, Json], rows: Sequence[Asset], expand: frozenset[str]) -> Reply:
         envelope["items"] = [self._render.asset(row, expand, call.user) for row in rows]

@@ -66,7 +66,8 @@ class TemplatesApi:
         pace = replace(pace, per_second=rate, storage_at_once=max(1, pace.at_once // 2))
         kept = replace(pace, per_second=rate or facts.RATE)
         wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)
-        headers = {"X-API-Key": context.auth.api_key, "Accept": "application/json"}
+        json = "application/json"  # of every call: wire D 1.2 marks it as required on several that have no body
+        headers = {"X-API-Key": context.auth.api_key, "Accept": json, "Content-Type": json}
         wiring = replace(wiring, headers=headers)
         limits = replace(limits, pace=pace, lag=timedelta(seconds=options.index_lag))
         host = urlsplit(context.base_url).netloc

@@ -45,7 +45,7 @@ class TemplatesOptions(Options):
     index_lag: Seconds = Field(
         facts.LAG.total_seconds(),
         description="seconds that the search index may run behind (default 150); a run waits that long before it says "
-        "that an asset is absent",
+        "that an asset is absent, and twice as long before it repeats a create whose response was lost",
     )
 
     @cached_property

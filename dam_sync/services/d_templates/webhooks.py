@@ -45,7 +45,8 @@ class TemplatesWebhooks(TemplatesPart):
             ids = {member_text(row, "id") for row in rows}
             for row in rows:
                 if not _same(row, body):
-                    await self.api.write(facts.CHANGE_ENDPOINT, member_text(row, "id"), {**body, "disabled": False})
+                    enabled = {"disabled": False} if row.get("disabled") else {}  # no field of a new one (wire D 9.1)
+                    await self.api.write(facts.CHANGE_ENDPOINT, member_text(row, "id"), {**body, **enabled})
                     changed += 1
         if not _SECRET.fullmatch(endpoint.secret):
             raise ConfigError(

@@ -260,7 +260,7 @@ class ProfilesTarget(ProfilesPart):
 
     async def _send(self, request: Request, asset: AssetId) -> Response:
         """One that was uploaded a moment ago may not be there yet (wire E 6.2)."""
-        return await (self.api.send_fresh(request) if self.api.is_recent(asset) else self.api.client.send(request))
+        return await (self.api.send_fresh(request) if self.api.is_recent(asset) else self.api.expanding(request))
 
     async def _put_security(self, asset: AssetId, body: Json) -> Json:
         await self._send_security(asset, body)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from dam_sync.model.errors import DamSyncError, NotFound, Rejected
 from dam_sync.model.service import Window
 from dam_sync.services.d_templates import facts
 from tests.support.connected import entries
+from tests.support.raw_server import Said, said
 from tests.support.scripted_d import DAY, Opened, refusing_versions, scripted
 
 EVERYTHING = Window()
@@ -80,6 +82,36 @@ async def test_a_sweep_ends_where_all_of_the_bin_was_seen(opened: Opened) -> Non
     before = service.calls[facts.SCAN]
     assert not [e async for batch in service.crawl(shards[1], None) for e in batch.entries]
     assert service.calls[facts.SCAN] - before == 1
+
+
+@pytest.mark.parametrize("how", ["added", "changed"])
+async def test_what_comes_to_the_front_of_a_delta_is_left_to_the_next_one(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The latest change comes first, so that one made meanwhile is counted and not listed (wire D 2.1, 2.5)."""
+    script, begun = opened.script, False
+    ids = [script.add() for _ in range(250)]
+    monkeypatch.setattr(script, "_scan", lambda body: by_place(body))
+
+    def by_place(body: Any) -> Said:
+        nonlocal begun
+        after = body.get("cursor")
+        if after and not begun:
+            begun, now = True, round(script.clock.now().timestamp() * 1000)
+            if how == "added":
+                script.add(lastUpdatedEpoch=now)
+            else:
+                script.records[ids[0]]["lastUpdatedEpoch"] = now
+        rows = script._listed(body)
+        page = [row for row in rows if not after or int(row["lastUpdatedEpoch"]) < int(after)][: body["limit"]]
+        cursor = {"cursor": str(page[-1]["lastUpdatedEpoch"])} if page else {}
+        return said({"hitCount": len(page), "totalCount": len(rows), "result": page, **cursor})
+
+    service = opened.connect(relations="off")
+    window = Window(since=datetime.fromtimestamp(1_700_000_000, UTC))
+    found = {entry.id for entry in await entries(service, window)}
+    wanted = {AssetId(script.records[one]["fileId"]) for one in (ids if how == "added" else ids[1:])}
+    assert found == wanted
 
 
 async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:

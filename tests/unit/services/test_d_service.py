@@ -184,6 +184,29 @@ async def test_a_family_that_may_not_be_read_keeps_no_other_back(
         await service.fetch(family)
 
 
+@pytest.mark.parametrize("call", ["_links", "_versions"])
+async def test_an_id_that_the_backend_cannot_parse_keeps_no_other_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """A read that is 502 again and again is the trouble of that id (wire D 7)."""
+    script = opened.script
+    first = script.add(b"one", fileState="recycle bin", metadataState="recycle bin")
+    family = AssetId(script.records[first]["fileId"])
+    for _ in range(120):
+        script.add()
+    bad = {first, family, script.add(b"two", family)}
+    respond = getattr(script, call)
+    broken = d.said({"message": "Internal server error"}, 502)
+    monkeypatch.setattr(script, call, lambda one: broken if one in bad else respond(one))
+    service = opened.connect()
+    found = {entry.id: entry for entry in await entries(service)}
+    assert len(found) == 121
+    assert [entry.id for entry in found.values() if entry.asset is None] == [family]
+    assert not found[family].deleted
+    with pytest.raises(Transient):
+        await service.fetch(family)
+
+
 @pytest.mark.parametrize("told", [(404, {"message": "Not Found"}), (200, [])])
 async def test_an_older_version_is_never_taken_for_the_whole_asset(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, told: tuple[int, Any]
@@ -261,6 +284,30 @@ async def test_a_refused_cursor_begins_anew_and_leaves_out_what_is_older(
     wanted = [e.id for b in batches[1:] for e in b.entries]
     assert set(wanted) <= set(rest)
     assert len(rest) <= len(wanted) + 1
+
+
+async def test_the_last_records_are_listed_though_earlier_ones_were_purged_meanwhile(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum of rows reaches a total that shrank while there are more (wire D 2.1: a cursor is the last row's place,
+    and the index has no snapshot)."""
+    script = opened.script
+    made = [script.add() for _ in range(203)]
+    wanted = {script.records[one]["fileId"] for one in made[5:]}
+
+    def by_place(body: Any) -> Any:
+        after = body.get("cursor", "")
+        if after:
+            for one in made[:5]:
+                script.records.pop(one, None)
+        rows = script._listed(body)
+        page = [row for row in rows if row["objectId"] > after][: body["limit"]]
+        cursor = {"cursor": page[-1]["objectId"]} if page else {}
+        return d.said({"hitCount": len(page), "totalCount": len(rows), "result": page, **cursor})
+
+    monkeypatch.setattr(script, "_scan", by_place)
+    service = opened.connect(relations="off")
+    assert wanted <= {entry.id for entry in await entries(service)}
 
 
 async def test_pages_too_large_for_the_gateway_are_halved(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

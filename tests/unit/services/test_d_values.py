@@ -133,6 +133,13 @@ def test_the_facts_of_a_file_are_found_in_any_block() -> None:
     assert (found.md5, found.size) == ("ab", 3)
 
 
+def test_the_block_with_the_checksum_is_that_of_the_file() -> None:
+    """Wire D 0; what the extractors write into the other blocks is free (wire D 3.2)."""
+    technical = {"image_metadata": {"fileSizeInBytes": 1}, "vendor_metadata": KNOWN}
+    found = record_of({"objectId": "o", "fileId": "f", "technicalMetadata": technical})
+    assert (found.md5, found.size) == ("ab", 3)
+
+
 def test_metadata_that_is_no_list_is_told() -> None:
     row = {"objectId": "o", "fileId": "f", "metadata": "no JSON"}
     assert [loss.path for loss in fields_of(record_of(row), FORMS)[1]] == ["fields"]

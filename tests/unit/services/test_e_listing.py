@@ -202,3 +202,17 @@ async def test_a_delta_of_many_is_read_in_pages_too(opened: Open) -> None:
     assert set(ids(found).values()) == {1}
     assert len(ids(found)) == 215
     assert spent[SEARCH] <= 3 + 2  # whether there are archived assets is learnt by two
+
+
+class ShrinkingTransport(AlteredTransport):
+    """A service whose scrolls return what there was when they were opened, and count what there is."""
+
+    def altered(self, request: httpx.Request, body: Json) -> Json:
+        return {**body, "total_count": body["total_count"] - 1} if request.url.path == f"{PATH}/scroll" else body
+
+
+async def test_a_scroll_is_read_to_its_end_though_its_total_shrank(opened: Open) -> None:
+    """Wire E 2.2: until a page is empty. What left the query meanwhile is counted no longer, and comes all the same."""
+    tenant = opened(*spread(201))
+    tenant.transport = ShrinkingTransport()
+    check(tenant, await batches(tenant.connect(read_only=True, enumerate="scroll")))

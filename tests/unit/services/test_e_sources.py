@@ -8,10 +8,11 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Loss
+from dam_sync.model.errors import Transient
 from dam_sync.model.service import Service
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.codec.fields import TenantSchema
-from tests.support.connected import entries
+from tests.support.connected import body, entries
 from tests.support.served_e import Open, asset, serving
 
 
@@ -55,3 +56,30 @@ def test_a_document_without_a_link_is_a_named_loss() -> None:
     assert [file.name for file in found.attachments] == ["release.pdf"]
     assert found.losses == (Loss("attachments", "no download link", "contract.pdf"),)
     assert found.id == AssetId("a")
+
+
+@pytest.mark.parametrize("enumerate", ["slices", "scroll"])
+async def test_a_release_that_cannot_expand_tags_is_asked_without_them(opened: Open, enumerate: str) -> None:
+    """Wire E 7, 10: an unknown word in `expand` is a 400, and tags came late."""
+    spent = {}
+    for variant in ("", "older"):
+        tenant = opened(*(asset(number, tags=["sea"]) for number in range(3)), variant=variant)
+        service = tenant.connect(read_only=True, enumerate=enumerate)
+        with tenant.costs() as spent[variant]:
+            found = [await service.fetch(entry.id) for entry in await entries(service)]
+        assert {one.id for one in found} == set(tenant.truth())
+        assert [one.tags for one in found] == [frozenset[str]() if variant else frozenset({"sea"})] * 3
+    assert spent["older"] - spent[""] == {"GET /v2/assets/search": 1}
+
+
+async def test_a_file_whose_size_is_told_in_kilobytes_does_not_arrive_empty(opened: Open) -> None:
+    """Wire E 4: a known failure is a 200 without a byte, and older servers tell sizes in kB alone."""
+    tenant = opened(asset(1), variant="older")
+    service = tenant.connect(read_only=True)
+    (file,) = (await only(service)).versions
+    assert file.size is None
+    for connection in (service, tenant.connect(read_only=True)):
+        tenant.faults.add([{"match": "GET *download-deferred*", "nth": 1, "do": "empty"}])
+        with pytest.raises(Transient, match="without a byte"):
+            await body(connection, file)
+        assert len(await body(connection, file)) == 1001

@@ -32,6 +32,7 @@ class Attribute:
     required: bool = False
     editable: bool = True
     searchable: bool = True
+    facetable: bool = True
     system: bool = False
     sensitive: bool = False
     length: int | None = None
@@ -201,6 +202,7 @@ def attribute_of(item: Json) -> Attribute:
         required=_flag(item, "required", "isRequired"),
         editable=not _flag(item, "readonly", "isReadonly"),
         searchable=item.get("isSearchable", True) is not False,
+        facetable=item.get("isFacetable", item.get("facetable", True)) is not False,
         system=key.startswith(SYSTEM) or item.get("type") == "externalContent",
         sensitive=_flag(item, "isSensitive", "isRestricted"),
         length=_length(item, kind),

@@ -366,9 +366,10 @@ def _technical_facts(row: Json) -> dict[str, Any]:
     for name in ("technicalMetadata", "technical_metadata", "technicalMetadataDocument"):
         document = _object(name, row.get(name))
         named = {key: block for key, block in document.items() if str(key).endswith("_metadata")}
-        for block in named.values():
-            if isinstance(block, dict) and ("MD5Checksum" in block or "fileSizeInBytes" in block):
-                return block
+        for fact in ("MD5Checksum", "fileSizeInBytes"):  # other blocks may have a size as well (wire D 0, 3.2)
+            for block in named.values():
+                if isinstance(block, dict) and fact in block:
+                    return block
         for key, block in named.items():
             _object(key, block)
     return {}

@@ -17,7 +17,7 @@ from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Entry
-from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected
+from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
@@ -35,7 +35,6 @@ from dam_sync.services.d_templates.codec.wire import (
 )
 from dam_sync.services.d_templates.source.fetch import TemplatesFetch
 from dam_sync.services.d_templates.source.open import TemplatesOpen
-from dam_sync.services.d_templates.source.versions import VersionsUnknown
 from dam_sync.services.d_templates.tenant import scan_body
 
 ALL, CHANGED, BIN = "all", "changed", "bin"
@@ -47,7 +46,8 @@ _LEAST = 1  # records a page, when pages are too large for the gateway
 @dataclass(frozen=True, slots=True)
 class ByCursor:
     """The cursor of the scan; ends with an empty page, without a cursor, or when the total is reached (wire D 2.1).
-    last: creation time of the last row, from which a scan resumes if its cursor is refused."""
+    last: creation time of the last row, from which a scan resumes if its cursor is refused. most: the largest total so
+    far; one that shrank counts records out that were read already, so that it is reached before the last ones."""
 
     size: int
     reach: int | None = None
@@ -55,17 +55,19 @@ class ByCursor:
     shifting: bool = False
 
     def first(self) -> Cursor:
-        return {"cursor": None, "rows": 0, "last": 0}
+        return {"cursor": None, "rows": 0, "last": 0, "most": 0}
 
     def params(self, cursor: Cursor) -> Params:
-        """`cursor`, `size`, `last`."""
-        return {"cursor": cursor["cursor"], "size": self.size, "last": cursor["last"]}
+        """`cursor`, `size`, `last`, `rows`."""
+        return {"cursor": cursor["cursor"], "size": self.size, "last": cursor["last"], "rows": cursor["rows"]}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
         rows = int(cursor["rows"]) + len(page.rows)
-        if not page.rows or not page.next or (page.total is not None and rows >= page.total):
+        most = max(page.total or 0, int(cursor.get("most", 0)))
+        if not page.rows or not page.next or (page.total is not None and rows >= most):
             return None
-        return {"cursor": page.next, "rows": rows, "last": number_of(page.rows[-1].get("createdEpoch"))}
+        last = number_of(page.rows[-1].get("createdEpoch"))
+        return {"cursor": page.next, "rows": rows, "last": last, "most": most}
 
     def identity(self, row: Json) -> Json:
         """See `Pager.identity`."""
@@ -135,8 +137,15 @@ class Scan:
         if reply is None:
             self._behind = int(params["last"])
             reply = await self._skipped()
-        total = total_of(reply) or self.shard.params.get("total")
-        return Page(hits(reply), None if self._behind else total, member_text(reply, "cursor"))
+        rows, total = hits(reply), total_of(reply) or self.shard.params.get("total")
+        if self._behind or not self._is_proof(total, int(params["rows"]) + len(rows)):
+            total = None
+        return Page(rows, total, member_text(reply, "cursor"))
+
+    def _is_proof(self, total: int | None, rows: int) -> bool:
+        """Whether rows are missing if there are fewer than the total. Not of a listing with the latest change first:
+        what is changed meanwhile comes to its front, and is left to the next delta (wire D 2.1)."""
+        return self.shard.params["scan"] != CHANGED or (total is not None and rows >= total)
 
     def _body(self) -> dict[str, Any]:
         scan = self.shard.params["scan"]
@@ -190,7 +199,7 @@ class _ListingState:
     shard: Shard
     _reported: LruCache[str, int] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # how many records of it
     _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
-    _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # all in the bin?
+    _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # whether for now
     _whole: LruCache[str, VersionGroup] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
@@ -274,15 +283,15 @@ class _ListingState:
         return family
 
     async def _load(self, key: str, here: Sequence[Record]) -> VersionGroup:
-        """All versions; only the given rows if the asset is gone or may not be read. Fetching it later raises the
-        error, and the listing continues."""
+        """All versions; only the given rows if the asset is gone, may not be read, or makes the service fail, which
+        then is the trouble of its id (wire D 7). Fetching it later raises the error, and the listing continues."""
         try:
             return await self.crawler.version_groups.load(key)
-        except (Denied, Rejected, VersionsUnknown) as error:
+        except (Denied, Rejected, Transient) as error:
             if self._scan == BIN and isinstance(error, Denied):
                 raise
             if not isinstance(error, NotFound):
-                self._refused.put(key, True)
+                self._refused.put(key, isinstance(error, Transient))
             self._unread.put(key, True)
             return VersionGroup.of(here)
 
@@ -297,10 +306,15 @@ class _ListingState:
                 family.revision,
                 moment(family.current.changed),
                 assets.get(family.id),
-                deleted=family.deleted and not (self._scan == BIN and self._refused.get(family.id)),
+                deleted=family.deleted and self._is_sure(family),
             )
             for family in families
         ]
+
+    def _is_sure(self, family: VersionGroup) -> bool:
+        """Whether an asset of which rows are in the recycle bin may count as gone: others may not be known."""
+        passing = self._refused.get(family.id)
+        return passing is None if self._scan == BIN else not passing
 
 
 def _grouped(records: Sequence[Record]) -> dict[str, list[Record]]:

@@ -10,7 +10,7 @@ from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import Asset, AssetId, Loss, Relation, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
-from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term, Value
 from dam_sync.services.d_templates import facts
@@ -39,8 +39,8 @@ class TemplatesFetch(TemplatesPart):
         return (await self.version_groups.load(asset)).deleted
 
     async def assets_of(self, families: list[VersionGroup]) -> list[Asset]:
-        """Assets in the same order; relations are read concurrently. An asset whose relations are refused is left out,
-        so that it does not fail the listing."""
+        """Assets in the same order; relations are read concurrently. An asset whose relations are refused, or that the
+        service cannot return, is left out, so that it does not fail the listing (wire D 7)."""
         bare = await self._bare(families)
         if not self.api.options.relations:
             return bare
@@ -57,7 +57,7 @@ class TemplatesFetch(TemplatesPart):
     async def _seen(self, bare: Asset, family: VersionGroup) -> Asset | None:
         try:
             return await self._related(bare, family)
-        except Rejected:
+        except (Rejected, Transient):
             return None
 
     async def _related(self, bare: Asset, family: VersionGroup) -> Asset:

@@ -17,6 +17,7 @@ from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries
 from dam_sync.services.d_templates.uploads.uploader import StoreRefused, TemplatesUploads, md5_of
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
 
+_WINDOWS = 2  # of the index lag, before a create whose response was lost is repeated (wire D 6.9)
 _AGAIN = 3  # records made in a row because the links of the one before were lost
 
 
@@ -34,7 +35,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
             return await self.usable(lambda: self.uploader.created(body, content))
 
         async def found() -> CreatedRecord | None:
-            record = await self.marked_record(draft.marker) if draft.marker else None
+            record = await self.marked_record(draft.marker, _WINDOWS) if draft.marker else None
             return None if record is None or record.deleted else await self._found(record, content, draft.marker)
 
         made = await self._brought(make, found if draft.marker else None, content, journal, draft.marker)

@@ -6,6 +6,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.ports import Journal
 from dam_sync.model.schema import FieldKind
+from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Attribute
 from dam_sync.services.d_templates.codec.wire import Record, hits, is_asset, record_of
@@ -29,9 +30,10 @@ class TemplatesFind(TemplatesPart):
         made = await journal.get(RECORD)
         return AssetId(str(made["family"])) if made is not None else await self.find(marker)
 
-    async def marked_record(self, marker: Marker) -> Record | None:
+    async def marked_record(self, marker: Marker, windows: int = 1) -> Record | None:
         """The record with exactly this marker, confirmed on the record itself; None, and one in the recycle bin, only
-        after the index lag: a new record with the marker of a discarded one may not be in the index yet."""
+        after so many times the index lag: a new record with the marker of a discarded one may not be in the index
+        yet."""
         attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
         if attribute is None or attribute.kind is not FieldKind.TEXT:
             raise InvalidValue(f"there is no text attribute {marker.field!r} for the marker")
@@ -42,7 +44,7 @@ class TemplatesFind(TemplatesPart):
             deleted[:] = [record for record in found if record.deleted]
             return next((record for record in found if not record.deleted), None)
 
-        record = await self.api.until(living, self.api.options.index_lag, facts.FIND_WAITS)
+        record = await self.api.until(living, windows * self.api.options.index_lag, facts.FIND_WAITS)
         return record or next(iter(deleted), None)
 
     async def _marked(self, attribute: Attribute, value: str) -> list[Record]:
@@ -53,7 +55,7 @@ class TemplatesFind(TemplatesPart):
             body = {
                 "from": page * facts.SEARCH_PAGE,
                 "limit": facts.SEARCH_PAGE,
-                "searchTerm": [f'("{attribute.name}":"{value}")'],
+                **_asked(attribute, value),
                 "operation": "AND",
                 "sortBy": [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}],
                 "includeDeleted": True,
@@ -74,6 +76,14 @@ class TemplatesFind(TemplatesPart):
                 if not record.deleted:
                     break
         return confirmed
+
+
+def _asked(attribute: Attribute, value: str) -> dict[str, Json]:
+    """The term that finds a marker: a facet expression, or the plain text where the attribute is not a facet, which
+    expressions do not search, or has a name that cannot be quoted (wire D 2.2, 6.9)."""
+    if attribute.facetable and '"' not in attribute.name:
+        return {"searchTerm": [f'("{attribute.name}":"{value}")']}
+    return {"searchTerm": [value], "keywordSearchField": "metadata"}
 
 
 def has_value(record: Record, attribute: str, value: str) -> bool:

@@ -98,6 +98,7 @@ class TemplatesUploader:
             template=body["metadataTemplateId"],
             upload=member_text(reply, "uploadId"),
             parts=len(links),
+            size=size,
         )
         if size and not self.api.limits.parts_for(size):
             self.completes = bool(made.upload)
@@ -230,7 +231,7 @@ class TemplatesUploader:
         """Discard uploaded parts; returns whether a session was open. Best effort; the record stays."""
         with suppress(Rejected, Denied, Transient):
             if made.upload and await self._looked_at(made) is None:
-                return not failed(await self._end(made, "cancel"))
+                return not failed(await self._end(made, "cancel", filesize=made.size, parts=[]))
         return False
 
     async def give_up(self, made: CreatedRecord) -> None:

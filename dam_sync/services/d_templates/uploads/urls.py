@@ -28,6 +28,7 @@ class CreatedRecord:
     template: str
     upload: str = ""
     parts: int = 0
+    size: int = 0  # of the file; of records stored by earlier releases unknown
 
     @classmethod
     @interprets_response

@@ -38,6 +38,7 @@ class ProfilesApi:
     just_read: JustRead[Json]  # assets of a target, with what `expand` asks for
     keep_waiting: Callable[[], None]  # see `Context.keep_waiting`
     shows_sizes: bool = True  # as far as is known, of files in bytes
+    shows_tags: bool = True  # as far as is known; a release from before them refuses to expand them
     _recent: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     @classmethod
@@ -61,6 +62,19 @@ class ProfilesApi:
         """A GET request on the right base."""
         return Request(operation, "GET", path, params=tuple(params), asset=asset, base=_base(path))
 
+    async def expanding(self, request: Request) -> Response:
+        """Send a request that may expand tags. A release from before them refuses that as any unknown word (wire E 7,
+        10), and is asked without it, now and from then on."""
+        bare = _without_tags(request)
+        if not self.shows_tags or bare is request or not request.retryable:
+            return await self.client.send(request if self.shows_tags else bare)
+        reply = await self.client.send(replace(request, accept=request.accept | {400}))
+        if reply.status != 400:
+            return reply
+        reply = await self.client.send(bare)  # raises if the tags were not what it refused
+        self.shows_tags = False
+        return reply
+
     async def write(
         self, operation: str, path: str, body: Json, *, asset: str = "", repeatable: bool = True
     ) -> Response:
@@ -73,10 +87,10 @@ class ProfilesApi:
         """Send about an asset that was just made: a 404 or 409 within the first minute is asked again (wire E 6.2)."""
         for wait in facts.FRESH_WAITS:
             try:
-                return await self.client.send(request)
+                return await self.expanding(request)
             except (NotFound, Conflict):
                 await self.clock.sleep(wait)
-        return await self.client.send(request)
+        return await self.expanding(request)
 
     def uploaded(self, asset: str) -> None:
         """Remember that this asset was uploaded now."""
@@ -125,6 +139,16 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         server_time = http_date(headers.get("date", "")) or now
         return min(facts.RESET_MOST, max(0.0, (reset - server_time).total_seconds()))
     return standard(headers, now)
+
+
+def _without_tags(request: Request) -> Request:
+    """The same request without tags in `expand`; the request itself if they are not there."""
+    asked = dict(request.params).get("expand", "").split(",")
+    kept = [name for name in asked if name not in facts.NEWER_EXPANDS]
+    if len(kept) == len(asked):
+        return request
+    others = tuple((name, text) for name, text in request.params if name != "expand")
+    return replace(request, params=(*others, *((("expand", ",".join(kept)),) if kept else ())))
 
 
 def _base(path: str) -> str:

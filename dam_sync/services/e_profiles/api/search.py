@@ -32,7 +32,8 @@ class ProfilesSearch:
         """One page from the start; `more` are parameters of a link the service gave."""
         most = limit or self.api.limits.page
         asked = _params(query, most, expand, archived, more)
-        return replace(hits_of(await self.api.get(facts.SEARCH, PATH, asked)), most=most)
+        reply = await self.api.expanding(self.api.reading(facts.SEARCH, PATH, asked))
+        return replace(hits_of(reply.json()), most=most)
 
     async def scroll(
         self, query: str, *, expand: str = "", archived: bool = True, more: Pairs = ()
@@ -56,7 +57,7 @@ class ProfilesSearch:
 
     async def _once(self, opening: Pairs, expand: str) -> AsyncGenerator[tuple[tuple[Json, ...], bool], None]:
         seen: set[str] = set()
-        total = 0
+        total = most = 0  # the latest, and the largest: what left the query meanwhile comes all the same
 
         async def fetch(params: Params) -> Page:
             """The server keeps the position, so a lost response is a lost page: never sent twice (wire E 2.2)."""
@@ -64,7 +65,7 @@ class ProfilesSearch:
             if params["scroll"] is not None:
                 asked = (("scroll_id", str(params["scroll"])), *((("expand", expand),) if expand else ()))
                 request = Request(facts.SCROLL, "GET", f"{PATH}/scroll", params=asked, repeatable=False)
-            reply = await self.api.client.send(request)
+            reply = await self.api.expanding(request)
             try:
                 hits = hits_of(reply.json())
             except ContractBroken as error:
@@ -76,9 +77,10 @@ class ProfilesSearch:
                 fresh = tuple(row for row in page.rows if id_of(row) not in seen)
                 seen.update(id_of(row) for row in fresh)
                 total = page.total or total
+                most = max(most, total)
                 if cursor is None and len(seen) < total:
                     raise TruncatedListing(f"a scroll announced {total} assets and returned {len(seen)}")
-                complete = cursor is None or len(seen) >= total  # then the empty page at the end is not asked for
+                complete = cursor is None or len(seen) >= most  # then the empty page at the end is not asked for
                 yield fresh, complete
                 if complete:
                     return

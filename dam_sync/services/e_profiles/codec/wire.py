@@ -188,6 +188,14 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
 
 
 @interprets_response
+def has_bytes(item: Json) -> bool:
+    """Whether an older server, which gives sizes in kB alone, says that a file is not empty (wire E 3.1, 4)."""
+    properties = item.get("file_properties") or {}
+    size = properties.get("size_in_kbytes") if properties.get("size_in_bytes") is None else None
+    return isinstance(size, int | float) and size >= 1
+
+
+@interprets_response
 def document_of(item: Json, asset: AssetId) -> FileRef:
     """An attached document; its size is unknown (wire E 3.4)."""
     return FileRef(file_id(asset, DOCUMENT + member_text(item, "uuid")), member_text(item, "title"))

@@ -75,7 +75,8 @@ class ProfilesCrawl(ProfilesFiles):
         """The asset, and its versions by a second call if it may have several. Raises NotFound."""
         expand = self.api.options.expand if self.api.read_only else f"{self.api.options.expand},{facts.STATUS}"
         asked = (("expand", expand),)
-        row = await self.api.get(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
+        request = self.api.reading(facts.ASSET, wire.asset_path(asset), asked, asset=asset)
+        row = (await self.api.expanding(request)).json()
         versions, losses = await self._shown_versions(row, asset)
         more = wire.More(versions, await self._documents(asset), await self._is_archived(row), losses)
         self.keep_link(row)

@@ -8,13 +8,15 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, FileRef
-from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.tenant import ProfilesPart
+
+_SIZE = (("expand", facts.EXPAND_VERSIONS),)
 
 
 class ProfilesFiles(ProfilesPart):
@@ -23,18 +25,29 @@ class ProfilesFiles(ProfilesPart):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._links: LruCache[str, str] = LruCache(facts.LINKS_KEPT)
+        self._filled: LruCache[str, bool] = LruCache(facts.LINKS_KEPT)  # files that are not empty, of unknown size
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
         asset, _, version = file.id.partition("/")
         for _ in range(facts.LINK_RENEWALS):
             try:
-                return await self._stream(await self._link(file, asset, version), asset, offset)
+                return await self._opened(file, await self._link(file, asset, version), asset, offset)
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
                 self._links.drop(file.id)
-        return await self._stream(await self._link(file, asset, version), asset, offset)
+        return await self._opened(file, await self._link(file, asset, version), asset, offset)
+
+    async def _opened(self, file: FileRef, link: str, asset: str, offset: int) -> Stream:
+        """Raises Transient for an empty response instead of a file that is not, which nobody could tell afterwards
+        where its size is unknown (wire E 4)."""
+        stream = await self.api.client.stream(_download(link, asset), offset)
+        if stream.total == 0 and file.size is None and self._filled.get(file.id):
+            await stream.aclose()
+            self._links.drop(file.id)
+            raise Transient("the file arrived without a byte", asset=asset, operation=facts.DOWNLOAD)
+        return stream
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The signed link, renewed once if too little of its life is left; empty if it does not say how long it
@@ -51,7 +64,12 @@ class ProfilesFiles(ProfilesPart):
     @interprets_response
     def keep_link(self, row: Json) -> None:
         """Remember the link that an asset object, of the current or an older version, came with."""
-        self._keep_link(wire.file_id(wire.id_of(row), wire.version_of(row)), wire.download_link(row))
+        self._keep(wire.file_id(wire.id_of(row), wire.version_of(row)), row)
+
+    def _keep(self, name: str, row: Json) -> None:
+        self._keep_link(name, wire.download_link(row))
+        if wire.has_bytes(row):
+            self._filled.put(name, True)
 
     async def read_documents(self, asset: AssetId) -> list[Json]:
         """The documents attached to an asset, each with a fresh link that is remembered (wire E 3.4)."""
@@ -66,9 +84,6 @@ class ProfilesFiles(ProfilesPart):
         if link:
             self._links.put(name, link)
 
-    async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self.api.client.stream(_download(link, asset), offset)
-
     async def _link(self, file: FileRef, asset: str, version: str) -> str:
         kept = self._links.get(file.id) or ""
         if kept and wire.is_fresh(kept, self.api.clock.now()):
@@ -77,7 +92,9 @@ class ProfilesFiles(ProfilesPart):
             await self.read_documents(AssetId(asset))
             link = self._links.get(file.id) or ""
         else:
-            link = wire.download_link(await self._row(asset, version))
+            row = await self._row(asset, version)
+            self._keep(file.id, row)
+            link = wire.download_link(row)
         if not link:
             raise Rejected(
                 "the service returns no link to the original",
@@ -91,7 +108,7 @@ class ProfilesFiles(ProfilesPart):
         return link
 
     async def _row(self, asset: str, version: str) -> Json:
-        row = await self.api.get(facts.ASSET, wire.asset_path(asset), asset=asset)
+        row = await self.api.get(facts.ASSET, wire.asset_path(asset), _SIZE, asset=asset)
         if not version or wire.version_of(row) == version:
             return row
         return await self._version(asset, version, listed=row.get("version_id") is None)
@@ -99,8 +116,8 @@ class ProfilesFiles(ProfilesPart):
     async def _version(self, asset: str, version: str, *, listed: bool) -> Json:
         """An older version by its id, or out of the list where versions have none. Raises NotFound."""
         if not listed:
-            return await self.api.get(facts.VERSION, wire.asset_path(asset, "versions", version), asset=asset)
-        rows = wire.items_of(await self.api.get(facts.VERSIONS, wire.asset_path(asset, "versions"), asset=asset))
+            return await self.api.get(facts.VERSION, wire.asset_path(asset, "versions", version), _SIZE, asset=asset)
+        rows = wire.items_of(await self.api.get(facts.VERSIONS, wire.asset_path(asset, "versions"), _SIZE, asset=asset))
         row = next((each for each in rows if wire.version_of(each) == version), None)
         if row is None:
             raise NotFound("this file version is gone", asset=asset, operation=facts.VERSIONS)
