@@ -62,7 +62,7 @@ class TargetContainers:
         try:
             if any(self._found(part) is None for part in left):
                 await self._read()
-        finally:  # they are told once
+        finally:  # others report them once
             for part in parts:
                 self._take(part)
             if self.paths != before:
