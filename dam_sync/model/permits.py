@@ -19,7 +19,7 @@ class LeaseRequest:
     use now. window, window_seconds: the permit so many numbers later is due no earlier than these seconds after a call
     was counted; no window: 0. passed: calls that it sent without permits, because no rate is known. late: number of the
     permit that was used latest compared with its time, and when that call was counted at the latest, by the clock of
-    the schedule.
+    the schedule. delay: seconds from now before which no permit is of use, because the response takes as long.
     """
 
     permits: int = 0
@@ -28,6 +28,7 @@ class LeaseRequest:
     window_seconds: float = 0.0
     passed: int = 0
     late: tuple[int, float] | None = None
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

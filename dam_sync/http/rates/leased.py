@@ -20,14 +20,16 @@ from dam_sync.http.rates.server_time import ServerTime
 from dam_sync.model.clock import Clock
 from dam_sync.model.permits import AHEAD, CredentialPermits, Lease, LeaseRequest
 
-BLOCK = 0.1  # seconds of the rate that are leased at once; at least one permit
-FRESH = 0.1  # seconds for which the last response of the schedule is believed
+BLOCK = 0.1  # seconds of the rate that are leased at once, besides the delay of a response; at least one permit
+FRESH = 0.1  # seconds for which the last response of the schedule is believed after it has come
 PROMPT_FRESH = 10.0  # the same, while the schedule tells of pauses at once
-EARLY = 0.02  # seconds before a permit is due, to ask for pauses
+EARLY = 0.02  # seconds before a permit is due, to ask for pauses; more if a response takes longer
 VALID = 0.05  # seconds for which a permit may still be used
 LEARN_EVERY = 1.0  # seconds between two reports of successes
 _REMEMBERED = 0.1  # the weight of one response in the part of slow ones
 _TURNS = 2  # of the loop after the next one, within which a request is written to its connection
+_KEPT = 0.9  # the part of the longest response that is expected after a shorter one
+_SOON = 0.8  # the largest part of `AHEAD` that a permit is delayed
 _TRIES = 8  # to change what other processes change at the same time
 
 
@@ -84,6 +86,7 @@ class LeasedRateLimiter(RateLimiter):
         self._clock, self._permits = clock, permits
         self._time = ServerTime()
         self._seen: Lease | None = None
+        self._trip = 0.0  # seconds that a response of the schedule takes, a little less after each that takes less
         self._looked = -math.inf
         self._is_told = False  # that something changed
         permits.on_change(self._told)
@@ -187,8 +190,8 @@ class LeasedRateLimiter(RateLimiter):
         waits = at > self._now()
         if not self._due and self._waiting > 1:
             await self._lease()  # the next ones, while this one is waited for
-        if self._is_told or at - self._looked > (PROMPT_FRESH if self._permits.is_prompt else FRESH):
-            await self._sleep_until(at - EARLY)
+        if self._is_told or at - self._looked > (PROMPT_FRESH if self._permits.is_prompt else FRESH + self._trip):
+            await self._sleep_until(at - max(EARLY, self._trip))
             await self._ask(self._permits.look())
         await self._sleep_until(at)
         if self._is_told:  # meanwhile
@@ -208,7 +211,7 @@ class LeasedRateLimiter(RateLimiter):
 
     async def _lease(self) -> None:
         spacing = self._spacing() or 0.0
-        most = max(1, math.ceil(BLOCK / spacing)) if spacing else self._waiting
+        most = max(1, math.ceil((BLOCK + self._delay()) / spacing)) if spacing else self._waiting
         lease = await self._ask(self._permits.lease(self._request(min(most, max(1, self._waiting)))))
         self._due.extend((lease.first + each, due) for each, due in enumerate(lease.due))
 
@@ -216,12 +219,19 @@ class LeasedRateLimiter(RateLimiter):
         passed, self._passed = self._passed, 0
         ceiling, spacing = self._rate.ceiling, self._spacing() or 0.0
         window = math.ceil(ceiling) if ceiling is not None else 0
-        return LeaseRequest(permits, spacing, window, WINDOW, passed, self._latest(spacing))
+        return LeaseRequest(permits, spacing, window, WINDOW, passed, self._latest(spacing), self._delay())
+
+    def _delay(self) -> float:
+        """Seconds until a permit has come from the schedule, and pauses were asked for where nobody tells of them. The
+        schedule leases no permits that are later than `AHEAD`."""
+        trips = 0.5 if self._permits.is_prompt else 1.5
+        return min(max(0.0, self._trip * trips - EARLY), AHEAD * _SOON)
 
     async def _ask(self, request: Awaitable[Lease]) -> Lease:
         """The response of the schedule, and what it says about all processes."""
         began, self._is_told = self._now(), False
         lease = await request
+        self._trip = max(self._now() - began, self._trip * _KEPT)
         self._time.measured(began, self._now(), lease.now)
         self._looked = began
         self._adopt(lease)

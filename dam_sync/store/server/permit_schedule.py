@@ -56,8 +56,9 @@ def server_now() -> ColumnElement[float]:
 
 def lease_of(now: ColumnElement[float]) -> Update:
     """Reserve permits. Parameters: key, permits, given_spacing, window, window_seconds, passed, late_number (-1: none),
-    late_at. The next permit is due when the one before it was due plus the spacing, not before now, not during a pause,
-    and late enough that the permit `window` numbers after a call that was counted late keeps its distance to it."""
+    late_at, delay. The next permit is due when the one before it was due plus the spacing, not before the delay has
+    passed, not during a pause, and late enough that the permit `window` numbers after a call that was counted late
+    keeps its distance to it."""
     key, permits, window = _whole("key"), _integer("permits"), _integer("window")
     given, p = _number("given_spacing"), PERMIT.c
     slower = (p.spaced_until > now) & (p.spacing > given)
@@ -66,7 +67,8 @@ def lease_of(now: ColumnElement[float]) -> Update:
     due_late = _integer("late_number") + window  # the number of the permit that must keep its distance
     distance = _number("late_at") + _number("window_seconds") - (due_late - issued) * spacing
     bound = case(((_integer("late_number") >= 0) & (due_late >= issued), distance), else_=0.0)
-    free = Largest(p.free, now, p.paused_until, bound)
+    wanted = now + case((permits > 0, _number("delay")), else_=0.0)
+    free = Largest(p.free, wanted, p.paused_until, bound)
     room = case((free > now + AHEAD, 0), (spacing <= 0, permits), else_=func.floor((now + AHEAD - free) / spacing) + 1)
     granted = case((room < permits, room), else_=permits)
     return (
