@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from dam_sync.model.clock import Clock
+from dam_sync.model.errors import Transient
 from dam_sync.model.journal import results_durable
 
 T = TypeVar("T")
@@ -22,11 +23,16 @@ class CoalescedCall:
     """A participant of shared calls."""
 
 
+class _NotSent:
+    """The first caller, who would have sent the call, was cancelled before."""
+
+
 @dataclass(slots=True)
 class RequestCoalescer(Generic[T, R]):
     """Sends the requests of several callers as one: once all who have a seat have called and nobody joined for `linger`
     seconds, once `most` ask, or once nothing moved for a while, so that a slow one holds up nobody for long. `send`
-    gives the results in order, or fails for all."""
+    gives the results in order, or fails for all. If the caller that would send is cancelled, another one sends; if it
+    is cancelled during the call, the others get Transient, as after a lost response."""
 
     clock: Clock
     send: Callable[[Sequence[T]], Awaitable[Sequence[R]]]
@@ -34,7 +40,7 @@ class RequestCoalescer(Generic[T, R]):
     linger: float = TICK
     patience: float = PATIENCE
     _seats: set[CoalescedCall] = field(default_factory=set)
-    _waiting: list[tuple[T, asyncio.Future[R], CoalescedCall]] = field(default_factory=list)
+    _waiting: list[tuple[T, asyncio.Future[R | _NotSent], CoalescedCall]] = field(default_factory=list)
     _moved: float = 0.0
 
     @contextmanager
@@ -57,22 +63,24 @@ class RequestCoalescer(Generic[T, R]):
         """The result for this caller; an error of the call is raised for all who shared it. What the caller recorded
         before is durable then: the call may be made by the task of another one, which does not wait for it."""
         await results_durable()
-        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        first = not self._waiting
-        self._waiting.append((item, answer, seat))
-        self._moved = self.clock.monotonic()
-        if first:
-            await self._sent_when_due()
-        return await answer
+        while True:
+            answer: asyncio.Future[R | _NotSent] = asyncio.get_running_loop().create_future()
+            first = not self._waiting
+            self._waiting.append((item, answer, seat))
+            self._moved = self.clock.monotonic()
+            if first:
+                await self._sent_when_due()
+            result = await answer
+            if not isinstance(result, _NotSent):
+                return result
 
     async def _sent_when_due(self) -> None:
         try:
             while not self._is_due():
                 await self.clock.sleep(TICK)
         except BaseException:
-            for _, answer, _ in self._waiting:
-                answer.cancel()
-            self._waiting = []
+            others, self._waiting = self._waiting[1:], []
+            _answer(others, _NotSent())
             raise
         await self._sent()
 
@@ -85,15 +93,28 @@ class RequestCoalescer(Generic[T, R]):
         some, self._waiting = self._waiting, []
         try:
             results = await self.send([item for item, _, _ in some])
+            if len(results) != len(some):
+                raise ValueError(f"{len(results)} results for {len(some)} callers")
         except Exception as error:  # noqa: BLE001 - raised for each caller
-            for _, answer, _ in some:
-                if not answer.done():
-                    answer.set_exception(copy(error))
-            return
+            _fail(some, error)
         except BaseException:
-            for _, answer, _ in some:
-                answer.cancel()
+            _fail(some[1:], Transient("the call was cancelled that several assets shared"))
             raise
-        for (_, answer, _), result in zip(some, results, strict=True):
-            if not answer.done():
-                answer.set_result(result)
+        else:
+            for waiting, result in zip(some, results, strict=True):
+                _answer([waiting], result)
+
+
+_Waiting: TypeAlias = Sequence[tuple[Any, asyncio.Future[Any], CoalescedCall]]
+
+
+def _answer(waiting: _Waiting, result: object) -> None:
+    for _, answer, _ in waiting:
+        if not answer.done():
+            answer.set_result(result)
+
+
+def _fail(waiting: _Waiting, error: Exception) -> None:
+    for _, answer, _ in waiting:
+        if not answer.done():
+            answer.set_exception(copy(error))

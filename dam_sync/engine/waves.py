@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from dam_sync.mapping.selection import TAKEN
 from dam_sync.mapping.wave_selection import WaveSelections
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import ConfigError
@@ -54,10 +55,8 @@ class WaveRun:
         """What becomes of an asset that is not of this wave; None for one that is."""
         from dam_sync.store.rows import NOT_SELECTED, Outcome
 
-        if known is not None and known.linked and known.wave == self.name:
-            self.own.add(asset.id)
-            return None
-        name, verdict = self.selections.wave_of(asset)
+        moved = known.wave if known is not None and known.linked else ""
+        name, verdict = (moved, TAKEN) if moved else self.selections.wave_of(asset)
         if verdict.fault:
             message = f"wave {name}, select.where: {verdict.fault}"
             cause = "waves select.where"

@@ -168,10 +168,14 @@ class RequestDispatcher:
         except BaseException:
             rate.put_back(reserved)
             raise
+        self.sent += 1  # before others may pass the check of `max_calls`
         if reserved != rate.slice:  # perhaps of the day before: it is counted when it is sent
             rate.put_back(reserved)
-            await rate.reserve(*limits)
-        self.sent += 1
+            try:
+                await rate.reserve(*limits)
+            except BaseException:
+                self.sent -= 1
+                raise
         self.calls[operation] += 1
         if not self._read_only:  # reads from a source during a write are not calls of the target
             count_call(operation)

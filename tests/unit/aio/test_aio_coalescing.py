@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from dam_sync.aio.coalescing import RequestCoalescer
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import InvalidValue
+from dam_sync.model.errors import InvalidValue, Transient
 from dam_sync.model.journal import begin_results
 
 
@@ -68,18 +70,6 @@ async def test_an_error_is_told_to_each_as_its_own() -> None:
     assert await ask(shared, "b") == "B"
 
 
-async def test_a_leader_who_is_stopped_leaves_nobody_waiting() -> None:
-    shared = RequestCoalescer(SystemClock(), Sent(), 10)
-    with shared.seat():
-        leader = asyncio.create_task(ask(shared, "a"))
-        await asyncio.sleep(0.1)
-        other = asyncio.create_task(ask(shared, "b"))
-        await asyncio.sleep(0.1)
-        leader.cancel()
-        ended = await asyncio.wait_for(asyncio.gather(leader, other, return_exceptions=True), 5)
-    assert all(isinstance(each, asyncio.CancelledError) for each in ended)
-
-
 async def test_what_each_recorded_is_durable_before_their_call() -> None:
     sent = Sent()
     shared = RequestCoalescer(SystemClock(), sent, 10, patience=0.2)
@@ -94,3 +84,40 @@ async def test_what_each_recorded_is_durable_before_their_call() -> None:
     assert sent.batches == [["a"]]
     stored.set_result(None)
     assert await asyncio.wait_for(later, 5) == "B"
+
+
+async def test_the_first_of_several_can_be_cancelled_before_it_sends() -> None:
+    sent = Sent()
+    shared = RequestCoalescer(SystemClock(), sent, 10)
+    with shared.seat():  # nothing is due yet
+        first, *others = (asyncio.ensure_future(ask(shared, text)) for text in "abc")
+        await asyncio.sleep(0.1)
+        first.cancel()
+        await asyncio.wait([first])
+    assert await asyncio.wait_for(asyncio.gather(*others), 5) == ["B", "C"]
+    assert [sorted(batch) for batch in sent.batches] == [["b", "c"]]
+
+
+async def test_a_call_that_is_cancelled_is_a_lost_response_to_the_others() -> None:
+    async def never(some: Sequence[str]) -> Sequence[str]:
+        under_way.set()
+        await asyncio.sleep(600)
+        return some
+
+    under_way = asyncio.Event()
+    shared = RequestCoalescer(SystemClock(), never, 2)
+    first, other = (asyncio.ensure_future(ask(shared, text)) for text in "ab")
+    await under_way.wait()
+    first.cancel()
+    with pytest.raises(Transient, match="shared"):
+        await asyncio.wait_for(other, 5)
+    assert first.cancelled()
+
+
+async def test_too_few_results_fail_for_all() -> None:
+    async def short(some: Sequence[str]) -> Sequence[str]:
+        return some[1:]
+
+    shared = RequestCoalescer(SystemClock(), short, 2)
+    outcomes = await asyncio.wait_for(asyncio.gather(ask(shared, "a"), ask(shared, "b"), return_exceptions=True), 5)
+    assert all(isinstance(outcome, ValueError) for outcome in outcomes)

@@ -75,6 +75,15 @@ def test_an_asset_belongs_to_the_first_wave_that_selects_it(tmp_path: Path) -> N
     )
 
 
+def test_an_asset_that_was_moved_stays_with_its_wave(tmp_path: Path) -> None:
+    """Whatever the waves select now, and whichever of them reads it."""
+    selections = waves_in(tmp_path).compiled(Schema({}), LanguagePreference(()))
+    moved, runs = SortedAsset("video", "1", linked=True), [WaveRun(name, selections) for name in ("press", "video")]
+    found = [run.set_aside(asset("9", "Press"), moved) for run in runs]
+    assert found[0] is not None
+    assert (found[0].action, found[0].wave, found[1]) == ("skipped", "video", None)
+
+
 def test_mistakes_of_a_selection_are_told_with_their_wave(tmp_path: Path) -> None:
     waves = [{"name": "a"}, {"name": "b", "select": {"contaners": ["/Press"]}}]
     with pytest.raises(ConfigError, match=r"waves\[1\].select.contaners: unknown key; did you mean containers\?"):
