@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.model.asset import Patch
+from dam_sync.model.asset import Patch, Rights
 from dam_sync.model.errors import InvalidValue, Rejected, SessionGone
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
@@ -249,3 +249,25 @@ async def test_constraints_are_requested_as_the_contract_spells_it(tenant: Tenan
     found = await tenant.connect().schema()
     assert found.vocabularies == usual
     assert {field.vocabulary for field in found.fields.values()} - {""}
+
+
+class WithoutEnricher(AlteredTransport):
+    """Returns rights by `@acl` alone, as spec 001 shows it."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        for row in (body, *(body.get("entries") or ())) if isinstance(body, dict) else ():
+            if isinstance(row, dict):
+                row.pop("contextParameters", None)
+        return body
+
+
+async def test_rights_are_read_alone_where_documents_come_without_them(tenant: Tenant) -> None:
+    """`@acl` (spec 001, Endpoints; wire B 3) is read after a write as well."""
+    tenant.transport = WithoutEnricher()
+    service = tenant.connect()
+    async with content(tenant, "some.jpg", seed="some") as (given, _):
+        wanted = draft("some", rights=Rights(groups=frozenset({"staff"})))
+        identity = await service.create(wanted, given, MemoryJournal())
+    assert (await service.fetch(identity)).rights.groups == {"staff"}
+    await service.update(identity, Patch(closed=True))
+    assert tenant.truth()[identity]["rights"]["groups"] != ["staff"]

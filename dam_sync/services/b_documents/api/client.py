@@ -31,7 +31,8 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.codec.wire import document_of
+from dam_sync.services.b_documents.codec.rights import lists_of
+from dam_sync.services.b_documents.codec.wire import document_of, uid_of
 from dam_sync.services.b_documents.options import (
     DocumentsLoginToken,
     DocumentsOAuth,
@@ -89,7 +90,19 @@ class DocumentsApi:
     async def document(self, uid: str) -> Json:
         """A document, whole. Raises NotFound."""
         request = Request(facts.GET_ID, "GET", document_path(uid), headers=WHOLE, asset=uid)
-        return document_of((await self.client.send(request)).json())
+        return await self.with_rights(document_of((await self.client.send(request)).json()))
+
+    async def with_rights(self, row: Json) -> Json:
+        """Read who may read a document if it came without that; unknown if that is refused."""
+        if lists_of(row) is not None:
+            return row
+        uid = uid_of(row)
+        accept = frozenset({403, _NOT_FOUND})
+        reply = await self.client.send(Request(facts.ACL, "GET", document_path(uid, "@acl"), asset=uid, accept=accept))
+        if reply.status in accept:
+            return row
+        body = reply.json()
+        return {**row, "contextParameters": {"acls": body.get("acl") if isinstance(body, dict) else None}}
 
     async def at_path(self, path: str, hidden: Json = None) -> Json:
         """The complete document at a path, or None; read from the repository, so that what was just written is found.

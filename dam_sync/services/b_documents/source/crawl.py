@@ -9,18 +9,16 @@ from functools import partial
 from itertools import pairwise
 
 from dam_sync.aio.single_flight import gather_or_raise
-from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import WHOLE, document_path
+from dam_sync.services.b_documents.api.client import WHOLE
 from dam_sync.services.b_documents.api.search import one_of, quoted, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.fields import needed
-from dam_sync.services.b_documents.codec.rights import lists_of
 from dam_sync.services.b_documents.source.files import DocumentsFiles
 from dam_sync.services.b_documents.source.publications import DocumentsPublications
 from dam_sync.services.b_documents.taxonomy.containers import DocumentsContainers
@@ -90,7 +88,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
 
     async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
         server, options = await self.tenant.server.get(), self.api.options
-        rows = await gather_or_raise([self._with_rights(row) for row in rows])
+        rows = await gather_or_raise([self.api.with_rights(row) for row in rows])
         user = (await self.tenant.user.get()).name
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
@@ -118,20 +116,6 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
             links = _addresses(row) if options.public_links else {}
             found.append(replace(asset, placements=places, source_links=links))
         return found
-
-    async def _with_rights(self, row: Json) -> Json:
-        """Read who may read it if the listing does not say so; unknown if that is refused."""
-        if lists_of(row) is not None:
-            return row
-        uid = wire.uid_of(row)
-        accept = frozenset({403, 404})
-        reply = await self.api.client.send(
-            Request(facts.ACL, "GET", document_path(uid, "@acl"), asset=uid, accept=accept)
-        )
-        if reply.status in accept:
-            return row
-        body = reply.json()
-        return {**row, "contextParameters": {"acls": body.get("acl") if isinstance(body, dict) else None}}
 
     async def versions(self, rows: Sequence[Json]) -> Mapping[str, list[Json]]:
         """The versions of these documents, oldest first; versions are never in a folder, so they are queried by their
