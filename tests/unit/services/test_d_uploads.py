@@ -88,6 +88,19 @@ async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
     assert opened.script.clock.monotonic() - before >= facts.LAG.total_seconds()
 
 
+async def test_find_leaves_out_what_only_the_index_still_has(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A purged record is gone from the store before it is gone from the index (wire D 2.5, 6.9)."""
+    service = opened.connect()
+    for key in ("find-1", "find-1"):
+        await service.create(draft(key), None, MemoryJournal())
+    respond = opened.script._asset
+    gone = d.said({"message": "Asset not found"}, 403)
+    monkeypatch.setattr(opened.script, "_asset", lambda one: gone if one == "object-0001" else respond(one))
+    assert await service.find(Marker("source_key", "find-1")) == AssetId("file-0002")
+    opened.script.records.pop("object-0002")
+    assert await service.find(Marker("source_key", "find-1")) is None
+
+
 async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
     opened.script.vanish = 1
     await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())

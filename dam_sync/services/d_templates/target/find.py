@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import InvalidValue
+from dam_sync.model.errors import InvalidValue, NotFound
 from dam_sync.model.ports import Journal
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json
@@ -70,7 +70,10 @@ class TemplatesFind(TemplatesPart):
         found.sort(key=lambda record: (record.deleted, record.place))
         confirmed: list[Record] = []
         for candidate in found:
-            record = await self.version_groups.record(candidate.object, asset=candidate.family)
+            try:
+                record = await self.version_groups.record(candidate.object, asset=candidate.family)
+            except NotFound:
+                continue  # purged, which the index does not know yet
             if has_value(record, attribute.id, value):
                 confirmed.append(record)
                 if not record.deleted:
