@@ -239,6 +239,9 @@ def _copy_into(database: Database, target: Path) -> None:
 
 
 def _release_runs(database: Database, target: Path) -> None:
-    engine = database.storage.engine(target)
-    with translate_errors(target, COPY), connected(engine) as connection, transaction(connection):
+    with (
+        translate_errors(target, COPY),
+        connected(database.storage.engine(target)) as connection,
+        transaction(connection),
+    ):
         let_go_of_runs(connection, stamp(database.clock.now()))
