@@ -265,6 +265,20 @@ async def test_a_lost_answer_of_the_values_is_repeated_and_the_marker_is_among_t
     assert (await service.fetch(made)).fields["legacy_id"] == "m-1"
 
 
+@pytest.mark.parametrize("call", ["selections/*/bulks", "selections/*/medias"])
+async def test_a_selection_that_is_gone_early_is_made_again(opened: Open, call: str) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    more: dict[str, Value] = {"rating": 1, "cleared": True, "keywords": ("a",), "legend": Localized({"en": "A"})}
+    await service.create(await draft_for(service, "m-0", **more), Bytes("a.jpg", b"a"), MemoryJournal())
+    draft = await draft_for(service, "m-1", **more)
+    tenant.faults.add([{"match": f"POST /api/dam/users/*/{call}", "nth": 1, "do": "status:404"}])
+    made = await service.create(draft, Bytes("b.jpg", b"b"), MemoryJournal())
+    found = await service.fetch(made)
+    assert (found.status, found.fields["legacy_id"]) == ("published", "m-1")
+    assert not tenant.faults.unhit()
+
+
 async def test_the_first_hidden_media_of_each_folder_is_read_back(opened: Open) -> None:
     """The status of new media may depend on the folder."""
     tenant = opened(asset(1))

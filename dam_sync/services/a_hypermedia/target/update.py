@@ -158,7 +158,16 @@ class MediaUpdater(HypermediaBase):
         return now == status.id if status.id and now else member_text(media, "status").lower() == status.base
 
     async def _send_bulks(self, asset: str, writes: Writes, status: Status | None) -> bool:
-        """False if the service reports no media as written."""
+        """False if the service reports no media as written. A selection may be gone before it expires, and is then
+        made again, once (wire A 11.20)."""
+        try:
+            return await self._send_selected(asset, writes, status)
+        except NotFound as error:
+            if is_gone(error):
+                raise
+        return await self._send_selected(asset, writes, status)
+
+    async def _send_selected(self, asset: str, writes: Writes, status: Status | None) -> bool:
         selection = await self._select(asset)
         bulks = writes.bulks()
         for number, (language, puts) in enumerate(bulks, 1):
@@ -253,18 +262,8 @@ class MediaUpdater(HypermediaBase):
     async def _into_folder(self, asset: str, folder: str) -> None:
         """Put an existing media into a folder; safe to repeat."""
         body = {"id": as_number(asset)}
-        await self._api.call(
-            HalRequest(
-                "POST",
-                "folders",
-                FOLDER_MEDIAS,
-                (folder,),
-                json=body,
-                asset=asset,
-                repeatable=True,
-                accept=frozenset({409}),
-            )
-        )
+        request = HalRequest("POST", "folders", FOLDER_MEDIAS, (folder,), json=body, asset=asset)
+        await self._api.call(replace(request, repeatable=True, accept=frozenset({409})))
 
     async def _remove_placements(self, asset: str, placements: Iterable[Placement]) -> None:
         """Remove labels and folders; missing ones are ignored."""
