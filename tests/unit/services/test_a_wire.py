@@ -14,7 +14,17 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term
-from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, embedded, file_url, link, tail, timestamp_of, whole
+from dam_sync.services.a_hypermedia.api.hal import (
+    Rels,
+    api_path,
+    collection_path,
+    embedded,
+    file_url,
+    link,
+    tail,
+    timestamp_of,
+    whole,
+)
 from dam_sync.services.a_hypermedia.codec import fields, wire
 from dam_sync.services.a_hypermedia.codec.encoding import by_language, encode, point_of
 from dam_sync.services.a_hypermedia.codec.forms import (
@@ -210,6 +220,16 @@ def test_file_addresses_keep_their_host_and_never_go_in_clear() -> None:
     assert file_url("http://static.dam.example//medias/x.jpg") == "https://static.dam.example/medias/x.jpg"
     assert file_url("http://127.0.0.1:9/medias/x.jpg?s=1") == "http://127.0.0.1:9/medias/x.jpg?s=1"
     assert file_url("") == ""
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2:9", "[::1]:9"])
+def test_a_file_host_on_this_machine_keeps_plain_http(host: str) -> None:
+    assert file_url(f"http://{host}/medias/x.jpg") == f"http://{host}/medias/x.jpg"
+
+
+@pytest.mark.parametrize("rest", ["", "/", "{?page,size}", "{/id}", "/{id}", "{/id}{?fields}", "?page=1"])
+def test_a_templated_relation_is_read_up_to_its_template(rest: str) -> None:
+    assert collection_path(f"https://demo.dam.example/api/dam/medias{rest}") == "/api/dam/medias"
 
 
 def test_sizes_and_instants_in_every_shape_seen() -> None:

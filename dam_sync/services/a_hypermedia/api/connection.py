@@ -16,7 +16,7 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.client import client_of
-from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, either, link, oddity, tail, total_of
+from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, collection_path, either, link, oddity, tail, total_of
 from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
 
 # wire A 1.1: paths of the current layout, for relations that the instance does not return
@@ -177,7 +177,7 @@ class HypermediaApi:
         relations = {endpoint: link(dam, self.rels.rel(endpoint)) for endpoint in ENDPOINTS}
         return EntryPoints(
             release=release,
-            links={endpoint: _bare(href) for endpoint, href in relations.items() if href},
+            links={endpoint: collection_path(href) for endpoint, href in relations.items() if href},
             user=tail(link(dam, self.rels.rel("current-user"))),
             skew=reply.ahead_of(self.clock.now()),
         )
@@ -222,10 +222,6 @@ def made_id(reply: Response) -> str:
 def as_number(identity: str) -> int | str:
     """Ids are sent as numbers if they are numbers (wire A 0)."""
     return int(identity) if identity.isdecimal() and len(identity) < _DIGITS else identity
-
-
-def _bare(href: str) -> str:
-    return api_path(href).partition("?")[0].rstrip("/").replace("{", "").replace("}", "")
 
 
 @interprets_response

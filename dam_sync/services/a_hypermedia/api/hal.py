@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.urls import is_loopback
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, parse_instant
 
@@ -102,6 +103,11 @@ def api_path(href: str) -> str:
     return _SLASHES.sub("/", "/" + path) + mark + query
 
 
+def collection_path(href: str) -> str:
+    """The path of a collection, without the template or query of its link (wire A 0)."""
+    return api_path(href).partition("?")[0].partition("{")[0].rstrip("/")
+
+
 def tail(href: str) -> str:
     """The last segment of a URL: the id."""
     path = urlsplit(api_path(href)).path.rstrip("/")
@@ -109,12 +115,12 @@ def tail(href: str) -> str:
 
 
 def file_url(href: str) -> str:
-    """A URL of bytes on a static host; http is changed to https except for localhost (wire A 11.5)."""
+    """A URL of bytes on a static host; http is changed to https except for the local host (wire A 11.5)."""
     parts = urlsplit(href)
     if not parts.netloc:
         return ""
     scheme = parts.scheme
-    if scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+    if scheme == "http" and not is_loopback(parts.hostname or ""):
         scheme = "https"
     return parts._replace(scheme=scheme, path=_SLASHES.sub("/", parts.path)).geturl()
 
