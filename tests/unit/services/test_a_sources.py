@@ -77,3 +77,10 @@ async def test_an_attachment_that_is_not_online_is_a_named_loss(opened: Open) ->
     found = await tenant.connect(read_only=True).fetch(first(tenant))
     assert [file.name for file in found.attachments] == ["plan.pdf"]
     assert found.losses == (Loss("attachments", "not online", "late.pdf, pending_to_online"),)
+
+
+@pytest.mark.parametrize("keyset", ["auto", "off"])
+async def test_pages_smaller_than_requested_are_all_read(opened: Open, keyset: str) -> None:
+    """The largest page of an instance is not documented (wire A 2.2)."""
+    service = opened(*[asset(number) for number in range(1, 131)], page_max=40).connect(keyset=keyset)
+    assert len({entry.id for entry in await entries(service)}) == 130

@@ -16,7 +16,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.hal import embedded, total_of, wanted_id, whole
+from dam_sync.services.a_hypermedia.api.hal import embedded, link, total_of, wanted_id, whole
 from dam_sync.services.a_hypermedia.api.search import ALL_IDS, MediaSearch, Query, WindowCounter, between, scope
 from dam_sync.services.a_hypermedia.codec.wire import entry_of
 from dam_sync.services.a_hypermedia.source.bulk_read import BulkReader
@@ -146,7 +146,8 @@ class _Scan:
         total = total_of(found.body)
         if self.trash and total is not None:
             total = min(total, self._limits.hits)  # the rest of a huge trash is found missing by the next whole scan
-        return Page(rows, total)
+        short = len(rows) < int(params["size"])  # the largest page is not documented (wire A 2.2)
+        return Page(rows, total, True if short and link(found.body, "next") else None)
 
     def _query(self, params: Params) -> Query:
         fields = self._bulk_reader.fields if self._whole_rows else _THIN
