@@ -74,6 +74,8 @@ def test_a_field_that_told_no_flag_is_cleared_in_every_language_where_nothing_is
         ("PERSON_LIST", [{"id": 12, "title": "Doe Jane"}], (Person("Doe Jane", "12"),)),
         ("GEO", {"latitude": 1.5, "longitude": 2.5}, GeoPoint(1.5, 2.5)),
         ("NUMBER", 12, 12),
+        ("NUMBER", "nan", "nan"),
+        ("NUMBER", "-inf", "-inf"),
         ("DATE", "2025-02-06", date(2025, 2, 6)),
         ("CHECK_BOX", True, True),
     ],

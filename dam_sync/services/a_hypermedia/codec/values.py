@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from math import isfinite
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.mistyped import is_textual
@@ -166,9 +167,10 @@ def _number(raw: Json) -> Scalar | None:
     except ValueError:
         pass
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text or None
+    return number if isfinite(number) else text
 
 
 def _flag(raw: Json) -> Scalar | None:
