@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
+from tests.unit.services.test_c_clients import Recording
 from tests.unit.services.test_c_service import draft, made
 
 KIND = "c_brandlibrary"
@@ -148,19 +148,6 @@ async def test_a_session_may_be_named_relative_to_the_storage(start: Start) -> N
     assert tenant.truth()[identity]["versions"][-1]["size"] == 700_000
 
 
-class Changes(AlteredTransport):
-    """Keeps what changes of assets send."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.changes: list[dict[str, Any]] = []
-
-    def sent(self, request: httpx.Request) -> httpx.Request:
-        if request.method == "PUT" and re.fullmatch("/api/v4/assets/[^/]+", request.url.path):
-            self.changes.append(json.loads(request.content)["data"]["attributes"])
-        return request
-
-
 async def test_a_change_that_opens_an_asset_keeps_its_new_name(start: Start) -> None:
     """Each change is sent with the name (wire C, last section): with the new one."""
     tenant = start([*SCHEMA, asset(1)])
@@ -175,7 +162,7 @@ async def test_a_change_that_opens_an_asset_keeps_its_new_name(start: Start) -> 
 
 async def test_the_name_is_sent_where_the_asset_was_just_read(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)])
-    tenant.transport = recorded = Changes()
+    tenant.transport = recorded = Recording()
     service, identity = tenant.connect(), tenant.of_catalogue(1)
     before = await service.fetch(identity)
     await service.update(identity, Patch(fields={"description": "d"}))
