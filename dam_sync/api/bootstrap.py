@@ -191,6 +191,8 @@ async def both_sides(
         progress.target_calls = lambda: sum(target.calls.values())
         progress.begin("connecting")
         accounts = await source.probe(), await target.probe()
+        for role, account in zip(("source", "target"), accounts, strict=True):
+            account.refuse_as(role)
         await identify_target(shared, job, target, accounts[1])
         progress.expected = accounts[0].total
         progress.source_rates = partial(_rates_of, source, "source", options.rates)

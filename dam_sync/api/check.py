@@ -141,6 +141,7 @@ async def _about_side(
         service = connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
         stack.push_async_callback(service.close)
         account = await service.probe()
+        account.refuse_as(role)
         for finding in _about(role, account, with_credential=side.auth is not None):
             yield finding
         if role == "source" and service.limits.undated:

@@ -15,7 +15,7 @@ from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import instant_text
 from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.rollbacks import rollback_of
-from dam_sync.store.standing import DELETIONS, GoneAsset, Standing, standing_of
+from dam_sync.store.standing import DELETIONS, MAINTENANCE, GoneAsset, Standing, last_moving, standing_of
 
 if TYPE_CHECKING:
     from dam_sync.store.rows import Deletion
@@ -70,7 +70,7 @@ async def _standing_in(store: SqlStore) -> Standing:
     return Standing(
         runs=runs,
         rollbacks=await store.rollbacks(),
-        tally=await store.tally(runs[0].number) if runs else {},
+        tally=await store.tally(last) if (last := last_moving(runs)) is not None else {},
         linked=await store.link_count(),
         watermark=await store.get_meta(WATERMARK),
         corrections=(await store.correction_count())[0],
@@ -91,7 +91,8 @@ def _rolled_back(standing: Standing) -> dict[str, Any]:
     done = [rollback_of(row) for row in standing.rollbacks if row.state == "done"]
     if not done:
         return {}
-    stands = [row.number for row in standing.runs if rollback_of(row) is None and row.number not in done]
+    moved = [row for row in standing.runs if row.command not in MAINTENANCE and rollback_of(row) is None]
+    stands = [row.number for row in moved if row.number not in done]
     numbers = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
     return {"rolled back": f"run {numbers}", "stands at": f"run {stands[0]}" if stands else "no run"}
 

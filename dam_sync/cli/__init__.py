@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -23,6 +25,7 @@ from dam_sync.cli.rollback import rollback
 from dam_sync.cli.state import conflicts, signoff, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
+from dam_sync.model.errors import NO_ROOM
 
 cli = typer.Typer(
     name="dam-sync",
@@ -56,7 +59,25 @@ def main() -> None:
     and reading pages of rows make many objects and hardly any cycle, and looking took up to a fifth of its time."""
     gc.set_threshold(YOUNG_OBJECTS)
     _open_closed_streams()
-    cli()
+    try:
+        try:
+            cli()
+        finally:
+            sys.stdout.flush()
+    except OSError as problem:
+        sys.exit(_unwritten(problem))
+
+
+def _unwritten(problem: OSError) -> int:
+    """The exit code where standard output cannot be written. Raises any other error."""
+    full, away = problem.errno in NO_ROOM, problem.errno == errno.EPIPE
+    if not (full or away):
+        raise problem
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered would fail again at the end
+    if full:
+        with suppress(OSError):
+            sys.stderr.write("error: standard output cannot be written: no space is left\n")
+    return 1
 
 
 def _open_closed_streams() -> None:

@@ -54,6 +54,8 @@ def _share_or_number(given: Json) -> Json:
     number = isinstance(given, int) and not isinstance(given, bool) and given >= 0
     if not number and not (isinstance(given, str) and SHARE.match(given)):
         raise ValueError("should be a share or a number of assets, for example 5% or 20")
+    if not number and float(given.rstrip("% ")) > 100:
+        raise ValueError("should be a share of at most 100%")
     return given
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from dam_sync.model.capabilities import Capabilities, Feature
+from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import MonthlyAllowance
 
 
@@ -26,7 +27,8 @@ class Account:
 
     notes: missing permissions and capabilities, as sentences for the operator; as_source, as_target: those that concern
     the service only where a job reads it, or writes to it. They need no decision; undecided_as_source and
-    undecided_as_target do. allowance: if the job names one.
+    undecided_as_target do. allowance: if the job names one. refused_as_source, refused_as_target: why it cannot be
+    that.
     """
 
     tenant: str
@@ -41,6 +43,14 @@ class Account:
     undecided_as_target: tuple[Undecided, ...] = ()
     allowance: MonthlyAllowance | None = None
     unnamed: str = ""
+    refused_as_source: ConfigError | None = None
+    refused_as_target: ConfigError | None = None
+
+    def refuse_as(self, role: str) -> None:
+        """Raises ConfigError if it cannot be a source, or a target."""
+        refused = self.refused_as_source if role == "source" else self.refused_as_target
+        if refused is not None:
+            raise refused
 
     def notes_as(self, role: str) -> tuple[str, ...]:
         """The notes that concern a source or a target."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HISTORY = 1_000  # runs
 DELETIONS = 1_000
+MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
 _RUNS = "SELECT id, command, started_at, ended_at, state FROM run ORDER BY id DESC LIMIT ?"
@@ -59,8 +60,8 @@ class GoneAsset:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a job stands. runs, rollbacks: newest first; tally: of the last run; corrections: how many values people
-    gave."""
+    """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
+    corrections: how many values people gave."""
 
     runs: Sequence[StandingRun | RunRow]
     rollbacks: Sequence[StandingRun | RunRow]
@@ -88,12 +89,17 @@ def _standing(raw: sqlite3.Connection) -> Standing:
     return Standing(
         runs=runs,
         rollbacks=[_run(row) for row in raw.execute(_ROLLBACKS)],
-        tally=_tally(raw, runs[0].number) if runs else {},
+        tally=_tally(raw, last) if (last := last_moving(runs)) is not None else {},
         linked=_number(raw, "SELECT count(*) FROM link"),
         watermark=json.loads(watermark[0]) if watermark is not None else None,
         corrections=_number(raw, "SELECT count(*) FROM correction WHERE corrected <> 'null'"),
         gone=[_gone(*row) for row in raw.execute(_GONE, (DELETIONS,))],
     )
+
+
+def last_moving(runs: Sequence[StandingRun | RunRow]) -> int | None:
+    """The number of the last of these runs, newest first, that may have moved something; None without one."""
+    return next((row.number for row in runs if row.command not in MAINTENANCE), None)
 
 
 def _run(row: tuple[int, str, str, str | None, str]) -> StandingRun:

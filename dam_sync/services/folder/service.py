@@ -19,7 +19,7 @@ from dam_sync.model.service import Batch, Calls, Context, Cursor, Service, Shard
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
-from dam_sync.services.folder.api.archive import Unpacked, is_archive
+from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import seal
 from dam_sync.services.folder.api.disk import FILE_SYSTEM, Disk, FileSystem, explained
 from dam_sync.services.folder.estimate import NO_CALLS
@@ -63,6 +63,9 @@ class FolderService(Service):
 
     def _probe(self) -> Account:
         root, tenant = self._root, self._tenant
+        refused = _refused_as_target(root)
+        if refused is not None and not tenant.read_only:
+            raise refused
         if is_archive(root):
             root = self._unpack(root)
         if not root.is_dir():
@@ -70,7 +73,9 @@ class FolderService(Service):
                 wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
                 raise ConfigError(f"{root} {wrong}", hint="correct `path` or `base_url`")
             if tenant.read_only:
-                return Account(tenant.unnamed, notes=("the first run makes it",))
+                missing = ConfigError(f"{root} is not there", hint="correct `path` or `base_url`")
+                made = ("the first run makes it",)
+                return Account(tenant.unnamed, as_target=made, refused_as_source=missing, refused_as_target=refused)
             with explained(str(root)):
                 root.mkdir()
         if not tenant.read_only:
@@ -79,12 +84,10 @@ class FolderService(Service):
         notes = [] if tenant.is_ours else [UNNAMED]
         if tenant.tree is not None:
             notes.append(TREE.format(tenant.tree.left_out))
-        return Account(tenant.identity(), total=total, notes=tuple(notes), unnamed=tenant.unnamed)
+        name, unnamed = tenant.identity(), tenant.unnamed
+        return Account(name, total=total, notes=tuple(notes), unnamed=unnamed, refused_as_target=refused)
 
     def _unpack(self, archive: Path) -> Path:
-        if not self._tenant.read_only:
-            hint = "write to a folder and pack it afterwards"
-            raise ConfigError(f"{archive} is an archive, which is only read", hint=hint)
         if self._unpacked is None:
             self._unpacked = Unpacked(archive)
             self._tenant.look(Disk(self._unpacked.root))
@@ -214,6 +217,12 @@ class FolderService(Service):
     def estimate(self, change: Change, size: int = 0) -> Calls:
         """No calls."""
         return NO_CALLS
+
+
+def _refused_as_target(root: Path) -> ConfigError | None:
+    if not named_as_archive(root) or root.is_dir():
+        return None
+    return ConfigError(f"{root} is an archive, which is only read", hint="write to a folder and pack it afterwards")
 
 
 def _permitted() -> None:

@@ -37,3 +37,11 @@ def test_a_folder_in_place_of_a_file_is_named_with_what_to_do(tmp_path: Path) ->
         "error: . is a folder, not a job file",
         "hint: give the path of a job file; `dam-sync init JOB` writes a new one",
     ]
+
+
+@pytest.mark.parametrize("arguments", ["help jobs", "check missing.yaml --json"])
+def test_a_full_disk_below_standard_output_is_said_in_one_line(tmp_path: Path, arguments: str) -> None:
+    done = shell(f"{COMMAND} {arguments} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: standard output cannot be written: no space is left"
+    assert "Traceback" not in done.stderr

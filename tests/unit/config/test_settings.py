@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from pydantic import ValidationError
 
-from dam_sync.config.job import ExposureConfig, JobConfig, SideLimits, load_job
+from dam_sync.config.job import ExposureConfig, JobConfig, PolicyConfig, SideLimits, load_job
 from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth
 from dam_sync.model.conflict import ConflictPolicy, ConflictRules
 from dam_sync.model.errors import ConfigError
@@ -396,3 +398,9 @@ def test_what_such_a_kind_does_not_take(tmp_path: Path, old: str, new: str, foun
     with pytest.raises(ConfigError) as caught:
         load_job(path, {**KINDS, "shelf": FOLDER})
     assert any(found in str(fault) for fault in caught.value.diagnostics), caught.value.message
+
+
+@pytest.mark.parametrize(("share", "fits"), [("100%", True), ("100.1%", False), ("500%", False)])
+def test_no_more_than_all_assets_can_be_removed(share: str, fits: bool) -> None:
+    with nullcontext() if fits else pytest.raises(ValidationError, match="at most 100%"):
+        PolicyConfig.model_validate({"max_deletes": share})

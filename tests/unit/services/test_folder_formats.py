@@ -202,6 +202,46 @@ async def test_an_archive_is_not_written(tmp_path: Path) -> None:
         await connect(zipped(tmp_path / "f", tmp_path / "a.zip")).probe()
 
 
+@pytest.mark.parametrize("name", ["a.zip", "new.zip"])
+async def test_an_archive_is_refused_as_a_target_before_anything_is_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / "f").mkdir()
+    zipped(tmp_path / "f", tmp_path / "a.zip")
+    dry = connect(tmp_path / name, read_only=True)
+    account = await dry.probe()
+    await dry.close()
+    with pytest.raises(ConfigError, match="only read"):
+        account.refuse_as("target")
+    with pytest.raises(ConfigError, match="only read"):
+        await connect(tmp_path / name).probe()
+    assert not (tmp_path / "new.zip").exists()
+
+
+@pytest.mark.parametrize("name", ["missing", "missing.zip"])
+async def test_a_source_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+    account = await connect(tmp_path / name, read_only=True).probe()
+    with pytest.raises(ConfigError, match=f"{name} is not there"):
+        account.refuse_as("source")
+
+
+class WithoutFlag(zipfile.ZipInfo):
+    """A name in UTF-8 without the flag that says so, as the `zip` of Linux writes it."""
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802 -- of the standard library
+        return self.filename.encode(), self.flag_bits
+
+
+async def test_names_in_a_zip_file_are_those_that_were_packed(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
+        for number, made in enumerate((WithoutFlag, zipfile.ZipInfo)):
+            for name in ("été.jpg", "海.jpg", "plain.jpg"):
+                out.writestr(made(f"{number}/{name}"), b"bytes")
+    service = connect(tmp_path / "a.zip", read_only=True)
+    await service.probe()
+    found = sorted(entry.asset.filename for entry in await everything(service) if entry.asset is not None)
+    await service.close()
+    assert found == sorted(["été.jpg", "海.jpg", "plain.jpg"] * 2)
+
+
 def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
     made = tarfile.TarInfo(name)
     made.type, made.linkname = kind, link

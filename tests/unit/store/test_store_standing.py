@@ -63,6 +63,23 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
     await store.close()
 
 
+@pytest.mark.parametrize("upkeep", ["gc", "import"])
+async def test_a_job_stands_where_its_last_run_has_left_it(tmp_path: Path, upkeep: str) -> None:
+    """What only looks after the state is no such run."""
+    store = await SqlStore.open(tmp_path / "job.db", SetClock())
+    run = await store.begin("museum", "run")
+    await store.record(run.id, Shard("all"), Batch(entries("1"), None), ())
+    (work,) = await store.claim(run.id, 1, timedelta(minutes=5))
+    await store.complete(work, Outcome("parked", cause="InvalidValue"))
+    await store.finish(run.id, None)
+    after = await store.begin("museum", upkeep)
+    await store.finish(after.id, None, listed=False)
+    await store.close()
+    found = standing_of(tmp_path / "job.db")
+    assert found is not None
+    assert (found.tally["listed"], found.tally["parked"]) == (1, 1)
+
+
 async def test_the_counts_of_a_run_are_those_of_its_rows(tmp_path: Path) -> None:
     store = await _filled(tmp_path / "job.db")
     third = await store.begin("museum", "run")

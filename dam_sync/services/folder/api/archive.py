@@ -22,11 +22,17 @@ MOST_FILES = 10_000_000
 OURS = frozenset({"archive.json", "bagit.txt", "catalogue.jsonl", "catalogue.csv"})
 BROKEN = (InvalidValue, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError)
 Member = tuple[str, int, IO[bytes]]
+_IS_UTF8 = 0x800  # flag of a name in a zip file
 
 
 def is_archive(path: Path) -> bool:
     """Whether this is a file that can be unpacked, by its name."""
-    return path.name.lower().endswith(SUFFIXES) and path.is_file()
+    return named_as_archive(path) and path.is_file()
+
+
+def named_as_archive(path: Path) -> bool:
+    """Whether a file of this name would be an archive."""
+    return path.name.lower().endswith(SUFFIXES)
 
 
 class Unpacked:
@@ -58,7 +64,8 @@ class Unpacked:
                         raise DiskFull(f"there is no room to unpack {archive.name}", hint=hint)
                     _store(disk, name, size, data)
         except BROKEN as problem:
-            raise ContractBroken(f"{archive.name} cannot be unpacked: {problem}") from None
+            hint = "make or copy the archive again; another program that unpacks it shows what is wrong"
+            raise ContractBroken(f"{archive.name} cannot be unpacked: {problem}", hint=hint) from None
 
 
 def _store(disk: Disk, name: str, size: int, data: IO[bytes]) -> None:
@@ -81,7 +88,17 @@ def _of_zip(archive: Path) -> Iterator[Member]:
             if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise InvalidValue(f"{info.filename} in the archive is not a regular file")
             if not info.is_dir():
-                yield info.filename, info.file_size, opened.open(info)
+                yield _name_of(info), info.file_size, opened.open(info)
+
+
+def _name_of(info: zipfile.ZipInfo) -> str:
+    """As it was packed. The `zip` of Linux and macOS writes names in UTF-8 without the flag that says so."""
+    if info.flag_bits & _IS_UTF8:
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode()
+    except UnicodeError:
+        return info.filename
 
 
 def _of_tar(archive: Path) -> Iterator[Member]:
