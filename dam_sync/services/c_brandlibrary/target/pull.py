@@ -11,6 +11,7 @@ from dam_sync.aio.polling import poll_until
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileLink
 from dam_sync.model.journal import note_fact
+from dam_sync.model.journal_names import silent
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
@@ -22,6 +23,7 @@ from dam_sync.transfer.linked import opened
 
 PULL = "pull"  # the journal entry that names the file whose link a create was given, and when
 SENT_INSTEAD = "sent instead"
+USED_INSTEAD = silent("used instead")  # the upload that is sent instead was given to a call
 
 
 async def link_for_create(content: Content, journal: Journal, now: datetime) -> FileLink | None:
@@ -98,7 +100,11 @@ class Arrival:
         return last
 
     async def _send(self, made: AssetId, attachment: str, content: Content, journal: Journal) -> Json:
+        """Safe to repeat: an upload that an interrupted call may have used up is sent again (wire C 6.9)."""
+        if await journal.get(USED_INSTEAD) is not None:
+            await self.uploads.discard(journal)
         url = await self.uploads.send(await opened(content), journal)
+        await note_fact(journal, USED_INSTEAD)
         body = {"data": {"attributes": {"url": url, "filename": content.name}}}
         await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=made, repeatable=True)
         return True
