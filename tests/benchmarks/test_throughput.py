@@ -39,7 +39,7 @@ pytestmark = pytest.mark.bench
 SIZE = 1_000_000_000
 ROUNDS = 3
 PARTS = PartBounds(10 * MIB, MIB, at_once=4)
-GOAL = 0.8  # of the throughput of curl piped into curl, without digest: reached where curl copies 500 MB/s, not 700
+GOAL = 0.8  # of the throughput of curl piped into curl, without digest; not reached where curl copies 700 MB/s
 LEAST = 0.6  # of it; curl has a process for each side, and so both cores
 LEAST_DIGEST = 0.4  # the same with MD5, which curl does not compute: a third load on two cores
 MOST_CPU = 1.3  # times the CPU of curl piped into curl
