@@ -24,13 +24,13 @@ class TaskGroup(asyncio.TaskGroup):
             try:
                 return await call(*args, **kwargs)
             except asyncio.CancelledError as stray:
-                refuse_stray(stray)
+                _refuse_stray(stray)
                 raise
 
         return self.create_task(whole())
 
 
-def refuse_stray(cancelled: asyncio.CancelledError) -> None:
+def _refuse_stray(cancelled: asyncio.CancelledError) -> None:
     """Raises InternalError unless somebody cancels the present task."""
     task = asyncio.current_task()
     if task is None or not task.cancelling():

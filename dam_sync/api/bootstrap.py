@@ -190,16 +190,17 @@ async def both_sides(
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
         progress.begin("connecting")
-        accounts = await source.probe(), await target.probe()
-        for role, account in zip(("source", "target"), accounts, strict=True):
-            account.refuse_as(role)
-        await identify_target(shared, job, target, accounts[1])
-        progress.expected = accounts[0].total
+        source_account = await source.probe()
+        source_account.refuse_as("source")  # before the target may be changed
+        target_account = await target.probe()
+        target_account.refuse_as("target")
+        await identify_target(shared, job, target, target_account)
+        progress.expected = source_account.total
         progress.source_rates = partial(_rates_of, source, "source", options.rates)
         progress.target_rates = partial(_rates_of, target, "target", options.rates)
         schema = await source.schema()
         await target.adopt_schema(schema)
-        yield BothSides(source, target, *accounts, schema, await target.schema(), shared)
+        yield BothSides(source, target, source_account, target_account, schema, await target.schema(), shared)
 
 
 @asynccontextmanager

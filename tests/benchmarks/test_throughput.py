@@ -39,9 +39,8 @@ pytestmark = pytest.mark.bench
 SIZE = 1_000_000_000
 ROUNDS = 3
 PARTS = PartBounds(10 * MIB, MIB, at_once=4)
-GOAL = 0.8  # of the throughput of curl piped into curl, without digest; not reached where curl copies 700 MB/s
-LEAST = 0.6  # of it; curl has a process for each side, and so both cores
-LEAST_DIGEST = 0.4  # the same with MD5, which curl does not compute: a third load on two cores
+LEAST = 0.8  # of the throughput of curl piped into curl, without digest
+LEAST_DIGEST = 0.5  # the same with MD5, which curl does not compute: a third load on two cores
 MOST_CPU = 1.3  # times the CPU of curl piped into curl
 MOST_PLAIN = 4.5  # times the CPU of blocking sockets, which take a fourth of what they take with TLS
 GOAL_PLAIN, GOAL_DIGEST = 1.0, 2.0  # seconds of CPU for a GB; over TLS curl itself does not reach them on two cores
@@ -71,7 +70,6 @@ def test_a_large_file_is_copied_nearly_as_fast_as_by_curl_piped_into_curl(tmp_pa
         ("MB/s, curl piped into curl", SIZE / 1e6 / min(each.seconds for each in curl)),
         ("ratio of throughput, without digest", ratios[0]),
         ("ratio of throughput, with MD5", ratios[1]),
-        ("goal", GOAL),
         ("least", LEAST),
         ("least, with MD5", LEAST_DIGEST),
         ("CPU seconds for a GB, curl piped into curl", by_curl),

@@ -14,6 +14,7 @@ import pytest
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.model.capabilities import Feature
+from dam_sync.model.errors import ConfigError
 from dam_sync.services import discover
 from tests.conformance.catalogue import asset
 from tests.support import small
@@ -126,6 +127,15 @@ def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path, 
 def told(exposure: list[Any]) -> list[Any]:
     """Which rules let more people see how many assets."""
     return sorted((row["rule"], row["fate"], row["assets"]) for row in exposure)
+
+
+def test_a_source_that_is_not_there_is_refused_before_the_target_is_made(tmp_path: Path) -> None:
+    (tmp_path / "missing").mkdir()
+    job = job_between(tmp_path / "in", InFolder(tmp_path / "missing"), InFolder(tmp_path / "out"), MARKER)
+    (tmp_path / "missing").rmdir()
+    with pytest.raises(ConfigError, match="missing is not there"):
+        ran(job)
+    assert not (tmp_path / "out").exists()
 
 
 def test_files_on_a_hard_disk_are_imported(tmp_path: Path) -> None:
