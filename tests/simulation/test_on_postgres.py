@@ -7,6 +7,7 @@ STORE=postgres` runs the whole simulation so, and ends the connections at every 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,15 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.errors import SafetyStop, StoreBusy
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.credential_store import FileCredentialStore
+from dam_sync.store.server.credentials import ServerCredentialStore
 from tests.simulation.conftest import TRIED
 from tests.simulation.test_two_processes import both, taken_over
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.virtual.crashes import IN_DOUBT, SEED, tried
 from tests.support.virtual.fuse import COMMIT
-from tests.support.virtual.kept import on_postgres
+from tests.support.virtual.kept import COPY, copy_state, on_postgres, place_of
 from tests.support.virtual.moves import Simulation, differences
 from tests.support.virtual.schedules import pair_of
 from tests.support.virtual.schedules import tried as scheduled
@@ -42,6 +46,22 @@ def test_no_crash_leaves_a_trace(tmp_path: Path, kinds: tuple[str, str]) -> None
     came = tried(Simulation(tmp_path, kinds, SEED), POINTS)
     assert came.faults == []
     assert came.crashes >= POINTS
+
+
+def test_a_crashed_process_leaves_to_the_next_also_what_is_kept_for_all_jobs(tmp_path: Path) -> None:
+    simulation = Simulation(tmp_path, ("d_templates", "e_profiles"))
+    with simulation.moving() as move:
+        place = place_of(move.job)
+        assert isinstance(place, StateServer)
+        copy = replace(place, database=f"{place.database}{COPY}")
+        for secret in ("first", "renewed"):
+            asyncio.run(_vault(place, tmp_path / secret / "here").save("token", secret))
+            copy_state(place, copy)
+            assert asyncio.run(_vault(copy, tmp_path / secret / "there").load("token")) == secret
+
+
+def _vault(place: StateServer, folder: Path) -> ServerCredentialStore:
+    return ServerCredentialStore(place, "secret of the job file", FileCredentialStore(folder / "job.vault"))
 
 
 def test_no_schedule_of_faults_leaves_a_trace(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ OPEN: Final = Path("/dev/fd")  # the files and sockets a process has open, by nu
 POSTGRES: Final = "postgres"
 SOCKET: Final = ".s.PGSQL."
 COPY: Final = "_copy"
+PATIENCE: Final = timedelta(0)  # the server is there
 SWITCH: Final = "DAM_SYNC_STORE"
 
 
@@ -104,7 +106,7 @@ def is_there(job: Path) -> bool:
     place = place_of(job)
     if isinstance(place, Path):
         return place.exists()
-    return bool(execute(place, f"SELECT 1 FROM pg_namespace WHERE nspname = '{place.schema}'"))
+    return _has_schema(place, place.schema)
 
 
 def ask(job: Path, question: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -163,37 +165,56 @@ def bring_back(job: Path, aside: Path | None) -> None:
 
 
 def copy_state(here: StateServer, there: StateServer) -> None:
-    """The same rows in another database, which is made where it is missing."""
+    """The same rows in another database, which is made where it is missing: those of the job, and what jobs share."""
     import psycopg
 
     from dam_sync.store.server.database import connect, writing
     from dam_sync.store.server.schema import migrate
+    from dam_sync.store.server.shared_schema import SCHEMA, open_shared
 
     if not execute(here, f"SELECT 1 FROM pg_database WHERE datname = '{there.database}'"):
         execute(here, f'CREATE DATABASE "{there.database}"')
+    if not _has_schema(there, there.schema):
         with closing(connect(there)) as connection, writing(connection, there):
             migrate(connection, there)
+    schemas = {here.schema: there.schema}
+    if _has_schema(here, SCHEMA):
+        open_shared(replace(there, schema=SCHEMA), PATIENCE)[0].close()  # made where it is missing
+        schemas[SCHEMA] = SCHEMA
+    else:
+        execute(there, f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
     with (
         psycopg.connect(host=here.host, dbname=here.database, user=here.user, autocommit=True) as mine,
         psycopg.connect(host=there.host, dbname=there.database, user=there.user) as other,
     ):
         other.execute("SET LOCAL session_replication_role = replica")
-        for table in _filled(other, there.schema):
-            other.execute(f"DELETE FROM {table}".encode())
-        for table in _filled(mine, here.schema):
-            with (
-                mine.cursor().copy(f"COPY {table} TO STDOUT".encode()) as rows,
-                other.cursor().copy(f"COPY {table} FROM STDIN".encode()) as copied,
-            ):
-                for block in rows:
-                    copied.write(block)
+        for schema, copied_to in schemas.items():
+            _copy_rows(mine, schema, other, copied_to)
+
+
+def _has_schema(server: StateServer, name: str) -> bool:
+    return bool(execute(server, f"SELECT 1 FROM pg_namespace WHERE nspname = '{name}'"))
+
+
+def _copy_rows(mine: Any, schema: str, other: Any, copied_to: str) -> None:
+    """From one connection to another, in place of what was there."""
+    for name in _filled(other, copied_to):
+        other.execute(f'DELETE FROM "{copied_to}".{name}'.encode())
+    for name in _filled(mine, schema):
+        with (
+            mine.cursor().copy(f'COPY "{schema}".{name} TO STDOUT'.encode()) as rows,
+            other.cursor().copy(f'COPY "{copied_to}".{name} FROM STDIN'.encode()) as copied,
+        ):
+            for block in rows:
+                copied.write(block)
 
 
 def _filled(connection: Any, schema: str) -> list[str]:
-    """The tables with rows, with their schema."""
+    """The tables with rows."""
     tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
-    names = [f'"{schema}".{name}' for (name,) in tables]
-    looks = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in names)
+    looks = " UNION ALL ".join(
+        f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM \"{schema}\".{name})" for (name,) in tables
+    )
     return [name for (name,) in connection.execute(looks.encode())] if looks else []
 
 
