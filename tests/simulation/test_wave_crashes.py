@@ -4,7 +4,7 @@ crash of either run leaves no trace."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from dam_sync.model.errors import SafetyStop, StopRequested
 from tests.support.pairs import EVERYTHING, ids, pairs
 from tests.support.profiles import FOLDER
 from tests.support.virtual.branching import Branch, branches
-from tests.support.virtual.crashes import IN_DOUBT, POINTS, SEED
+from tests.support.virtual.crashes import POINTS, SEED, left_by
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
@@ -112,8 +112,4 @@ def survived(move: Move, want: State, points: Sequence[Point]) -> Branch:
     """After the crash: as many runs as two waves need."""
     for _ in range(2):
         move.live_to_the_end()
-    return Branch(1, [f"{points[0]}: {each}" for each in left_by(move, want)])
-
-
-def left_by(move: Move, want: State) -> Iterator[str]:
-    yield from differences(move.state(), want, in_doubt=IN_DOUBT)
+    return Branch(1, [f"{points[0]}: {each}" for each in left_by(move, want, points)])
