@@ -328,6 +328,8 @@ def _complete(c: Connection, row: Any, outcome: Outcome, now: str, account: str)
     action, losses, digest = outcome.action, to_text(outcome.losses), outcome.digest
     if row.action in MADE and outcome.action == "unchanged":  # what was done and lost then remains so
         action, losses, digest = row.action, _all_losses(c, row.seq, outcome), row.digest
+    elif (row.action, outcome.action) == MADE:  # it is new at the target all the same
+        action = row.action
     if row.again:
         _REOPEN.run(c, at=row.seq, new_action=action if action in MADE else "", new_losses=losses, new_digest=digest)
         return

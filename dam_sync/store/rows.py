@@ -239,7 +239,8 @@ READ_AGAIN = "(read again)"  # revision of work that no listing of its run retur
 NOT_SELECTED = "not selected"
 """The cause of assets that the mapping does not select."""
 MADE = ("created", "updated")
-"""Actions by which an asset stays counted if the run comes back to it and there is nothing to do."""
+"""Actions by which an asset stays counted if the run comes back to it and there is nothing to do; as the first of them
+also if it is updated then."""
 
 
 REMOVED = "removed"

@@ -97,7 +97,7 @@ async def test_an_asset_listed_anew_while_worked_at_comes_round_again(store: Sql
     assert (again.revision, again.attempt) == ("r2", 1)
     await store.complete(again, Outcome("updated", link=LinkRow("a", "t1", "r2")))
     tally = await store.tally(run)
-    assert (tally["listed"], tally["updated"], tally["open"]) == (1, 1, 0)
+    assert (tally["listed"], tally["created"], tally["updated"], tally["open"]) == (1, 1, 0, 0)
 
 
 async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) -> None:
