@@ -32,13 +32,14 @@ async def poll_until(
     end = clock.monotonic() + seconds
     waits = chain(pauses, repeat(pauses[-1]))
     if delay > 0:
-        await _pause(clock, min(delay, seconds), look)
+        await sleep_looking(clock, min(delay, seconds), look)
     while (result := await ask()) is None and (left := end - clock.monotonic()) > 0:
-        await _pause(clock, min(next(waits), left), look)
+        await sleep_looking(clock, min(next(waits), left), look)
     return result
 
 
-async def _pause(clock: Clock, seconds: float, look: Callable[[], None] | None) -> None:
+async def sleep_looking(clock: Clock, seconds: float, look: Callable[[], None] | None) -> None:
+    """Sleep so long, unless `look`, called every `LOOK_SECONDS`, raises."""
     while look is not None and seconds > LOOK_SECONDS:
         look()
         await clock.sleep(LOOK_SECONDS)

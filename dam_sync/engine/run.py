@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.guards.exposure import retry_exposed
@@ -50,6 +51,7 @@ from dam_sync.store.waves import ELSEWHERE
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+WAITING = "waiting up to {:.0f} s for the search index of the target"
 MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
@@ -88,8 +90,7 @@ async def _phases(context: RunContext) -> None:
     await retry_exposed(context)
     await retry_parked(context)
     if context.reads_target:
-        context.progress.phase = "waiting for the target's index"
-        await context.clock.sleep(await context.lag_left())
+        await _wait_for_index(context)
     context.progress.phase = "reading the target"
     if context.planned is not None:
         terms.allowed = containers.allowed = context.planned.require_shared
@@ -109,8 +110,7 @@ async def _phases(context: RunContext) -> None:
     await end_shared(context)
     if context.wave is not None and context.over:
         context.stop.stop(context.deadline_reason)
-    if context.stop.reason:
-        raise StopRequested(context.stop.reason, hint="run the same command again to continue")
+    _refuse_stopped(context)
     context.progress.phase = "writing memberships and relations"
     await keep_terms(context, terms)
     await write_memberships(context)
@@ -118,6 +118,19 @@ async def _phases(context: RunContext) -> None:
     await remove_deleted(context, worker)
     context.progress.phase = "closing"
     await abort_orphaned_uploads(context)
+
+
+async def _wait_for_index(context: RunContext) -> None:
+    """Until it can no longer be behind the last run: what the target lists is compared. Raises StopRequested."""
+    left = await context.lag_left()
+    if left > 0:
+        context.progress.phase = WAITING.format(left)
+        await sleep_looking(context.clock, left, lambda: _refuse_stopped(context))
+
+
+def _refuse_stopped(context: RunContext) -> None:
+    if context.stop.reason:
+        raise StopRequested(context.stop.reason, hint="run the same command again to continue")
 
 
 async def _begin_workers(context: RunContext) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from dam_sync.aio.polling import LOOK_SECONDS
+from dam_sync.api.jobs import run_job
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Asset, Patch
+from dam_sync.model.errors import StopRequested
+from dam_sync.model.run_options import Progress, StopToken
 from tests.support.connected import Bytes
 from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING
@@ -194,3 +200,22 @@ def test_older_versions_written_before_are_no_additions_where_only_the_current_o
         verdict = made.verify()
         assert (verdict["clean"], verdict["extra"]) == (True, 0)
         assert made.run(repair=True).operations == {}
+
+
+def test_a_repair_that_waits_for_the_index_of_the_target_can_be_stopped(tmp_path: Path) -> None:
+    with scene(tmp_path, KINDS["d"], (NOTE,)) as made:
+        clock, token, progress = made.universe.clock, StopToken(), Progress()
+
+        async def stopping() -> None:
+            await run_job(made.job, made.universe.options())
+            began = clock.now()
+            options = made.universe.options(repair=True, stop_token=token, progress=progress)
+            running = asyncio.ensure_future(run_job(made.job, options))
+            while not (running.done() or progress.phase.startswith("waiting up to")):
+                await clock.sleep(0.1)
+            token.stop("stopped by hand")
+            with pytest.raises(StopRequested, match="stopped by hand"):
+                await running
+            assert clock.now() - began < timedelta(seconds=2 * LOOK_SECONDS)
+
+        made.universe.do(stopping())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
 from dam_sync.engine.decide import kept_versions
@@ -163,7 +164,7 @@ class Verifier:
         before, began, left = self._wrong, clock.monotonic(), await self.context.lag_left()
         while self.suspects and self.patience > 0:
             self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
-            await clock.sleep(min(pause, left))
+            await sleep_looking(clock, min(pause, left), self._raise_if_stopped)
             pause *= 2
             self._raise_if_stopped()
             left = self.patience = await self.context.lag_left()
