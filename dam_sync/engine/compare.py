@@ -303,6 +303,12 @@ def _spelled(held: frozenset[str], wanted: Iterable[str]) -> frozenset[str]:
     return frozenset(form for tag in held for form in forms.get(normalize("NFC", tag), {tag}))
 
 
+def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[Placement], schema: Schema) -> Asset:
+    """In those of the containers in which it may be, too, that are wanted: whether it is cannot be seen."""
+    known = unsure if schema.naming is None else frozenset(map(schema.naming.place, unsure))
+    return replace(actual, placements=actual.placements | {place for place in known if place in wanted})
+
+
 def _places(placements: frozenset[Placement]) -> frozenset[str]:
     return frozenset(f"{p.kind}:{p.text}" for p in placements)
 

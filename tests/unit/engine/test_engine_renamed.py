@@ -37,6 +37,8 @@ def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(held: T
     context: Any = SimpleNamespace(counterparts=counterparts, target_schema=Schema({}))
     actual = Asset(AssetId("2"), Revision("r"), filename="a.jpg", fields={"region": held})
     asset = Asset(AssetId("1"), Revision("r"), filename="a.jpg", fields={"region": ORIGIN})
-    drafted = Drafted(Draft(None, "a.jpg", fields={"region": Term("France")}), unmade={("region", 0): ("region", WANTED)})
+    drafted = Drafted(
+        Draft(None, "a.jpg", fields={"region": Term("France")}), unmade={("region", 0): ("region", WANTED)}
+    )
     draft, found = Renamed(context, asset, actual, {"region": index}).of(drafted)
     assert (draft.fields["region"], [each.pattern for each in found]) == (held, patterns)
