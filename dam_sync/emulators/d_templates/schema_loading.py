@@ -48,6 +48,10 @@ class SchemaLoader:
             self._parts[part] = slug
             if slug not in {each.slug for each in self._attributes.values()}:
                 row = {"key": slug, "kind": kind, "multiple": many, "label": slug.replace("_", " ").title()}
+                if part == "status" and self._catalogue.statuses:
+                    row["vocabulary"] = "@statuses"
+                    names = tuple(str(each["name"]) for each in self._catalogue.statuses)
+                    self._vocabularies["@statuses"] = self._vocabulary(f"{row['label']} Values", names)
                 fields.append(row)
                 self._attributes[slug] = self._attribute(row)
         for row in self._catalogue.types or [{"name": "Default"}]:

@@ -135,6 +135,13 @@ async def test_an_unknown_option_value_is_told(opened: Open) -> None:
             opened().connect(**options)
 
 
+async def test_an_asset_in_the_trash_says_nothing_about_the_right_to_download(opened: Open) -> None:
+    tenant = opened(asset(1))
+    await tenant.connect().remove(tenant.of_catalogue(1))
+    notes = (await tenant.connect(read_only=True).probe()).notes
+    assert not [note for note in notes if "download" in note]
+
+
 async def test_a_verification_waits_for_the_index_as_long_as_the_option_says(opened: Open) -> None:
     assert opened().connect(index_lag=600).limits.lag == timedelta(seconds=600)
 
