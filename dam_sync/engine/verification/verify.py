@@ -359,9 +359,10 @@ class Verifier:
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context
         draft, found = await self._draft(asset, actual, link)
-        key = AssetId(f"target:{UNSURE}{actual.id}")
-        unsure = (await self.scratch.members_of([key])).get(key, frozenset())
-        actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
+        if Operation.MEMBERS in context.target.capabilities:
+            key = AssetId(f"target:{UNSURE}{actual.id}")
+            unsure = (await self.scratch.members_of([key])).get(key, frozenset())
+            actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
         found += differences(draft, actual, context.target_schema, context.target.limits)
         found += seen_though_closed(context, draft, actual)
         if context.policy.extras != "ignore":
