@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from unicodedata import normalize
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
@@ -65,7 +66,7 @@ NO_DEFAULTS = Defaults()
 def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
     """Everything in a draft that the asset does not have; empty if they agree. A closed asset has another
     status and other rights than its draft says."""
-    actual = with_names(actual, schema)
+    actual = with_names(actual, schema, draft.tags)
     return [
         *_text_difference("filename", draft.filename, actual.filename if draft.filename else ""),
         *(() if draft.closed else _status_difference(draft.status, actual)),
@@ -79,7 +80,7 @@ def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> 
 def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: Defaults) -> list[Difference]:
     """What the asset has in addition to the draft, in the parts that the mapping writes. A place that already differs
     is not repeated here."""
-    more = Extras.of(draft, with_names(actual, schema), scope, defaults)
+    more = Extras.of(draft, with_names(actual, schema, draft.tags), scope, defaults)
     return [
         *_field_extras(draft.fields, actual.fields, schema, scope.fields),
         *_set_extras("tags", draft.tags, more.tags),
@@ -285,11 +286,27 @@ def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
         yield Difference(path, _cut([want]), _cut([have]), pattern=pattern_of([want], [have]))
 
 
-def with_names(actual: Asset, schema: Schema) -> Asset:
-    """With containers renamed as the target requires, so that one renamed by people counts as the same."""
+def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:
+    """With containers renamed as the target requires, so that one renamed by people counts as the same; with tags in
+    the Unicode form of `tags`, because a target may keep one tag for two forms of it."""
+    actual = replace(actual, tags=_spelled(actual.tags, tags))
     if schema.naming is None:
         return actual
     return replace(actual, placements=frozenset(map(schema.naming.place, actual.placements)))
+
+
+def _spelled(held: frozenset[str], wanted: Iterable[str]) -> frozenset[str]:
+    """Of tags that are canonically equivalent to wanted ones, the wanted forms; the others as they are."""
+    forms: dict[str, set[str]] = {}
+    for tag in wanted:
+        forms.setdefault(normalize("NFC", tag), set()).add(tag)
+    return frozenset(form for tag in held for form in forms.get(normalize("NFC", tag), {tag}))
+
+
+def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[Placement], schema: Schema) -> Asset:
+    """In those of the containers in which it may be, too, that are wanted: whether it is cannot be seen."""
+    known = unsure if schema.naming is None else frozenset(map(schema.naming.place, unsure))
+    return replace(actual, placements=actual.placements | {place for place in known if place in wanted})
 
 
 def _places(placements: frozenset[Placement]) -> frozenset[str]:

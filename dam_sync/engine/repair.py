@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import defaults_of, scope_of
+from dam_sync.engine.compare import defaults_of, scope_of, with_unsure
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
 from dam_sync.engine.files import pair_files
@@ -23,7 +23,7 @@ from dam_sync.engine.three_way import Files, kept_values, overlay
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.codec import rights_to_json
+from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import FIELDS, FILE
 from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
@@ -33,6 +33,7 @@ from dam_sync.store.rows import LinkRow
 
 LEFT = "left closed"  # an asset that a repair would make visible again
 TARGET = "target:"  # before the ids of target assets among the members that a run keeps
+UNSURE = f"{TARGET}unsure:"  # before those of which it is unknown whether they are members
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Repairer:
     async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json], attempt: Attempt) -> Repair:
         """The repair of this asset. meant: drafts that earlier attempts may have written in part. Costs one read of the
         target. Raises NotFound."""
-        actual, before = await self._actual(link), [link.draft, *meant]
+        actual, before = await self._actual(link, draft), [link.draft, *meant]
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
         files = Files(link, asset.file, fresh, asset.versions)
@@ -118,15 +119,17 @@ class Repairer:
                     found[path] = now
         return found
 
-    async def _actual(self, link: LinkRow) -> Asset:
+    async def _actual(self, link: LinkRow, draft: Draft) -> Asset:
         target = self.context.target
         actual = await target.fetch(AssetId(link.target))
         if actual.status == TRASH:
             raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
         if Operation.MEMBERS in target.capabilities:
-            key = AssetId(f"{TARGET}{link.target}")
-            members = await self.context.store.members_of([key])
+            key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
+            members = await self.context.store.members_of([key, unsure])
+            wanted = draft.placements | draft_from_json(link.draft).placements
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
+            actual = with_unsure(actual, wanted, members.get(unsure, frozenset()), self.context.target_schema)
         return self.context.counterparts.as_known(actual, self.context.target_schema)
 
     def _patch(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset) -> Patch:

@@ -45,7 +45,7 @@ class RepairPatch:
 
     def patch(self) -> Patch:
         """Everything that an update can restore, and nothing that is already right."""
-        draft, actual = self.draft, with_names(self.actual, self.schema)
+        draft, actual = self.draft, with_names(self.actual, self.schema, self.draft.tags)
         wanted, extras = patch_between(self.last, draft), Extras.of(draft, actual, self.scope, self.defaults)
         found = Patch(
             fields=dict(self._fields()),

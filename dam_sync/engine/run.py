@@ -27,7 +27,7 @@ from dam_sync.engine.probation import watch_probation
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.removals.assets import find_deletions, remove_deleted
 from dam_sync.engine.renames.counterparts import Counterparts
-from dam_sync.engine.repair import TARGET
+from dam_sync.engine.repair import TARGET, UNSURE
 from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
@@ -373,7 +373,10 @@ async def _keep_members(store: SqlStore, service: Service, prefix: str) -> None:
     read: list[Membership] = []
     number = 0
     async for membership in service.members():
-        read.append(replace(membership, assets=tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)))
+        if membership.unsure and not prefix:
+            continue  # an asset of the source counts as a member of the lower container alone
+        before = UNSURE if membership.unsure else prefix
+        read.append(replace(membership, assets=tuple(AssetId(f"{before}{asset}") for asset in membership.assets)))
         number += len(membership.assets)
         if number >= MEMBERS_AT_ONCE:
             await store.add_members(read)

@@ -11,10 +11,12 @@ from dam_sync.model.values import Term
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A container and some of its members, for services that keep membership on the container."""
+    """A container and some of its members, for services that keep membership on the container. unsure: a listing shows
+    them, but maybe only because they are in a container below it; as members of that one they are not unsure."""
 
     placement: Placement
     assets: tuple[AssetId, ...]
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

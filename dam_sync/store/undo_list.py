@@ -235,10 +235,13 @@ class UndoList(ScratchDatabase):
             yield Obstacle(what, reason, bool(stays)), asset, target
 
     def obstacle_groups(self, examples: int = EXAMPLES) -> list[tuple[Obstacle, int, list[str]]]:
-        """Reasons with the number of assets and the first of them: first what somebody has to look at, the most
-        frequent first."""
+        """Reasons with the number of assets and the first of them, by their id at the target where that at the source
+        is not known: first what somebody has to look at, the most frequent first."""
         chosen = "SELECT what, reason, stays, count(*) AS n FROM obstacle GROUP BY 1, 2, 3 ORDER BY 3, 4 DESC, 1, 2"
-        first = "SELECT asset FROM obstacle WHERE (what, reason, stays) = (?, ?, ?) ORDER BY asset, target LIMIT ?"
+        first = (
+            "SELECT coalesce(nullif(asset, ''), target) FROM obstacle WHERE (what, reason, stays) = (?, ?, ?) "
+            "ORDER BY asset, target LIMIT ?"
+        )
         return [
             (
                 Obstacle(what, reason, bool(stays)),

@@ -9,13 +9,15 @@ import pytest
 
 from dam_sync.api.emulation.rehearsal import Rehearsal, RehearsalReport, rehearse_job
 from dam_sync.model.run_options import RunOptions
-from tests.support.anypair import any_pair, ran, verified
+from tests.support.anypair import any_pair, hurried, joined, ran, tenant_of, verified
 from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.folders import side_of
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import FOLDER, profile_of
 from tests.support.small import photo, photos, small
 from tests.support.tenants import Command, Pair
 
+SOURCE, TARGET = "c_brandlibrary", "d_templates"
 PAIRS = [pair for pair in pairs(3, 4) if pair[1] != FOLDER]
 
 
@@ -38,6 +40,25 @@ def test_the_run_does_what_was_rehearsed(tmp_path: Path, source: str, target: st
         ]
         assert done["parked"] == report["parked"]
         assert found.verification.clean == verified(pair)["clean"]
+
+
+def test_what_the_job_calls_parts_of_the_tenant_is_rehearsed(tmp_path: Path) -> None:
+    names = {"release_field": "embargo", "expiry_field": "last_day", "status_field": "state", "tags_field": "words"}
+    statuses = [{"record": "status", "name": name} for name in ("Published", "Draft", "Archived")]
+    library = everything(without=profile_of(SOURCE).refuses)
+    with (
+        hurried(),
+        tenant_of(SOURCE, library) as first,
+        tenant_of(TARGET, [*receiving(), *statuses], **names) as second,
+    ):
+        sides = side_of(SOURCE, first, {}), side_of(TARGET, second, names)
+        pair = joined(tmp_path, *sides, (first, second), OWN_MARKS)
+        found, report = rehearsed(pair), ran(pair)
+        done = found.run.as_json()
+        assert [done[key] for key in ("counts", "operations", "losses")] == [
+            report[key] for key in ("counts", "operations", "losses")
+        ]
+        assert report["counts"]["created"]
 
 
 def test_a_sample_with_generated_files(tmp_path: Path, command: Command) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
 
@@ -18,10 +18,13 @@ from dam_sync.model.errors import DamSyncError
 READY_SECONDS = 60
 
 
-def emulate_arguments(kind: str) -> list[str]:
-    """Arguments of the `emulate` command for a tenant that a demo or a rehearsal uses."""
+def emulate_arguments(kind: str, job: Mapping[str, object] | None = None) -> list[str]:
+    """Arguments of the `emulate` command for a tenant that a demo or a rehearsal uses. job: options of the service in
+    the job, whose names of parts of the tenant the emulated one gets."""
     trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated}
+    if job is not None:
+        options |= {key: job.get(key, default) for key, default in trial.naming.items()}
     return [kind, *(text for key, value in options.items() for text in ("--option", f"{key}={json.dumps(value)}"))]
 
 

@@ -86,7 +86,7 @@ async def _emulated_target(job: JobConfig, folder: Path, catalogue: Path) -> Asy
     """The same job, with a new state, into an emulated tenant that lasts as long as the block. Every file goes through
     us: no link of the source is given to the emulator, and placeholders are all that it gets if they are asked for."""
     kind = job.target.kind
-    async with emulated([*emulate_arguments(kind), "--load", str(catalogue)]) as url:
+    async with emulated([*emulate_arguments(kind, job.target.options), "--load", str(catalogue)]) as url:
         target = SideConfig.model_validate(Emulated(kind, url).as_job() | {"options": dict(job.target.options)})
         alone = {"schedule": None, "webhooks": None, "notify": None, "waves": ()}  # all waves at once
         state = str(folder / "state" / "rehearsal.db")

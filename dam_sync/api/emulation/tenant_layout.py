@@ -15,6 +15,7 @@ from dam_sync.services.folder.codec import term_record
 Record = Mapping[str, Json]
 CLOSED_LISTS = {"statuses": "status", "groups": "group", "relation_kinds": "relation_kind"}
 """Closed lists of a schema, and the records that declare their entries."""
+LEVELS = 3  # of a tree of terms, for an emulator that has to know: no schema says how many the service has
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ def records_of(layout: TenantLayout, bare: Schema, prefix: str) -> Iterator[Reco
             yield _vocabulary_record(layout.schema.vocabularies[key])
             yield from (term_record(key, term) for term in layout.terms[key])
     for field in wanted.values():
-        yield {**_field_record(field), "key": field.key.removeprefix(prefix)}
+        known = layout.schema.vocabularies.get(field.vocabulary)
+        levels = {"levels": LEVELS} if known is not None and known.hierarchical else {}
+        yield {**_field_record(field), **levels, "key": field.key.removeprefix(prefix)}
     for name, record in CLOSED_LISTS.items():
         yield from ({"record": record, "name": entry} for entry in sorted(getattr(layout.schema, name) or ()))
     yield from ({"record": "container", "kind": each.kind, "path": list(each.path)} for each in layout.containers)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dam_sync.aio.closing import closing
 from dam_sync.mapping.sample import Sample
 from dam_sync.model.asset import Asset, Entry
-from dam_sync.model.errors import NotFound
+from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import TRASH, Service, Window
 
 MOST = 100  # rows read from listings
@@ -30,7 +30,10 @@ async def first_assets(service: Service) -> tuple[list[Asset], bool]:
         if asset is None and not entry.deleted:
             fetched += 1
             whole = whole and fetched <= FETCHED
-            asset = await _fetched(service, entry) if fetched <= FETCHED else None
+            try:
+                asset = await service.fetch(entry.id) if fetched <= FETCHED else None
+            except Rejected as error:  # it is gone, or cannot be read: a run would park it
+                whole = whole and isinstance(error, NotFound)
         if asset is not None and asset.status != TRASH:
             found.append(asset)
     return found, whole
@@ -49,10 +52,3 @@ async def _first(service: Service) -> AsyncIterator[tuple[Entry, bool]]:
                     yield entry, batch.cursor is not None or seen > MOST
             if seen > MOST:
                 return
-
-
-async def _fetched(service: Service, entry: Entry) -> Asset | None:
-    try:
-        return await service.fetch(entry.id)
-    except NotFound:
-        return None

@@ -41,5 +41,6 @@ TRIAL = Profile(
     lean={"relations": "off"},
     emulated={"rate": None, **_NAMED},
     demo_emulated={"lag": 1},
+    naming=dict.fromkeys(("tags_field", "release_field", "expiry_field", "status_field"), ""),
     parted_emulated={"part": 50_000, "multipart_least": 1},
 )

@@ -107,6 +107,8 @@ class AssetCalls:
         record = self._tenant.found(call.id)
         if record is None or not self._tenant.visible(record, call.user):
             raise broken()
+        if record.deleted is not None:
+            raise refused(403, "Asset not found")  # the only text shown for what is not there (wire D 7)
         self._tenant.demand(record, call.user, "Download")
         if record.blob is None:
             return self._no_content()

@@ -48,6 +48,10 @@ class SchemaLoader:
             self._parts[part] = slug
             if slug not in {each.slug for each in self._attributes.values()}:
                 row = {"key": slug, "kind": kind, "multiple": many, "label": slug.replace("_", " ").title()}
+                if part == "status" and self._catalogue.statuses:
+                    row["vocabulary"] = "@statuses"
+                    names = tuple(str(each["name"]) for each in self._catalogue.statuses)
+                    self._vocabularies["@statuses"] = self._vocabulary(f"{row['label']} Values", names)
                 fields.append(row)
                 self._attributes[slug] = self._attribute(row)
         for row in self._catalogue.types or [{"name": "Default"}]:
@@ -101,7 +105,7 @@ class SchemaLoader:
         name = str(row.get("label") or key)
         if self._schema.named(name) is not None:
             name = f"{name} {key}"
-        columns = row.get("columns") or ()
+        columns = row.get("columns") or self._levels(row, name)
         type_ = self._type(row)
         area = type_ == "text" and (kind in _AREAS or (row.get("max_length") or 0) > _BOX_MOST)
         made = self._schema.new_attribute(
@@ -115,6 +119,20 @@ class SchemaLoader:
             made.vocabulary = self._words_of(row, name).id
         return made
 
+    def _levels(self, row: Row, name: str) -> list[Row]:
+        """The dropdowns of a cascade; the vocabulary of the catalogue is that of the first one."""
+        numbers = range(1, int(row.get("levels") or 0) + 1)
+        each = {"kind": "term", "types": row.get("types")}
+        return [
+            {
+                **each,
+                "key": f"{row['key']}_{n}",
+                "label": f"{name} {n}",
+                "vocabulary": row["vocabulary"] if n == 1 else "",
+            }
+            for n in numbers
+        ]
+
     def _column(self, row: Row) -> Attribute:
         made = self._attribute(row)
         self._attributes[str(row["key"])] = made
@@ -122,6 +140,8 @@ class SchemaLoader:
 
     def _type(self, row: Row) -> str:
         kind = row.get("kind", "text")
+        if row.get("levels"):
+            return CASCADE
         if row.get("columns"):
             return CASCADE if row.get("native") == "CASCADE" else TABLE
         if kind in ("term", "flag") or (row.get("multiple") and kind != "rows"):

@@ -171,7 +171,9 @@ class User:
         return self.all_seeing or self._sees_state(asset, now)
 
     def may_download(self, asset: Asset, now: int) -> bool:
-        """Whether the asset carries a download link for this user (wire E 4)."""
+        """Whether the asset carries a download link for this user; one in the trash has none (wire E 4, 12.7)."""
+        if asset.deleted is not None:
+            return False
         state = "unreleased" if not released(asset, now) else "expired" if expired(asset, now) else "active"
         return self.original and state in self.orders and self.may_see(asset, now)
 

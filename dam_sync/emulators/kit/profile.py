@@ -34,7 +34,8 @@ class Profile:
     emulator (`demo_emulated`) for `make demo`. part: bytes of a part, where tests upload a file in parts that are made
     small; parted, parted_emulated: options that go with it. uses_up: the step that records which uploaded file a create
     may have used up, so that another sends it again. plays: what the emulator plays of its own (`play:WORD`) with calls
-    of a target, by globs on `METHOD /template`.
+    of a target, by globs on `METHOD /template`. naming: options that name parts of a tenant, and that adapter and
+    emulator have both, with what the adapter takes where a job says nothing.
     """
 
     auth: tuple[Auth, ...]
@@ -65,6 +66,7 @@ class Profile:
     parted_emulated: Mapping[str, Any] = field(default_factory=dict)
     uses_up: str = ""
     plays: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    naming: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -37,8 +37,9 @@ def edited_parts(context: RunContext, meant: Sequence[Json], actual: Asset, *, c
     if not meant:
         return []
     known, schema = context.counterparts, context.target_schema
-    actual = with_names(known.as_known(actual, schema), schema)
     drafts = tuple(draft_from_json(known.present(state, schema)) for state in meant)
+    tags = frozenset().union(*(draft.tags for draft in drafts))
+    actual = with_names(known.as_known(actual, schema), schema, tags)
     files = files_sent(meant)
     edits = _Edits(context, drafts, actual, complete, scope_of(context.crosswalk), {file.name for file in files})
     return sorted({*edits, *_files(meant, files, actual)})

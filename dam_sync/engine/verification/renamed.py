@@ -41,7 +41,8 @@ class Renamed:
             if term is not None:
                 value = fields[key]
                 fields[key] = (*value[:position], term, *value[position + 1 :]) if isinstance(value, tuple) else term
-                found.append(Difference(f"fields.{key}", path[-1], term.label, pattern=RENAMED))
+                if (term.path or (term.label,)) != tuple(path):  # a tree may be listed without its lower levels
+                    found.append(Difference(f"fields.{key}", path[-1], term.label, pattern=RENAMED))
         placements = frozenset(places.get(place, place) for place in draft.placements)
         return replace(draft, placements=placements, fields=fields), found
 

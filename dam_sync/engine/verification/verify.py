@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of
+from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of, with_unsure
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
@@ -26,6 +26,7 @@ from dam_sync.engine.probation import until_text, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.renames.counterparts import Counterparts
+from dam_sync.engine.repair import UNSURE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
@@ -252,7 +253,8 @@ class Verifier:
         for side, service in (("source", self.context.source), ("target", self.context.target)):
             if Operation.MEMBERS in service.capabilities:
                 async for membership in service.members():
-                    prefixed = tuple(AssetId(f"{side}:{asset}") for asset in membership.assets)
+                    prefix = f"{side}:{UNSURE}" if membership.unsure else f"{side}:"
+                    prefixed = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
                     await self.scratch.add_members([replace(membership, assets=prefixed)])
         await self.scratch.end_members()
 
@@ -358,6 +360,10 @@ class Verifier:
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context
         draft, found = await self._draft(asset, actual, link)
+        if Operation.MEMBERS in context.target.capabilities:
+            key = AssetId(f"target:{UNSURE}{actual.id}")
+            unsure = (await self.scratch.members_of([key])).get(key, frozenset())
+            actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
         found += differences(draft, actual, context.target_schema, context.target.limits)
         found += seen_though_closed(context, draft, actual)
         if context.policy.extras != "ignore":

@@ -21,6 +21,12 @@ NOT_MOVED = (
         counted=SHARED,
     ),
     NotMoved("private collections of other users", "no call returns them", "Collections", "source"),
+    NotMoved(
+        "the category above, of assets that are in one below it",
+        "where listings include what is below, the two cannot be told apart",
+        "Categories",
+        "source",
+    ),
     NotMoved("the archived state", "no call archives an asset", "Search", "target", ARCHIVED),
     NotMoved("attached documents", "no call adds one", "v1 asset detail", "target"),
     NotMoved(

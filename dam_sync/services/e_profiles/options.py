@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -123,7 +124,7 @@ AUTH = {"token": ProfilesToken, "oauth": ProfilesOAuth}
 
 def limits_of(context: Context, options: ProfilesOptions) -> Limits:
     """The documented limits, slowed down or, as far as documented, sped up by what the job asks for."""
-    limits = context.limited(facts.LIMITS)
+    limits = replace(context.limited(facts.LIMITS), lag=timedelta(seconds=options.index_lag))
     rate = min(facts.RATE, context.calls_per_second or facts.SELF_THROTTLE)
     at_once = min(facts.CHUNKS_MOST, max(1, context.concurrency or facts.AT_ONCE))
     pace = replace(limits.pace, per_second=rate, at_once=at_once, storage_at_once=max(1, at_once // 2))

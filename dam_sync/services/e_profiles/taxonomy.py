@@ -235,8 +235,8 @@ class ProfilesTaxonomy(ProfilesPart):
     # -- memberships -----------------------------------------------------------------------------------------------
 
     async def members(self) -> AsyncIterator[Membership]:
-        """Categories, then collections; an asset in a parent and its child is reported for the child alone where
-        listings include children, because the two cannot be distinguished then."""
+        """Categories, then collections. Where listings include children, the assets of a child are unsure members of
+        its parent."""
         roots = await self._nodes((), trees.Inner.of(await self.categories()))
         inclusive = await self._includes_children(roots)
         for root in roots:
@@ -285,14 +285,15 @@ class ProfilesTaxonomy(ProfilesPart):
         for child in node.children:
             async with aclosing(self._below(child, inclusive)) as found:
                 async for membership in found:
-                    yield membership
                     if inclusive:
                         met.update(membership.assets)
+                    yield membership
         async with aclosing(self._ids(node.listing)) as pages:
             async for ids in pages:
-                own = tuple(asset for asset in ids if asset not in met)
-                if own:
-                    yield Membership(node.placement, own)
+                for unsure in (False, True):
+                    some = tuple(asset for asset in ids if (asset in met) is unsure)
+                    if some:
+                        yield Membership(node.placement, some, unsure)
 
     async def _ids(self, listing: Pairs) -> AsyncGenerator[tuple[AssetId, ...], None]:
         hits = await self.search.page("", more=listing)

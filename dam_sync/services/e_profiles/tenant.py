@@ -192,8 +192,9 @@ class ProfilesPart(HttpService):
 
     def _notes(self, hits: wire.ProfilesHits) -> tuple[str, ...]:
         sample = hits.rows[0] if hits.rows else {"tags": ()}
+        linked = bool(hits.rows) and not sample.get("deleted_date")  # one in the trash has no link whatever the rights
         notes = (
-            (bool(hits.rows) and not wire.download_link(sample), "no download link on a sample asset: the user lacks "
+            (linked and not wire.download_link(sample), "no download link on a sample asset: the user lacks "
              "the right to order originals there"),
             ("tags" not in sample, "an older release: it shows no tags and no file sizes in bytes"),
         )  # fmt: skip

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
-from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound
+from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.tenant import Tenant
 
 EVERYTHING = "all"
+_RECORD = "correct its record in the catalogue; `dam-sync help catalogue` has the JSON Schema of a record"
 
 
 @dataclass(slots=True)
@@ -59,8 +60,11 @@ class Reader:
         return await run_sync(self.asset, asset)
 
     def asset(self, identity: AssetId) -> Asset:
-        """The asset with the sizes of its files. Raises NotFound, ContractBroken; blocks."""
-        asset = codec.asset_of(self.tenant.listing.asset(identity))
+        """The asset with the sizes of its files. Raises NotFound, InvalidValue; blocks."""
+        try:
+            asset = codec.asset_of(self.tenant.listing.asset(identity))
+        except ContractBroken as broken:  # one record, written by hand or by another program
+            raise InvalidValue(broken.message, asset=identity, hint=_RECORD) from None
         versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))
         created = {facts.CREATED: asset.created_at} if asset.created_at is not None else {}
         return replace(asset, versions=versions, attachments=attachments, fields={**created, **asset.fields})

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from dam_sync.api.mapping_tools.sampling import sample_of
-from dam_sync.model.service import Context, Shard, Window
+from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.errors import InvalidValue, NotFound
+from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import starting
 from tests.support.stepped_clock import StillClock
@@ -55,3 +59,32 @@ async def test_no_more_shards_are_read_than_give_a_hundred_assets() -> None:
     found = await sample_of(service)
     assert (found.assets, found.whole) == (120, False)
     assert service.calls == {LIST: 2}
+
+
+class Unreadable(Generated):
+    """Two of ten assets cannot be read, or are gone."""
+
+    size = 10
+    refused: ClassVar[bool]
+
+    async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        async for batch in super().crawl(shard, cursor):
+            (one, two, *others) = batch.entries
+            yield replace(batch, entries=(replace(one, asset=None), replace(two, asset=None), *others))
+
+    async def fetch(self, asset: AssetId) -> Asset:
+        raise InvalidValue("cannot be read") if self.refused else NotFound("is gone")
+
+
+class Gone(Unreadable):
+    refused = False
+
+
+class Refused(Unreadable):
+    refused = True
+
+
+@pytest.mark.parametrize("kind", [Gone, Refused])
+async def test_an_asset_that_cannot_be_read_ends_no_sampling(kind: type[Unreadable]) -> None:
+    found = await sample_of(kind(Context("", clock=StillClock())))
+    assert (found.assets, found.whole) == (8, not kind.refused)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from dam_sync.api.emulation.tenant_layout import TenantLayout, compare_layouts, records_of
+from dam_sync.api.emulation.tenant_layout import LEVELS, TenantLayout, compare_layouts, layout_of, records_of
 from dam_sync.model.asset import Placement
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Term
+from tests.conformance.tenant import starting
 
 TITLE = Field("title", FieldKind.TEXT, "Title", types=frozenset({"Photo"}))
 SUBJECT = Field("lib:subject", FieldKind.TERM, "Subject", multiple=True, vocabulary="subjects")
@@ -59,3 +61,20 @@ def test_each_difference_is_a_line() -> None:
         "folder /Press/2024 is missing",
     ]
     assert compare_layouts(LAYOUT, LAYOUT) == []
+
+
+async def test_a_tree_of_terms_becomes_a_cascade_where_a_list_has_no_levels(tmp_path: Path) -> None:
+    places = Vocabulary("places", "Places", hierarchical=True)
+    where = Field("places", FieldKind.TERM, "Where", vocabulary="places")
+    europe = Term("Europe", "e", ("Europe",))
+    layout = TenantLayout(Schema({"places": where}, {"places": places}), {"places": (europe,)}, ())
+    with_levels = [dict(record) for record in records_of(layout, bare(), "")]
+    assert [row.get("levels") for row in with_levels if row["record"] == "field"] == [LEVELS]
+    async with starting("d_templates", tmp_path) as start:
+        service = start([{"record": "group", "name": "public"}, *with_levels]).connect()
+        found = await layout_of(service)
+        assert found.schema.vocabularies["places"].hierarchical
+        assert not [line for line in compare_layouts(layout, found) if "vocabulary" in line]
+        (top,) = [term async for term in service.terms("places")]
+        made = await service.ensure_term("places", Term("France", parent=top.id))
+        assert made.path == ("Europe", "France")

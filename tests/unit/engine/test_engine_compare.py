@@ -233,3 +233,13 @@ def test_status_and_rights_of_a_closed_asset_are_not_compared() -> None:
     closed = draft(status="published", rights=Rights(groups=frozenset({"staff"})), closed=True)
     hidden = asset(status="draft", rights=Rights(release_at=datetime(2099, 1, 1, tzinfo=UTC), groups=frozenset({"x"})))
     assert (paths(closed, hidden), added(closed, hidden)) == ([], [])
+
+
+def test_tags_that_differ_in_their_unicode_form_alone_are_the_same() -> None:
+    composed, decomposed = "na\u00efve", "nai\u0308ve"
+    held = asset(tags=frozenset({composed, "more"}))
+    for tags in ({decomposed}, {composed, decomposed}):
+        wanted = draft(tags=frozenset(tags))
+        assert paths(wanted, held) == []
+        assert [each.found for each in extras(wanted, held, SCHEMA, EVERY, Defaults())] == ["more"]
+    assert paths(draft(tags=frozenset({"naive"})), held) == ["tags"]

@@ -41,6 +41,22 @@ async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) ->
     assert not await entries(service, Window(since - timedelta(hours=1), since))
 
 
+async def test_a_delta_tells_of_an_asset_whose_current_version_was_binned(opened: Opened) -> None:
+    script = opened.script
+    first, older = script.add(b"one"), script.add(b"a")
+    family = script.records[first]["fileId"]
+    second = script.add(b"two", family=family)
+    script.add(b"b", family=script.records[older]["fileId"])
+    await script.clock.sleep(7200)
+    since = script.clock.now()
+    script._delete(second, {"action": "delete"})
+    script._delete(older, {"action": "delete"})
+    found = {entry.id: entry for entry in await entries(opened.connect(relations="off"), Window(since=since))}
+    assert list(found) == [AssetId(family)]
+    assert not found[AssetId(family)].deleted
+    assert first in found[AssetId(family)].revision
+
+
 @pytest.mark.parametrize("error", [Rejected, NotFound])
 async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(opened: Opened, error: type[DamSyncError]) -> None:
     script = opened.script

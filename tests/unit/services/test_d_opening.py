@@ -57,7 +57,7 @@ async def test_what_the_call_leaves_out_or_refuses_is_asked_for_singly(tenant: T
     await tenant.connect().remove(files[0].id.partition("/")[0])  # type: ignore[arg-type]
     assert len(await body(service, files[1])) == files[1].size
     assert service.calls.get(facts.CONTENT, 0) == (1 if tenant.variant else 0)
-    with pytest.raises(Rejected):
+    with pytest.raises(Rejected, match="recycle bin"):
         await body(service, files[0])
 
 

@@ -135,6 +135,17 @@ async def test_an_unknown_option_value_is_told(opened: Open) -> None:
             opened().connect(**options)
 
 
+async def test_an_asset_in_the_trash_says_nothing_about_the_right_to_download(opened: Open) -> None:
+    tenant = opened(asset(1))
+    await tenant.connect().remove(tenant.of_catalogue(1))
+    notes = (await tenant.connect(read_only=True).probe()).notes
+    assert not [note for note in notes if "download" in note]
+
+
+async def test_a_verification_waits_for_the_index_as_long_as_the_option_says(opened: Open) -> None:
+    assert opened().connect(index_lag=600).limits.lag == timedelta(seconds=600)
+
+
 async def test_every_asset_is_listed_in_order_of_upload(opened: Open) -> None:
     tenant = opened(*(asset(n, START + timedelta(minutes=n % 60, days=n // 60)) for n in range(250)))
     service = tenant.connect(read_only=True)
@@ -376,6 +387,20 @@ async def test_memberships_are_read_from_the_containers(opened: Open) -> None:
         "category /Press": {"photo 1.jpg"},
         "category /Press/A\\/B": {"photo 2.jpg", "photo 3.jpg"},
         "collection /Best of": {"photo 3.jpg"},
+    }
+
+
+async def test_what_a_listing_shows_of_the_categories_below_is_unsure(opened: Open) -> None:
+    press, deep = ({"kind": "category", "path": path, "id": ""} for path in (["Press"], ["Press", "A/B"]))
+    tenant = opened(asset(1, placements=[press]), asset(2, placements=[deep, press]), asset(3), variant="subtree")
+    found: dict[tuple[str, bool], set[str]] = {}
+    async for membership in tenant.connect(read_only=True).members():
+        names = {tenant.truth()[asset]["filename"] for asset in membership.assets}
+        found.setdefault((membership.placement.text, membership.unsure), set()).update(names)
+    assert found == {
+        ("/Press", False): {"photo 1.jpg"},
+        ("/Press/A\\/B", False): {"photo 2.jpg"},
+        ("/Press", True): {"photo 2.jpg"},
     }
 
 

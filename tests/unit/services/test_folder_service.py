@@ -320,9 +320,12 @@ async def test_a_line_that_is_not_a_record_is_named(tmp_path: Path, line: str) -
 
 
 async def test_an_asset_that_is_not_in_the_neutral_form_is_named(tmp_path: Path) -> None:
-    service = connect(catalogue_at(tmp_path / "f", {"record": "asset", "id": "1", "fields": {"a": {"b": 1}}}))
-    with pytest.raises(ContractBroken, match="neutral form"):
+    strange = {"record": "asset", "id": "1", "fields": {"a": {"b": 1}}}
+    service = connect(catalogue_at(tmp_path / "f", strange, {"record": "asset", "id": "2"}))
+    with pytest.raises(InvalidValue, match="neutral form") as refused:
         await service.fetch(AssetId("1"))
+    assert (refused.value.asset, "help catalogue" in refused.value.hint) == ("1", True)
+    assert {entry.id: entry.asset is None for entry in await everything(service)} == {"1": True, "2": False}
 
 
 async def test_a_sparse_catalogue_by_hand_is_read(tmp_path: Path) -> None:

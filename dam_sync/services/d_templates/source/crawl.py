@@ -237,7 +237,7 @@ class _ListingState:
             families = await gather_or_raise(
                 [self._load(one, rows[one]) for one in wanted if not self._reported.get(one)]
             )
-            families = [family for family in families if self._scan == CHANGED or family.deleted]
+            families = [one for one in families if self._scan == CHANGED or one.deleted or self._is_older(one)]
         for family in families:
             self._reported.put(family.id, len(family.records))
             if self._scan == ALL:
@@ -249,6 +249,10 @@ class _ListingState:
 
     def _thrown(self, record: Record) -> bool:
         return record.deleted and self._within(record.deleted_at or record.changed)
+
+    def _is_older(self, family: VersionGroup) -> bool:
+        """Whether an older version is the current one, because the one after it was put into the recycle bin."""
+        return any(self._thrown(record) and record.place > family.current.place for record in family.records)
 
     def _within(self, at: int) -> bool:
         since, until = int(self.shard.params["since"]), int(self.shard.params["until"])

@@ -137,7 +137,10 @@ class TemplatesOpen(TemplatesPart):
             facts.CONTENT, record, asset=asset, accept=frozenset({400, 404, 502}), repeatable=True
         )
         for attempt in range(1, _TRIES + 1):
-            reply = await self.api.send(request)
+            try:
+                reply = await self.api.send(request)
+            except NotFound:  # 403, also for what is in the recycle bin (wire D 4, 7)
+                break
             if reply.status == 200:
                 link = member_text(reply.json(), "presignedURL", "presignedUrl", "url")
                 if link:
