@@ -1,4 +1,4 @@
-"""A service that takes longer to answer the first calls of a run than a process trusts its lease without a heartbeat."""
+"""A service that answers the first calls of a run later than a process trusts its lease without a heartbeat."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.emulators.kit.faults import Fault
+from dam_sync.store.base import Storage
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
 from tests.support.anypair import FASTER, hurried, joined, ran, receiver_of, tenant_of
@@ -25,7 +26,7 @@ def test_a_run_begins_however_long_the_connection_takes(tmp_path: Path, monkeypa
         source, target = Emulated("e_profiles", first.url), Emulated("b_documents", second.url)
         pair = joined(tmp_path, source, target, (first, second), OWN_MARKS)
         still = timedelta(seconds=STILL_S * FASTER)
-        monkeypatch.setattr(small, "STORAGE", small.Storage(engine=shared_engine, still=still))
+        monkeypatch.setattr(small, "STORAGE", Storage(engine=shared_engine, still=still))
         slow = Fault("POST */automation/login", SLOW, nth=1)
         assert second.served is not None
         second.served.app.faults.lines.append(slow)
