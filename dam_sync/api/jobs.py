@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
-from dam_sync.api.bootstrap import connected, refuse_unmarked, run_context_of
+from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.plans.plan_file import write_plan
 from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_estimate
@@ -36,7 +36,7 @@ from dam_sync.engine.guards.preflight import (
 from dam_sync.engine.pipeline import AT_LIMIT
 from dam_sync.engine.planned import forget_plan
 from dam_sync.engine.probation import until_text, watch_probation
-from dam_sync.engine.run import close_run, execute, refuse_unknown, window_of
+from dam_sync.engine.run import close_run, execute, refuse_unknown, under_lease, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
@@ -76,12 +76,12 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await options.clock.sleep(RESUME_PAUSE)
             workers, options = await stack.enter_async_context(workers_of(options))
-            opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
+            opened = await _connected(stack, store, run, job, options)
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
             await begin_wave(wave, opened, prepared)
             prepared.planned = await follow(plan, opened, prepared, state)
-            await _admitted(prepared, options)
+            await under_lease(store, run.id, options.clock, _admitted(prepared, options))
             context = prepared
             clean_spool(job.state_path.parent / "spool")
             await execute_with(workers, job, context, keep_recording(context, began))
@@ -106,6 +106,14 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
+
+
+async def _connected(
+    stack: AsyncExitStack, store: SqlStore, run: Run, job: JobConfig, options: RunOptions
+) -> ConnectedJob:
+    """Both services, connected under the lease of the run: they may take longer to answer than a lease lasts."""
+    connecting = stack.enter_async_context(connected(job, options, may_write=store.prove_held))
+    return await under_lease(store, run.id, options.clock, connecting)
 
 
 async def _admitted(context: RunContext, options: RunOptions) -> None:

@@ -84,11 +84,21 @@ def _pair_attachments(found: PairedFiles, asset: Asset, actual: Asset, link: Lin
     moved = [file for file in asset.attachments if version_key(file) in link.attachments]
     known = [_as_sent(file, link.attached.get(version_key(file))) for file in moved]
     of_source = {id(sent): file for sent, file in zip(known, moved, strict=True)}
-    pairs, missing, extra = paired_by_name(known, actual.attachments)
+    pairs, missing, extra = paired_by_name(known, _attached(found, actual, len(known)))
     for sent, theirs in pairs:
         found.pairs.append(FilePair(ATTACHMENTS, f"attachment {sent.name}", of_source[id(sent)], theirs))
     found.missing += [(ATTACHMENTS, of_source[id(sent)]) for sent in missing]
     found.extra += [(ATTACHMENTS, file) for file in extra]
+
+
+def _attached(found: PairedFiles, actual: Asset, wanted: int) -> Sequence[FileRef]:
+    """The attachments at the target. Of an asset without a file, a target that does not tell files from attachments
+    returns the first attachment as the file."""
+    file = (FILE, actual.file)
+    if actual.file is None or len(actual.attachments) >= wanted or file not in found.extra:
+        return actual.attachments
+    found.extra.remove((FILE, actual.file))
+    return (actual.file, *actual.attachments)
 
 
 def _as_sent(file: FileRef, sent: Json) -> FileRef:

@@ -23,7 +23,6 @@ _CLEARED = {
     "holder": "",
     "attempt": 0,
     "again": False,
-    "cause": "",
     "operation": "",
     "message": "",
     "hint": "",
@@ -42,6 +41,8 @@ def _list_statement() -> PreparedStatement:
     anew: dict[str, Any] = {name: added.excluded[name] for name in _ANEW}
     made = (WORK.c.run == added.excluded.run) & or_(*(WORK.c.action == action for action in MADE))
     anew["action"] = case((made, WORK.c.action), else_=added.excluded.action)
+    finished = (WORK.c.state == "settled") & (WORK.c.action != "parked")
+    anew["cause"] = case((finished, ""), else_=WORK.c.cause)  # `Work.parked_for`
     changed = added.on_conflict_do_update(index_elements=["asset"], set_={**anew, **_CLEARED})
     return PreparedStatement(changed, (*_ANEW, "asset"))
 

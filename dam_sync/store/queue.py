@@ -380,6 +380,6 @@ def _complete_rest(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
 
 def _work(row: Row[Any], begun: bool) -> Work:
     payload = asset_from_json(from_text(row.payload)) if row.payload else None
-    return Work(
-        row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), row.attempt + 1, begun, row.passing
-    )
+    attempt = row.attempt + 1
+    known = row.passing, row.cause
+    return Work(row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), attempt, begun, *known)

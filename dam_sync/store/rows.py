@@ -76,7 +76,8 @@ class Work:
     seq: its place in the listing; a later listing of the same asset has a higher one. payload: the asset, if the
     listing contained it. attempt: counts claims from 1 since it was listed or put back by `unpark`. begun: whether
     steps of an earlier attempt were kept when it was claimed. passing: in how many runs in a row it was parked for a
-    failure that may be temporary. steps: journal entries made since then, if there were none before.
+    failure that may be temporary. parked_for: the cause for which an earlier run parked it, if nobody said since then
+    that it is corrected. steps: journal entries made since then, if there were none before.
     """
 
     seq: int
@@ -87,6 +88,7 @@ class Work:
     attempt: int = 0
     begun: bool = False
     passing: int = 0
+    parked_for: str = ""
     journal: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 

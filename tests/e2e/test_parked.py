@@ -84,6 +84,13 @@ def test_few_of_one_cause_are_parked_and_so_are_many_behind_one_that_arrives(tmp
         assert report["counts"]["parked"] == (MANY - 1 if good else FEW)
 
 
+def test_many_that_an_earlier_run_parked_do_not_stop_a_later_one(tmp_path: Path) -> None:
+    with small(tmp_path, [*photos(1), *faulty(MANY)[1:]]) as job:
+        job.run(code=4)
+        assert job.run("--full", code=4).data["counts"]["parked"] == MANY - 1  # all are listed again
+        assert job.ran("errors", "--json", code=0).data["count"] == MANY - 1
+
+
 def test_what_was_parked_because_of_the_mapping_is_tried_again_by_another_one(tmp_path: Path) -> None:
     with small(tmp_path, [photo(1), photo(2, credit=LONG)]) as job:
         job.run(code=4)

@@ -18,7 +18,8 @@ HINT = "correct the cause, then run the same command again; `--continue-parked` 
 @dataclass(slots=True)
 class ParkingMonitor:
     """Watches the first assets of one process. tripped: the cause that stopped the run; what was parked for it is put
-    back. Assets that the exposure guard set aside, that an earlier run parked or that are gone do not count."""
+    back. Assets that the exposure guard set aside, that an earlier run parked for the same cause or for a temporary
+    failure, or that are gone do not count."""
 
     context: RunContext
     parked: int = 0
@@ -31,7 +32,7 @@ class ParkingMonitor:
         the same cause, and none that was listed before them can still get through."""
         if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
             return
-        if outcome.cause.startswith(EXPOSURE) or outcome.cause == missing.CAUSE:
+        if outcome.cause.startswith(EXPOSURE) or outcome.cause in (missing.CAUSE, work.parked_for):
             return
         self.cause = self.cause or outcome.cause
         self.over = outcome.action != "parked" or outcome.cause != self.cause

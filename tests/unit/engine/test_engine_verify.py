@@ -57,6 +57,17 @@ def copy(of: FileRef, identity: str) -> FileRef:
     return FileRef(identity, of.name, of.size, of.media_type, of.digests)
 
 
+def test_the_first_attachment_of_an_asset_without_a_file_may_come_back_as_its_file() -> None:
+    first, second = file("1", "release.pdf", 900, "aa"), file("2", "release.pdf", 900, "bb")
+    source = replace(asset(), attachments=(first, second))
+    link = LinkRow("1", "t1", attachments=(version_key(first), version_key(second)))
+    there = file("7", "release.pdf", 900), file("8", "release.pdf", 900)
+    target = replace(asset(there[0]), attachments=there[1:])
+    assert seen(pair_files(source, target, (), link)) == ([("1", "7"), ("2", "8")], [], [])
+    more = replace(asset(STRANGE), attachments=there)
+    assert seen(pair_files(source, more, (), link)) == ([("1", "7"), ("2", "8")], [], ["9"])
+
+
 def test_versions_belong_together_in_their_order() -> None:
     found = of_versions(asset(ONE, TWO), asset(copy(ONE, "7"), copy(TWO, "8")))
     assert seen(found) == ([("1", "7"), ("2", "8")], [], [])

@@ -43,3 +43,15 @@ def test_assets_that_are_gone_are_left_to_the_guard_that_counts_them() -> None:
         park(watching, number, "value refused")
     with pytest.raises(SafetyStop):
         park(watching, FIRST, "value refused")
+
+
+def test_assets_that_an_earlier_run_parked_count_only_for_another_cause() -> None:
+    watching = monitor()
+    works = [Work(number, AssetId(f"s{number}"), "1", parked_for="value refused") for number in range(2 * FIRST)]
+    for work in works:
+        watching.watch(work, Outcome("parked", "value refused"), ())
+    assert not watching.tripped
+    for work in works[: FIRST - 1]:
+        watching.watch(work, Outcome("parked", "another"), ())
+    with pytest.raises(SafetyStop):
+        watching.watch(works[FIRST], Outcome("parked", "another"), ())
