@@ -140,6 +140,10 @@ class DryTarget(Service):
         """See `Service.unknown_groups`."""
         return await self._target.unknown_groups(names)
 
+    async def unknown_people(self, names: frozenset[str]) -> frozenset[str]:
+        """See `Service.unknown_people`."""
+        return await self._target.unknown_people(names)
+
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Nothing is sent."""
         if content is not None and content.link is not None:

@@ -17,7 +17,7 @@ from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.engine.waves import WaveRun
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Asset, AssetId, FileLink, FileRef
+from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef
 from dam_sync.model.clock import Clock
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
@@ -26,6 +26,7 @@ from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
+from dam_sync.model.values import Person
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.engine.asset_writers import RemoteWriters
@@ -171,7 +172,16 @@ class RunContext:
 async def drafted_for(
     target: Service, schema: Schema, crosswalk: Crosswalk, asset: Asset, marker: str, terms: Mapping[str, TermIndex]
 ) -> Drafted:
-    """The asset as mapped; groups unknown to the target are dropped or park it, according to their rule."""
+    """The asset as mapped; groups and users unknown to the target are dropped or park it, according to their rule."""
     names = crosswalk.groups_of(asset, terms) if schema.groups is None else frozenset()
     unknown = await target.unknown_groups(names) if names else frozenset()
-    return crosswalk.draft(asset, marker, terms, unknown)
+    drafted = crosswalk.draft(asset, marker, terms, unknown)
+    people = _people(drafted.draft)
+    strangers = await target.unknown_people(people) if people else frozenset()
+    return crosswalk.draft(asset, marker, terms, unknown, strangers) if strangers else drafted
+
+
+def _people(draft: Draft) -> frozenset[str]:
+    """The names of the persons in its fields."""
+    values = (value if isinstance(value, tuple) else (value,) for value in draft.fields.values())
+    return frozenset(each.name for some in values for each in some if isinstance(each, Person))

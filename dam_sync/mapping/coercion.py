@@ -99,6 +99,8 @@ class Fit:
             return _refused(
                 KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not a {self.shape.value}"
             )
+        if isinstance(made, Person) and made.name in context.unknown_people:
+            return _refused(CLOSED, f"the target has no user {shown(made.name)}")
         lacking = self._lacking(made)
         return _refused(KIND, lacking) if lacking else self._checked(made)
 

@@ -164,9 +164,13 @@ class Crosswalk:
         return frozenset(map(str, rule.run(asset, self._context(terms)).values)) if rule is not None else frozenset()
 
     def _context(
-        self, terms: Mapping[str, TermIndex], unknown_groups: frozenset[str] = frozenset()
+        self,
+        terms: Mapping[str, TermIndex],
+        unknown_groups: frozenset[str] = frozenset(),
+        unknown_people: frozenset[str] = frozenset(),
     ) -> TransformContext:
-        return TransformContext(self.languages, self.lookups, self.rules, terms, unknown_groups, self.corrections)
+        unknown = unknown_groups, unknown_people
+        return TransformContext(self.languages, self.lookups, self.rules, terms, *unknown, self.corrections)
 
     def draft(
         self,
@@ -174,10 +178,11 @@ class Crosswalk:
         marker_value: str,
         terms: Mapping[str, TermIndex],
         unknown_groups: frozenset[str] = frozenset(),
+        unknown_people: frozenset[str] = frozenset(),
     ) -> Drafted:
-        """Draft one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups:
-        names that the target was found not to have."""
-        return _Drafting(self, asset, self._context(terms, unknown_groups)).done(marker_value)
+        """Draft one asset; never raises, safe to repeat. terms: the target's, by vocabulary key. unknown_groups,
+        unknown_people: names that the target was found not to have."""
+        return _Drafting(self, asset, self._context(terms, unknown_groups, unknown_people)).done(marker_value)
 
 
 @dataclass(slots=True)

@@ -215,6 +215,10 @@ class Service(ABC):
         """Which of these users and groups the service does not know; asked if `Schema.groups` is None."""
         return frozenset()
 
+    async def unknown_people(self, names: frozenset[str]) -> frozenset[str]:
+        """Which of these users, names in fields of kind `person`, the service does not know and would refuse."""
+        return frozenset()
+
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Changes what the patch names and nothing else. Safe to repeat."""
         raise Unsupported("cannot update assets")

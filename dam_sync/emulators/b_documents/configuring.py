@@ -93,6 +93,9 @@ class Configuration:
         vocabulary = str(record.get("vocabulary") or "")
         if kind == "term" and _plain(vocabulary) in self._repository.directories.by_name:
             (items if many else rules).append(self._resolver(record, vocabulary))
+        if kind == "person" and record.get("native") == "USER":
+            users = {"includeUsers": "true", "includeGroups": "false"}
+            (items if many else rules).append(Constraint("userManagerResolver", users))
         return Field(
             str(record["key"]), _TYPES.get(kind, "string"), many, _inner(record, kind), tuple(rules), tuple(items), kind
         )

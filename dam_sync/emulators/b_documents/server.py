@@ -36,7 +36,7 @@ class Server:
         self.search = Search(self.repository, options)
         self.enrichment = Enrichment(self.repository)
         arrays = "array_constraints" in options.plays
-        self.validator = Validator(self.repository.directories, arrays=arrays)
+        self.validator = Validator(self.repository.directories, self.repository.people, arrays=arrays)
         self.saver = Saver(self.repository, self.validator, self.enrichment)
         self.writer = Writer(self.repository, options, self.base)
         self.comments: dict[str, list[dict[str, Json]]] = {}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dam_sync.emulators.b_documents.directories import Directories
+from dam_sync.emulators.b_documents.people import People
 from dam_sync.emulators.b_documents.records import Props, Refusal
 from dam_sync.emulators.b_documents.types import Constraint, Field, rule
 from dam_sync.emulators.kit.environment import Json
@@ -16,8 +17,8 @@ Step = dict[str, Json]
 class Validator:
     """Checks values against the constraints of their fields."""
 
-    def __init__(self, directories: Directories, *, arrays: bool) -> None:
-        self._directories, self._arrays = directories, arrays
+    def __init__(self, directories: Directories, people: People, *, arrays: bool) -> None:
+        self._directories, self._people, self._arrays = directories, people, arrays
 
     def check(self, fields: Mapping[str, Field], props: Props, keys: Iterable[str]) -> None:
         """Raises 422 with a report of every breach among these properties."""
@@ -74,10 +75,14 @@ class Validator:
                 return str(value) in given["Values"]
             case "NumericIntervalConstraint":
                 return _within(float(value), given, "Minimum", "Maximum")
-            case "directoryResolver":
-                separator = str(given.get("separator", ""))
-                return value == "" or self._directories.holds(str(given["directory"]), str(value), separator)
-        return True
+        return value == "" or self._is_resolved(each, str(value))
+
+    def _is_resolved(self, each: Constraint, value: str) -> bool:
+        """Whether a list of the server has what a value names."""
+        if each.name == "directoryResolver":
+            directory, separator = str(each.parameters["directory"]), str(each.parameters.get("separator", ""))
+            return self._directories.holds(directory, value, separator)
+        return each.name != "userManagerResolver" or value in self._people.users
 
 
 def _within(value: float, given: Mapping[str, Json], least: str, most: str) -> bool:
@@ -90,4 +95,5 @@ _MESSAGES: Mapping[str, str] = {
     "PatternConstraint": "The value does not match the pattern",
     "EnumConstraint": "The value is not one of the list",
     "directoryResolver": "The value is not an entry of the directory",
+    "userManagerResolver": "The value is not a user",
 }

@@ -47,14 +47,15 @@ def outcome_of(choice: str | None) -> ValueOutcome:
 
 @dataclass(frozen=True, slots=True)
 class TransformContext:
-    """What transforms can look up. terms: by the target's vocabulary key. unknown_groups: names that were looked up at
-    the target and do not exist. corrections: what a person gave for this asset."""
+    """What transforms can look up. terms: by the target's vocabulary key. unknown_groups, unknown_people: names
+    that were looked up at the target and do not exist. corrections: what a person gave for this asset."""
 
     languages: LanguagePreference = field(default_factory=LanguagePreference)
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     rules: Mapping[str, VocabularyRule] = field(default_factory=dict)
     terms: Mapping[str, TermIndex] = field(default_factory=dict)
     unknown_groups: frozenset[str] = frozenset()
+    unknown_people: frozenset[str] = frozenset()
     corrections: Corrections = field(default_factory=Corrections)
 
 

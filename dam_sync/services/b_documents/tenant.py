@@ -21,7 +21,7 @@ from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
 from dam_sync.services.b_documents.codec import fields
-from dam_sync.services.b_documents.codec.fields import ServerSchema
+from dam_sync.services.b_documents.codec.fields import GROUP, USER, ServerSchema
 from dam_sync.services.b_documents.codec.forms import status_staging
 
 CONSTRAINED = (("fetch.schema", "fields"),)  # wire B 5.1; as a parameter, because proxies drop headers with a dot
@@ -212,6 +212,13 @@ class DocumentsPart(HttpService):
         """Those that are neither a group nor a user; one that may not be looked up counts as known (wire B 5.3). One
         call for a group, two for a user or an unknown name."""
         return frozenset([name for name in sorted(names) if not await self._is_known(name)])
+
+    async def unknown_people(self, names: frozenset[str]) -> frozenset[str]:
+        """Those that are neither a user nor a group: a field of users is checked by the server (wire B 6.4, 7.2). Cost
+        and exceptions are those of `unknown_groups`."""
+        plain = {name: name.removeprefix(USER).removeprefix(GROUP) for name in names}
+        unknown = await self.unknown_groups(frozenset(plain.values()))
+        return frozenset(name for name, each in plain.items() if each in unknown)
 
     async def refused_groups(self, rights: Rights | None) -> frozenset[str]:
         """Groups of these rights that cannot be given, where the job lists none itself."""

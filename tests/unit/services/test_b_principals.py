@@ -28,6 +28,14 @@ async def test_groups_and_users_are_looked_up_once(tenant: Tenant) -> None:
     assert spent == {"GET /api/v1/group/{}": 4, "GET /api/v1/user/{}": 3}
 
 
+async def test_users_are_known_by_both_of_their_forms(tenant: Tenant) -> None:
+    service = tenant.connect(options={"groups": None})
+    names = frozenset({"Administrator", "user:Administrator", "group:staff", "nobody", "user:nobody"})
+    with tenant.costs() as spent:
+        assert await service.unknown_people(names) == {"nobody", "user:nobody"}
+    assert spent == {"GET /api/v1/group/{}": 3, "GET /api/v1/user/{}": 2}
+
+
 async def test_one_that_may_not_be_looked_up_counts_as_known(tenant: Tenant) -> None:
     service = tenant.connect(options={"groups": None})
     tenant.fail({"match": "GET /api/v1/group/*", "nth": 1, "do": "status:403"})
