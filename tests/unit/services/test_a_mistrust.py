@@ -8,11 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.model.asset import Loss, Patch, Relation
+from dam_sync.model.asset import Patch, Relation
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient, TruncatedListing, Unsupported
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest
-from dam_sync.services.a_hypermedia.source.fetch import given
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from tests.support.altered import AlteredTransport
 from tests.support.connected import Bytes, body, entries
@@ -98,18 +97,24 @@ async def test_an_instance_without_attachments_or_links_loses_no_asset(opened: O
         await service.relate(first.id, Relation("Views of the object", second.id))
 
 
-@pytest.mark.parametrize("gone", [True, False])
-async def test_a_media_that_goes_while_it_is_read_is_gone(gone: bool) -> None:
-    async def reading() -> None:
-        raise NotFound("answered 404", code="media-not-found" if gone else "resource-not-found")
+@pytest.mark.parametrize("part", ["attachments", "media-links", "folders"])
+async def test_a_list_that_is_refused_for_one_media_alone_is_an_error_of_this_media(opened: Open, part: str) -> None:
+    tenant = opened(FULL, asset(2), embeds_folders=False)
+    service = tenant.connect()
+    first, _ = await entries(service)
+    tenant.faults.add([{"match": f"GET /api/dam/medias/{first.id}/{part}", "do": "status:404"}])
+    with pytest.raises(Rejected, match=f"404 for the {part} of this media") as refused:
+        await service.fetch(first.id)
+    assert refused.value.asset == first.id
 
-    lost: list[Loss] = []
-    if gone:
-        with pytest.raises(NotFound):
-            await given(reading, "attachments", lost)
-    else:
-        assert await given(reading, "attachments", lost) is None
-    assert bool(lost) is not gone
+
+async def test_a_media_that_goes_while_it_is_read_is_gone(opened: Open) -> None:
+    async def reading() -> None:
+        raise NotFound("returned 404", code="media-not-found")
+
+    service: Any = opened().connect()
+    with pytest.raises(NotFound):
+        await service._optional.read("attachments", "1", reading)
 
 
 async def test_a_rich_search_is_not_proven_by_a_label(opened: Open) -> None:

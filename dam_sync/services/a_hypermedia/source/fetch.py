@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeVar
 
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
-from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, resource_of
@@ -29,10 +26,8 @@ from dam_sync.services.a_hypermedia.codec.wire import (
     version_of,
     version_order,
 )
+from dam_sync.services.a_hypermedia.source.optional_lists import OptionalLists, not_listed
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
-
-MEDIA_GONE = "media-not-found"  # wire A 7
-T = TypeVar("T")
 
 
 class MediaReader(HypermediaBase):
@@ -42,6 +37,7 @@ class MediaReader(HypermediaBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._embeds_folders = False
+        self._optional = OptionalLists(self._api, self._media_search)
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The whole media. Raises NotFound."""
@@ -75,7 +71,7 @@ class MediaReader(HypermediaBase):
             return media
         asset = wanted_id(media)
         request = HalRequest("GET", "medias", "/{mediaId}/folders", (asset,), asset=asset)
-        folders = await given(lambda: self._api.listed(request, "folder"), "placements", [])
+        folders = await self._optional.read("folders", asset, lambda: self._api.listed(request, "folder"))
         return {**media, "_embedded": {**(media.get("_embedded") or {}), "folder": folders or []}}
 
     async def completed(self, asset: Asset, media: Json) -> Asset:
@@ -85,11 +81,14 @@ class MediaReader(HypermediaBase):
         if not needs_more_calls(media):
             return asset
         versions = await self.versions(media) if version_count(media) > 1 else asset.versions
+        files = relations = None
         lost: list[Loss] = []
-        files = (
-            await given(lambda: self.attachments(asset.id), "attachments", lost) if attachment_count(media) else None
-        )
-        relations = await given(lambda: self.relations(asset.id), "relations", lost) if relation_count(media) else None
+        if attachment_count(media):
+            files = await self._optional.read("attachments", asset.id, lambda: self.attachments(asset.id))
+            lost += [] if files else [not_listed("attachments")]
+        if relation_count(media):
+            relations = await self._optional.read("media-links", asset.id, lambda: self.relations(asset.id))
+            lost += [] if relations is not None else [not_listed("relations")]
         attachments, away = files or ((), ())
         return replace(
             asset,
@@ -174,22 +173,3 @@ class MediaReader(HypermediaBase):
     def _has_languages(self, media: Json, context: MediaDecodeContext) -> bool:
         form = context.forms.by_id.get(tail(link(media, self._api.rels.rel("form"))))
         return form is not None and any(field.localized for field in form.fields.values())
-
-
-async def given(reading: Callable[[], Awaitable[T]], path: str, losses: list[Loss]) -> T | None:
-    """The response; None, and a loss, if the instance lacks this optional part (wire A 6.9). A refusal is verified by a
-    second call, because the media counts some: a temporary failure must not lose them. Raises NotFound if the media
-    itself is gone."""
-    for _ in range(2):
-        try:
-            return await reading()
-        except NotFound as error:
-            if is_gone(error):
-                raise
-    losses.append(Loss(path, "not given out", "the media counts some, but the instance does not list them"))
-    return None
-
-
-def is_gone(error: NotFound) -> bool:
-    """Whether the error means that the media itself is gone, not an optional part of the instance (wire A 7)."""
-    return error.code == MEDIA_GONE

@@ -14,7 +14,8 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, as_number, made_id
 from dam_sync.services.a_hypermedia.api.hal import file_url, own_link, same_name, wanted_id, whole
-from dam_sync.services.a_hypermedia.source.fetch import MediaReader, is_gone
+from dam_sync.services.a_hypermedia.source.fetch import MediaReader
+from dam_sync.services.a_hypermedia.source.optional_lists import is_gone
 from dam_sync.transfer.checked import CheckedContent
 
 ATTACHMENTS = "/{mediaId}/attachments"

@@ -33,7 +33,7 @@ from dam_sync.services.a_hypermedia.api.connection import (
 from dam_sync.services.a_hypermedia.api.hal import link, same_name, tail, wanted_id, whole
 from dam_sync.services.a_hypermedia.codec.wire import Status, placed_in
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, bulk_body, writes_of
-from dam_sync.services.a_hypermedia.source.fetch import is_gone
+from dam_sync.services.a_hypermedia.source.optional_lists import is_gone
 from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, first_of_each, kept
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
 
