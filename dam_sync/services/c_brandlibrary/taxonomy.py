@@ -30,6 +30,7 @@ from dam_sync.services.c_brandlibrary.codec.values import composed, term_of
 from dam_sync.services.c_brandlibrary.source.listing import ListingQuery
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
+LABEL_HINT = "check whether the user of the key may see this label, or remove the label, then run again"
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
@@ -221,15 +222,19 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
                     yield membership
 
     async def _members_of(self, label: Placement) -> AsyncGenerator[Membership, None]:
-        """Those of one label; none of one that was deleted since the labels were listed."""
+        """Those of one label; none of one that was deleted since the labels were listed. Raises NotFound if it still
+        exists."""
         wanted = ListingQuery(facts.LABEL_ASSETS, (label.id,), size=facts.LONG_PAGE, thin=True)
         try:
             async with aclosing(self._listing.rows(wanted)) as pages:
                 async for rows, _ in pages:
                     if rows:
                         yield Membership(label, tuple(AssetId(row["id"]) for row in rows))
-        except NotFound:
+        except NotFound as error:
             await self._api.prove()
+            if label.id in {each.id for each in await self._labels()}:
+                message = f"the service lists the label {label.text}, but returned 404 for its assets"
+                raise NotFound(message, operation=error.operation, hint=LABEL_HINT) from error
 
 
 def place_key(kind: str, path: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -72,6 +72,11 @@ class Script:
             return self.do in {"garble", "empty"} and " storage " in self.call and "digests" in profile_of(kind).quiet
         return self.do in LIES
 
+    def hides(self, kind: str) -> bool:
+        """Whether a service of this kind then says that the account lacks a feature."""
+        refused = self.do.endswith(("status:403", "status:404"))
+        return refused and self.call in profile_of(kind).optional
+
     def trouble(self, move: Move, calls: Calls) -> Trouble:
         """As a line of the weather; calls: how many there are of each."""
         many = calls[self.role, self.call]
@@ -176,6 +181,8 @@ class Storm:
             asleep = sum(pauses) + sum(line.number * line.hits for line in weather.lines if line.action == "sleeps")
             weather.clear()
             self._unparked()
+            if any(script.hides(getattr(self.move, script.role).kind) for script in scripts):
+                self._through([], [])
             if clock.monotonic() - began > LONGEST + asleep:
                 raise Endless(f"{clock.monotonic() - began:.0f} s, {asleep:.0f} of them asleep")
             different = list(self._differences(len(scripts) + len(points)))

@@ -15,7 +15,7 @@ from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
-from tests.conformance.tenant import Start, content
+from tests.conformance.tenant import Start, Tenant, content
 from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
 
@@ -67,22 +67,37 @@ async def test_what_an_editor_changed_of_a_partial_create_stays(start: Start) ->
     assert (asset.rights.expires_at, asset.file.size) == (later.expires_at, 77)
 
 
-async def test_a_label_that_goes_while_members_are_listed_is_passed_over(start: Start) -> None:
-    """The service says 403 to what was deleted: that is no reason to stop the run."""
+@pytest.fixture
+def labelled(start: Start) -> Tenant:
+    """Two assets, each in a label of its own."""
     labels = [{"record": "container", "kind": "label", "path": [name]} for name in ("Gone", "Kept")]
     place = [{"kind": "folder", "path": ["Press", "2024"]}]
     marked = [
         asset(n, placements=[*place, {"kind": "label", "path": [name]}]) for n, name in ((1, "Gone"), (2, "Kept"))
     ]
     schema = [row for row in SCHEMA if row.get("kind") != "label"]
-    tenant = start([*schema, *labels, *marked])
-    tenant.fail({"match": "GET */labels/*/assets", "do": "status:403", "nth": 2})
-    service = tenant.connect(read_only=True)
-    found = [membership.placement.path async for membership in service.members()]
+    return start([*schema, *labels, *marked])
+
+
+async def test_a_label_that_goes_while_members_are_listed_is_passed_over(labelled: Tenant) -> None:
+    """The service says 403 to what was deleted: that is no reason to stop the run."""
+    service = labelled.connect(read_only=True)
+    found = []
+    async for membership in service.members():
+        found.append(membership.placement.path)
+        known = labelled.served.app.state.tenant.labels
+        known.pop(next(key for key, label in known.items() if (label.name,) != membership.placement.path))
     assert len(found) == 1
     assert service.calls[facts.WHOAMI] == 1
     with pytest.raises(Denied):
-        [row async for row in tenant.connect(tenant.wired.denied, read_only=True).members()]
+        [row async for row in labelled.connect(labelled.wired.denied, read_only=True).members()]
+
+
+async def test_a_label_that_is_listed_but_whose_assets_are_refused_loses_no_membership(labelled: Tenant) -> None:
+    labelled.fail({"match": "GET */labels/*/assets", "do": "status:404", "nth": 2})
+    with pytest.raises(NotFound, match=r"lists the label /.*, but returned 404") as refused:
+        [row async for row in labelled.connect(read_only=True).members()]
+    assert refused.value.hint
 
 
 @pytest.mark.parametrize("operation", [facts.ADD_VALUES, facts.ADD_TO_COLLECTION, facts.PUT_KEY, facts.LABEL_ASSETS])
