@@ -40,6 +40,7 @@ class DamSyncError(Exception):
         self.asset = asset
         self.code = code
         self.hint = hint or self.default_hint
+        self.after_write = False  # raised after a write that was made, or may have been: the journal keeps its intent
 
     def within(self, *, service: str = "", operation: str = "", asset: str = "", hint: str = "") -> Self:
         """Fill in context that is still empty, replacing a default hint; returns itself, so `raise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.values import Json
 
@@ -83,6 +85,17 @@ async def results_durable() -> None:
     results = _UNDER_WAY.get()
     if results is not None and results.stored:
         await results.durable()
+
+
+@contextmanager
+def after_write() -> Iterator[None]:
+    """For what the call of an entry does after its write was sent: a refusal then says nothing about the write, so that
+    the intent stays, and the next attempt looks for what was written."""
+    try:
+        yield
+    except DamSyncError as error:
+        error.after_write = True
+        raise
 
 
 async def completed(call: Awaitable[None]) -> Json:

@@ -131,8 +131,9 @@ class StoredJournal(Repository):
             result = await call()
         except Uncertain:
             raise
-        except REFUSED:
-            await self._withdraw(name)
+        except REFUSED as error:
+            if not error.after_write:
+                await self._withdraw(name)
             raise
         return await self._record(name, result, record, self._database.clock.monotonic() - began)
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, StopRequested, Throttled, Transient, Uncertain
-from dam_sync.model.journal import results_durable
+from dam_sync.model.journal import after_write, results_durable
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
@@ -145,6 +145,21 @@ async def test_a_refused_call_may_be_made_again(store: SqlStore, error: Exceptio
             await journal.run("create", Calls())
     else:
         assert await journal.run("create", Calls("now")) == "now"
+
+
+@pytest.mark.parametrize("error", [InvalidValue("no"), Denied("no"), StopRequested("enough")])
+async def test_a_refusal_after_the_write_leaves_the_intent_open(store: SqlStore, error: Exception) -> None:
+    run, work = await claimed(store)
+    journal, again = store.journal(work, run), Calls("again")
+
+    async def written_then_refused() -> Json:
+        with after_write():
+            raise error
+
+    with pytest.raises(type(error)):
+        await journal.run("create", written_then_refused)
+    assert await journal.run("create", again, reconcile=Calls("there")) == "there"
+    assert again.count == 0
 
 
 async def test_after_a_lost_answer_it_is_looked_for_first(store: SqlStore) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from dam_sync.model.errors import Uncertain
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
+from dam_sync.store.journal import REFUSED
 
 
 class Crash(Exception):
@@ -44,7 +45,14 @@ class MemoryJournal:
             return self._record(name, known)
         self.open.add(name)
         self._moment()
-        result = await call()
+        try:
+            result = await call()
+        except Uncertain:
+            raise
+        except REFUSED as error:
+            if not error.after_write:
+                self.open.discard(name)
+            raise
         self._moment()
         return self._record(name, result)
 

@@ -169,6 +169,26 @@ def test_a_lost_response_costs_no_asset_and_doubles_none(tmp_path: Path, fault: 
         assert not made.universe.network.weather.unhit()
 
 
+@pytest.mark.parametrize("fault", ["status:403", "status:404", "odd:2", "empty", "status:429"])
+def test_a_shared_create_that_cannot_be_read_back_doubles_no_asset(tmp_path: Path, fault: str) -> None:
+    with stage(tmp_path) as made:
+        made.fail(facts.SECTION_ASSETS, fault, nth=1)
+        made.live()
+        made.holds_each_once(made.live())
+        assert not made.universe.network.weather.unhit()
+
+
+@pytest.mark.parametrize("fault", ["status:403", "status:404", "odd:2"])
+def test_assets_of_a_lost_create_that_cannot_be_looked_for_are_not_doubled(tmp_path: Path, fault: str) -> None:
+    with stage(tmp_path) as made:
+        made.fail(CREATE, "mute", nth=1)
+        made.fail(facts.SECTION_ASSETS, fault, since=1)
+        made.live()
+        assert not made.universe.network.weather.unhit()
+        made.universe.network.weather.clear()
+        made.holds_each_once(made.live())
+
+
 def test_only_the_asset_that_the_service_refuses_fails(tmp_path: Path) -> None:
     """One asset has a link that the service does not take, which refuses the whole call."""
     with stage(tmp_path, drafts(6)) as made:

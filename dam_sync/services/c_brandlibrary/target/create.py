@@ -15,7 +15,7 @@ from dam_sync.http.interpreting import interpreting_response, interprets_respons
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, ContractBroken, Denied, IntegrityError, Rejected, Transient
-from dam_sync.model.journal import note_fact
+from dam_sync.model.journal import after_write, note_fact
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -362,10 +362,13 @@ class _Making:
                 raise failed.error from None
             lost = isinstance(failed.error, Transient)
         call = SharedCall.of(await self.journal.get(CALL))
-        if call is not None:  # the first asset of the call may be there by a call of its own, and proves nothing then
-            made = await self.creator.find_shared(marker, call, patient=lost, renamed=False)
-        else:
-            made = await self.creator.find(marker, section=self.section, patient=lost)
+        with after_write():
+            if (
+                call is not None
+            ):  # the first asset of the call may be there by a call of its own, and proves nothing then
+                made = await self.creator.find_shared(marker, call, patient=lost, renamed=False)
+            else:
+                made = await self.creator.find(marker, section=self.section, patient=lost)
         if made is None and lost:
             self._creation = await self._planned()
         return made
