@@ -69,7 +69,8 @@ class Script:
         not tell.
         """
         if self.call.startswith(("GET ", "HEAD ")):
-            return self.do in {"garble", "empty"} and " storage " in self.call and "digests" in profile_of(kind).quiet
+            bytes_differ = self.do in LIES | {"garble"} and " storage " in self.call
+            return bytes_differ and "digests" in profile_of(kind).quiet
         return self.do in LIES
 
     def hides(self, kind: str) -> bool:
