@@ -19,6 +19,7 @@ from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
+_UNDO_SCOPE = f"{RUN_SCOPE}undo:"
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _AGAIN: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
@@ -49,6 +50,15 @@ class UndoRepository(Repository):
     def undo_journal(self, run: int, target: str, source: str) -> StoredJournal:
         """The journal of one asset in the rollback of a run; it ends when the asset is undone."""
         return StoredJournal(self._database, _scope(run, target), source, 0)
+
+    async def without_begun_removals(self, links: Sequence[LinkRow]) -> list[LinkRow]:
+        """Those of these links whose target assets no attempt began to move to the trash: one that was killed may have
+        moved the others."""
+        names = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
+        chosen = select(JOURNAL.c.scope).where(JOURNAL.c.name.in_(names))
+        scopes = await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
+        targets = {scope.removeprefix(_UNDO_SCOPE).partition(":")[2] for scope in scopes}
+        return [link for link in links if ASSET_SCOPE + link.source not in scopes and link.target not in targets]
 
     async def begun_assets(self, sources: Sequence[str]) -> frozenset[str]:
         """Those of these source assets that an attempt of a run did not complete."""
@@ -109,7 +119,7 @@ class UndoRepository(Repository):
 
 
 def _scope(run: int, target: str) -> str:
-    return f"{RUN_SCOPE}undo:{run}:{target}"
+    return f"{_UNDO_SCOPE}{run}:{target}"
 
 
 def _put_link(c: Connection, row: Undone, run: int, now: str) -> None:

@@ -46,6 +46,19 @@ def test_no_crash_keeps_a_first_migration_from_being_undone(
     assert [fault for each in came for fault in each.faults] == []
 
 
+def test_a_rollback_that_is_killed_while_it_moves_the_last_assets_to_the_trash_is_finished(tmp_path: Path) -> None:
+    """The target is empty then because of the rollback: no guard must stop the command that finishes it."""
+    kinds = ("b_documents", "c_brandlibrary")
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with removing(tmp_path / "reference", kinds) as job:
+        every = Rolling(job, 1).live().points()
+    plans = [(point,) for point in every if str(point).startswith("before commit")][-8:]
+    with removing(tmp_path / "crashed", kinds) as job:
+        came = list(branches(Rolling(job, 1), plans, partial(undone_first, job)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
 def undone_first(job: Removing, plan: Plan) -> Branch:
     faults = [*repeated(job, 1)]
     if job.living() or job.links():
