@@ -24,7 +24,7 @@ from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME
 from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
-from dam_sync.services.c_brandlibrary.target.pull import Arrival, is_pulled, is_sent, link_for_create
+from dam_sync.services.c_brandlibrary.target.pull import USED, Arrival, is_pulled, is_sent, link_for_create
 from dam_sync.services.c_brandlibrary.target.resend import Resend
 from dam_sync.services.c_brandlibrary.target.shared import CALL, Creation, SharedCall, SharedCallFailed, SharedCreates
 from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
@@ -400,13 +400,13 @@ class _Making:
     async def _unused(self, content: Content) -> str:
         """An uploaded object for this create; one that an earlier create, which created nothing, may have used up is
         sent again (wire C 6.9), once, however often that is interrupted."""
-        used = await self.journal.get("used")
+        used = await self.journal.get(USED)
         url = await self.creator._uploads.send(content, self.journal)
         if url == used:
             await self.creator._uploads.discard(self.journal)
             url = await self.creator._uploads.send(content, self.journal)
-        await self.journal.discard("used")
-        return str(await note_fact(self.journal, "used", url))
+        await self.journal.discard(USED)
+        return str(await note_fact(self.journal, USED, url))
 
 
 def _audience_of(draft: Draft) -> Json:

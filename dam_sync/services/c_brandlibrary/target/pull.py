@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from dam_sync.aio.polling import poll_until
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, FileLink
 from dam_sync.model.journal import note_fact
-from dam_sync.model.journal_names import silent
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
@@ -23,7 +23,7 @@ from dam_sync.transfer.linked import opened
 
 PULL = "pull"  # the journal entry that names the file whose link a create was given, and when
 SENT_INSTEAD = "sent instead"
-USED_INSTEAD = silent("used instead")  # the upload that is sent instead was given to a call
+USED = "used"  # the upload that a call was given, and may have used up (wire C 6.9)
 
 
 async def link_for_create(content: Content, journal: Journal, now: datetime) -> FileLink | None:
@@ -100,14 +100,24 @@ class Arrival:
         return last
 
     async def _send(self, made: AssetId, attachment: str, content: Content, journal: Journal) -> Json:
-        """Safe to repeat: an upload that an interrupted call may have used up is sent again (wire C 6.9)."""
-        if await journal.get(USED_INSTEAD) is not None:
-            await self.uploads.discard(journal)
+        """Safe to repeat: after an interrupted call the asset is looked at, because its file may be processed still; an
+        upload that the call may have used up without effect is sent again (wire C 6.9)."""
         url = await self.uploads.send(await opened(content), journal)
-        await note_fact(journal, USED_INSTEAD)
+        if url == await journal.get(USED):
+            was_sent = partial(self._was_sent, made, attachment, content)
+            if await poll_until(self.api.clock, was_sent, facts.READY_SECONDS, facts.READY_WAITS):
+                return True
+            await self.uploads.discard(journal)
+            url = await self.uploads.send(await opened(content), journal)
+        await journal.discard(USED)
+        await note_fact(journal, USED, url)
         body = {"data": {"attributes": {"url": url, "filename": content.name}}}
         await self.api.write(facts.PUT_ATTACHMENT, (attachment,), body, asset=made, repeatable=True)
         return True
+
+    async def _was_sent(self, made: AssetId, attachment: str, content: Content) -> Json:
+        row = await self.read(made)
+        return True if has_arrived(row, content) or await self._has_more_versions(row, attachment) else None
 
     async def _has_more_versions(self, row: Json, attachment: str) -> bool:
         asked = (("fields", VERSION_FIELDS),)
