@@ -167,16 +167,15 @@ class TargetTerms:
             note_target(made.id)
             return value_to_json(made)
 
-        async def look() -> Json:
-            """What a killed process did: the vocabulary was read since."""
-            now = index.by_id(term.id) or index.by_path((*term.path[:-1], renamed.label))
-            return value_to_json(now) if now is not None and now.label == renamed.label else None
+        async def again() -> Json:
+            """A killed process may have made a part of it only, so the call is repeated, which is safe."""
+            return None
 
         name = journal_names.renamed_term(vocabulary, "/".join(term.path) or term.label, renamed.label)
         async with self._alone():
             await allow(self.allowed, self.journal, [name])
             with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
-                made = term_from_json(await self.journal.run(name, call, reconcile=look))
+                made = term_from_json(await self.journal.run(name, call, reconcile=again))
             path = (*term.path[:-1], made.label)
             await self.shared.created(TERMS, [SharedPart(vocabulary, path, value_to_json(made), before=term.path)])
         index.rename(term, made)

@@ -18,8 +18,9 @@ from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.edits import REPLACED
+from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.kept import ask
-from tests.support.virtual.moves import Move, Simulation, State
+from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
 from tests.support.virtual.universe import LAGS
@@ -140,6 +141,19 @@ def test_no_crash_renames_twice_or_leaves_a_trace(
     came = tried(RenamingSimulation(tmp_path, kinds, SEED), max(4, POINTS // 20), changing=1.0)
     record_property(TRIED, str(came))
     assert came.faults == [], f"seed {came.seed}"
+
+
+def test_a_rename_that_was_made_in_part_is_completed(tmp_path: Path) -> None:
+    """Service D shows a new name of a value at its assets only after a second call."""
+    kinds = ("d_templates", "d_templates")
+    want, _ = RenamingSimulation(tmp_path / "want", kinds, SEED).reference(later=True)
+    with RenamingSimulation(tmp_path / "crashed", kinds, SEED).moving() as move:
+        move.live()
+        move.change()
+        trace = move.universe.network.trace
+        assert move.live(Fuse(until=lambda: trace[-1][1].startswith("PATCH /v1/metadata/vocabulary"))).blown
+        move.live_to_the_end()
+        assert list(differences(move.state(), want, in_doubt=1)) == []
 
 
 def test_a_plan_names_what_is_renamed_and_a_run_follows_it(tmp_path: Path) -> None:

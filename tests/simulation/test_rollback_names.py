@@ -13,7 +13,8 @@ from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import EDITS
-from tests.support.virtual.rolling import differing, held, roll_back
+from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.rolling import Rolling, differing, held, roll_back
 from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.universe import LAGS
@@ -51,3 +52,19 @@ def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str
         repaired = job.run(repair=True).operations
         assert sum(number for name, number in repaired.items() if name.startswith("rename")) == renamed
         assert job.verify()["clean"]
+
+
+def test_a_name_that_was_given_back_in_part_is_given_back_completely(tmp_path: Path) -> None:
+    """Service D shows a former name of a value at its assets only after a second call."""
+    kind = "d_templates"
+    with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
+        before = held(job.target)
+        for rename in RENAMES[kind]:
+            rename(job.source.app.state)
+        job.universe.do(job.universe.clock.sleep(LAGS))
+        job.run(full=True)
+        trace = job.universe.network.trace
+        assert Rolling(job, 2).live(Fuse(until=lambda: trace[-1][1].startswith("PATCH /v1/metadata/vocabulary"))).blown
+        roll_back(job, 2)
+        assert roll_back(job, 2).done
+        assert [*differing(before, held(job.target))] == []

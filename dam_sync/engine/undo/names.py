@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -20,6 +20,7 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import CONTAINER as CONTAINER_PART
 from dam_sync.store.rows import TERM as TERM_PART
 from dam_sync.store.rows import LedgerRow
@@ -77,14 +78,15 @@ class NameUndoer:
         identity = str((row.detail or {}).get("id") or row.target)
         known = await self._known_terms(vocabulary)
         now = known.get(identity) or known.get(old.id)
-        if now is None or now.label == old.label:
-            return LOST if now is None else ""
-        if now.label != new.label:
-            return CHANGED
-        if await self.context.shared.is_used_elsewhere(TERM_PART, vocabulary, now.id):
-            return USED
-        if any(each.label == old.label and each.parent == now.parent for each in known.values()):
-            return TAKEN
+        if now is None:
+            return LOST
+        if now.label != old.label:
+            if why := await self._kept(vocabulary, now, old, new):
+                return why
+        elif await self._journal.is_begun(_entry(row)):
+            now = replace(new, id=identity)  # a killed process may have made a part of the rename only: it is repeated
+        else:
+            return ""
 
         async def rename() -> SharedPart:
             made = await self.context.target.rename_term(vocabulary, now, old)
@@ -93,6 +95,16 @@ class NameUndoer:
         await self._once(row, TERMS, rename)
         self.terms.pop(vocabulary)  # ids may have changed
         return ""
+
+    async def _kept(self, vocabulary: str, now: Term, old: Term, new: Term) -> str:
+        """Why a term keeps its name; empty if it may have the former one."""
+        if now.label != new.label:
+            return CHANGED
+        if await self.context.shared.is_used_elsewhere(TERM_PART, vocabulary, now.id):
+            return USED
+        others = (await self._known_terms(vocabulary)).values()
+        taken = any(each.label == old.label and each.parent == now.parent for each in others)
+        return TAKEN if taken else ""
 
     async def _container(self, row: LedgerRow) -> str:
         old, new = (tuple(side["path"]) for side in _sides(row) or ())
@@ -128,12 +140,17 @@ class NameUndoer:
             await shared.created(scope, [await rename()])
             return True
 
-        kind = journal_names.kind_of(row.operation)
-        journal = self.context.store.run_journal(f"undo:{self.listed.run}")
+        async def again() -> Json:
+            return None  # renames are safe to repeat
+
         back = {key: [*reversed(change)] for key, change in row.changes.items()}
         async with shared.creating(scope):
             with recording(WriteRecord(row.target, back)):
-                await journal.run(journal_names.undo(f"{kind}:{row.seq}"), call, idempotent=True)
+                await self._journal.run(_entry(row), call, reconcile=again)
+
+    @property
+    def _journal(self) -> StoredJournal:
+        return self.context.store.run_journal(f"undo:{self.listed.run}")
 
     async def _known_terms(self, vocabulary: str) -> dict[str, Term]:
         if vocabulary not in self.terms:
@@ -144,6 +161,10 @@ class NameUndoer:
         if self.containers is None:
             self.containers = {(place.kind, place.id): place async for place in self.context.target.containers()}
         return self.containers
+
+
+def _entry(row: LedgerRow) -> str:
+    return journal_names.undo(f"{journal_names.kind_of(row.operation)}:{row.seq}")
 
 
 def _sides(row: LedgerRow) -> Sequence[Json] | None:

@@ -29,7 +29,7 @@ class OptionalLists:
         self._listed: set[str] = set()  # that the instance returned for some media
 
     async def read(self, name: str, media: str, reading: Callable[[], Awaitable[T]]) -> T | None:
-        """The response; None if the instance lacks this list, which a refusal for this media, for it once more and for
+        """The response; None if the instance lacks this list, which a refusal for this media, a second one and one for
         another one shows. Raises NotFound if the media itself is gone, Rejected if the list of this media alone is
         refused."""
         refusal = None
