@@ -187,7 +187,8 @@ async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[
         finally:
             await webhooks.close()
     except (Transient, NotFound, Denied) as error:
-        hint = f"start `dam-sync watch` with this job, and let your proxy pass on what arrives: {error.hint}"
+        more = f": {error.hint}" if error.hint else ""
+        hint = f"start `dam-sync watch` with this job, and let your proxy pass on what arrives{more}"
         yield CheckResult("webhooks", f"no delivery can arrive: {error}", hint, warns=True)
     except DamSyncError as error:
         for finding in CheckResult.of("webhooks", error):
