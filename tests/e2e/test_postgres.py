@@ -63,6 +63,8 @@ def test_kills_of_server_connection_and_run_leave_no_trace(on_server: Pair, serv
         time.sleep(rng.uniform(0.8, 2.5))
         happens(EVENTS[number % len(EVENTS)], process, server, rng.uniform(0.0, 1.0))
         process.wait()
+        results = [row["result"] for row in on_server.json("status", job)["runs"]]
+        assert "running" not in results, "no process is left"
     on_server.cli("run", job, "--no-progress")
     assert is_complete(on_server)
 

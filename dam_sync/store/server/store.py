@@ -16,11 +16,12 @@ from dam_sync.store import migrations
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.file.database import connected, transaction, translate_errors
 from dam_sync.store.row_copies import copy_rows
-from dam_sync.store.runs import ALIVE, live_run
+from dam_sync.store.runs import live_run
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
 from dam_sync.store.server.threads import ServerReader, ServerWriter
 from dam_sync.store.server.workers import refuse_stranger
+from dam_sync.store.standing import ALIVE
 from dam_sync.store.tables import stamp
 
 PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
