@@ -134,9 +134,9 @@ def _is_address(url: str) -> bool:
 def start_hint(url: str) -> str:
     """How a cluster is started at this address, and what becomes of the run."""
     parts = urlsplit(url)
-    protocol = "--protocol tls " if parts.scheme == "tls" else ""
+    plain, encrypted = f"`dask scheduler --port {parts.port}`", f"`dask scheduler --protocol tls --port {parts.port}`"
     return (
-        f"start the scheduler on its host with `dask scheduler {protocol}--port {parts.port}`, and workers with "
+        f"start the scheduler on its host with {encrypted if parts.scheme == 'tls' else plain}, and workers with "
         f"`dask worker {url}`; then run the same command again, it resumes where it stopped"
     )
 
