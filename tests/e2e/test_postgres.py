@@ -69,6 +69,21 @@ def test_kills_of_server_connection_and_run_leave_no_trace(on_server: Pair, serv
     assert is_complete(on_server)
 
 
+def test_check_names_the_rights_that_the_user_lacks(on_server: Pair, server: OwnServer) -> None:
+    text = on_server.job.read_text(encoding="utf-8")
+    execute(server.state, "CREATE ROLE visitor LOGIN")
+    on_server.job.write_text(text.replace("://postgres@", "://visitor@"), encoding="utf-8")
+    rows = on_server.json("check", str(on_server.job), check=2)["findings"]
+    (fault,) = [row for row in rows if row["mark"] == "FAULT"]
+    assert fault["subject"] == "state"
+    assert "the user visitor lacks rights" in fault["message"]
+    assert 'GRANT CREATE ON DATABASE "postgres" TO "visitor";' in fault["hint"]
+    on_server.job.write_text(text.replace("?host=", "?sslmode=never&host="), encoding="utf-8")
+    refused = on_server.cli("check", str(on_server.job), check=2)
+    assert f"{on_server.job.name}:" in refused.stderr
+    assert "state: has the unknown sslmode never" in refused.stderr
+
+
 def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
     """One of the events."""
     if event == "run":
