@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,20 @@ def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
         server.crash()
         time.sleep(outage)
         server.start()
+
+
+def test_a_run_says_that_it_waits_for_its_database(on_server: Pair, server: OwnServer) -> None:
+    command = [sys.executable, "-m", "dam_sync", "run", str(on_server.job)]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and len(on_server.target.assets) < 3:
+        time.sleep(0.01)
+    server.crash()
+    time.sleep(3)
+    server.start()
+    _, said = run.communicate()
+    assert run.returncode == 0, said
+    assert "waiting for the database of the state · " in said
+    assert is_complete(on_server)
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="waits for the end of the patience; `test_server` has it with less of it")
