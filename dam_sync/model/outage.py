@@ -26,7 +26,7 @@ class Outage:
     @contextmanager
     def waiting(self, now: float) -> Iterator[float]:
         """A connection was lost and is made again within the block; gives when the outage began. It ends with the
-        first one that is made, and so does not begin anew with each connection that notices it later."""
+        first one that is made, so it does not begin again with each connection that notices it later."""
         with self._lock:
             began = self.since = now if self.since is None else self.since
             self._waiting += 1
