@@ -133,6 +133,7 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
     report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
     report.notes.extend(sentences.about_adopted(adopted.differing, adopted.ambiguous))
+    report.notes.extend(sentences.about_linked(adopted.linked_targets))
     report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))
 
 

@@ -261,6 +261,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         target_contents=_contents(opened, opened.target, 0, options),
         pulls=pulls_of(job, opened.source, opened.target),
         run=run,
+        on_server=job.state_on_server,
         source_scope=scope_of(job.source),
         dry=isinstance(opened.target, DryTarget),
         moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,

@@ -24,7 +24,7 @@ from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
 from dam_sync.api.state_copies import last_export
-from dam_sync.api.stored_job import existing_store, state_exists
+from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
@@ -187,7 +187,8 @@ async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[
         finally:
             await webhooks.close()
     except (Transient, NotFound, Denied) as error:
-        hint = f"start `dam-sync watch` with this job, and let your proxy pass on what arrives: {error.hint}"
+        more = f": {error.hint}" if error.hint else ""
+        hint = f"start `dam-sync watch` with this job, and let your proxy pass on what arrives{more}"
         yield CheckResult("webhooks", f"no delivery can arrive: {error}", hint, warns=True)
     except DamSyncError as error:
         for finding in CheckResult.of("webhooks", error):
@@ -209,6 +210,7 @@ async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[Che
     """Where the state is, and whether its last export is older than what was written."""
     named = "" if job.state else "; the job names none"
     try:
+        await refuse_unwritable_state(job)
         if not await state_exists(job):
             yield CheckResult("state", f"{job.state_name}, created by the first run{named}")
             return

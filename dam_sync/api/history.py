@@ -10,7 +10,9 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import visible
 from dam_sync.model.values import Json
 from dam_sync.report.causes import sentence
+from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rows import RunRow
+from dam_sync.store.standing import shown_state
 
 RUNS, CAUSES = 20, 50  # rows shown at most
 LONGEST = 600  # characters of a text
@@ -23,7 +25,7 @@ async def history_of(job: JobConfig, options: RunOptions) -> dict[str, Json]:
     async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
         causes = await causes_of(store)
         return {
-            "runs": [_run(row) for row in await store.runs(at_most=RUNS)],
+            "runs": [_run(row, options) for row in await store.runs(at_most=RUNS)],
             "parked": [
                 {"cause": cause, "meaning": sentence(cause), "count": count, "example": example, "hint": hint}
                 for cause, _, hint, count, example in causes[:CAUSES]
@@ -31,7 +33,7 @@ async def history_of(job: JobConfig, options: RunOptions) -> dict[str, Json]:
         }
 
 
-def _run(row: RunRow) -> dict[str, Json]:
+def _run(row: RunRow, options: RunOptions) -> dict[str, Json]:
     outcome = row.outcome if isinstance(row.outcome, dict) else {}
     calls = outcome.get("calls", {})
     return {
@@ -39,7 +41,7 @@ def _run(row: RunRow) -> dict[str, Json]:
         "command": row.command,
         "started": row.started_at.isoformat(timespec="seconds"),
         "ended": row.ended_at.isoformat(timespec="seconds") if row.ended_at else None,
-        "result": row.state,
+        "result": shown_state(row, options.clock.now(), process_exists),
         "counts": {name: number for name, number in outcome.get("counts", {}).items() if number},
         "calls": sum(sum(side.values()) for side in calls.values()),
         "bytes": outcome.get("bytes", 0),

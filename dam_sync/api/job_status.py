@@ -13,9 +13,10 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import instant_text
+from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.rollbacks import rollback_of
-from dam_sync.store.standing import DELETIONS, MAINTENANCE, GoneAsset, Standing, last_moving, standing_of
+from dam_sync.store.standing import DELETIONS, MAINTENANCE, GoneAsset, Standing, last_moving, shown_state, standing_of
 
 if TYPE_CHECKING:
     from dam_sync.store.rows import Deletion
@@ -34,7 +35,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
             "command": row.command,
             "started": instant_text(row.started_at),
             "ended": instant_text(row.ended_at) if row.ended_at else "",
-            "result": row.state,
+            "result": shown_state(row, clock.now(), process_exists),
         }
         for row in standing.runs
     ]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from dam_sync.model.errors import StopRequested, Transient, first_cause
+from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import COMPARING, MATCHING, MOVING, PLANNING, RunOptions
 from dam_sync.report.terminal import duration
 
@@ -29,6 +30,7 @@ def run_async(
 
     async def main() -> int:
         task = asyncio.current_task()
+        show_outage(options.progress.outage)
 
         def on_signal(name: str) -> None:
             if received and task is not None:
@@ -84,6 +86,7 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
             "rate": (source + target) / elapsed,
             "parked": progress.parked,
             "left": left,
+            "waits": progress.outage.is_on,
         }
 
     return snapshot

@@ -36,6 +36,19 @@ async def state_exists(job: JobConfig) -> bool:
     return await asyncio.to_thread(exists, place)
 
 
+async def refuse_unwritable_state(job: JobConfig) -> None:
+    """Raises ConfigError for a server on which the user lacks a right that a run needs, StoreUnreachable."""
+    place = job.state_place
+    if isinstance(place, Path):
+        return
+    from dam_sync.store.store import server_extra
+
+    with server_extra(place):
+        from dam_sync.store.server.shared_schema import SCHEMA
+        from dam_sync.store.server.store import refuse_unwritable
+    await asyncio.to_thread(refuse_unwritable, place, (place.schema, SCHEMA))
+
+
 async def existing_state(job: JobConfig) -> Path | StateServer:
     """The state of a job that ran before. Raises ConfigError if there is none."""
     if not await state_exists(job):

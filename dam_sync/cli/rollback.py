@@ -51,10 +51,9 @@ def rollback(
     async def act(options: RunOptions) -> int:
         report = await rollback_job(job, options, asked)
         _show(output, report)
+        allow = report.trashed if report.over else 0
         output.next(
-            *after_rollback(
-                str(job), run, dry_run=dry_run, allow=report.trashed if report.over else 0, complete=report.complete
-            )
+            *after_rollback(str(job), run, dry_run=dry_run, complete=report.complete, done=report.done, allow=allow)
         )
         return 0 if report.complete else 4
 
@@ -100,5 +99,5 @@ def _show(output: Output, report: RollbackReport) -> None:
     output.table(f"{heading}: run {report.run} of {report.started}", ("", ""), rows)
     for note in report.notes:
         output.note(f"note: {note}")
-    if report.done and not report.notes:
+    if report.done:
         output.say(f"there is nothing to undo of run {report.run}")

@@ -14,6 +14,7 @@ from dam_sync.cli.options import ACCEPT, JobFile
 from dam_sync.model.errors import ConfigError
 from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state, after_status
 from dam_sync.report.output import Output
+from dam_sync.report.sign_off import rows_of_sign_off
 from dam_sync.report.terminal import GONE, GONE_TITLE
 
 if TYPE_CHECKING:
@@ -80,8 +81,7 @@ def signoff(
         elif data["signed"] is None:
             output.say(f"wave {wave} is not signed off any more")
         else:
-            rows = [(key, str(value)) for key, value in data["signed"].items() if value]
-            output.table(f"Sign-off of wave {wave}", ("", ""), rows)
+            output.table(f"Sign-off of wave {wave}", ("", ""), rows_of_sign_off(data["signed"]))
         output.next(*after_sign_off(str(job)))
         return 0
 

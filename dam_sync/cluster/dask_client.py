@@ -9,12 +9,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from dam_sync.cluster import preload
 from dam_sync.model.errors import ConfigError, WorkersGone
 
 THREADS = 64  # most assets that one process writes at once; they are coroutines, so that no thread is started for them
 CONNECT_SECONDS = 15
+GRACE_SECONDS = 5.0  # after which a connection that Dask still waits for is given up
 START_SECONDS = 120  # of all worker processes of this machine together, which may be busy
 ANSWER_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
@@ -103,21 +105,40 @@ async def _stopped(cluster: Any) -> None:
 
 
 @asynccontextmanager
-async def remote_client(url: str) -> AsyncIterator[Client]:
+async def remote_client(url: str, seconds: float = CONNECT_SECONDS) -> AsyncIterator[Client]:
     """The scheduler at a URL; for `tls://` with the certificates of Dask's own configuration. Raises ConfigError for
-    another scheme and without certificates, WorkersGone if it does not answer."""
-    if not url.startswith(("tcp://", "tls://")):
+    what is no such address and without certificates, WorkersGone if it does not answer within that time."""
+    if not _is_address(url):
         hint = "write --cluster tls://HOST:8786, or tcp://HOST:8786 in a network that only you use"
         raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)
     if url.startswith("tls://"):
         _refuse_without_certificates(url)
     _quiet()
-    with _explained(f"the Dask scheduler {url} cannot be reached"):
-        client = await _connected(url, timeout=CONNECT_SECONDS)
+    with _explained(f"the Dask scheduler {url} cannot be reached", f"check the address; {start_hint(url)}"):
+        async with asyncio.timeout(seconds + GRACE_SECONDS):  # something else may take the connection and say nothing
+            client = await _connected(url, timeout=seconds)
     try:
         yield client
     finally:
         await _closed(client)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("tcp", "tls") and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # no number, or none of a port
+        return False
+
+
+def start_hint(url: str) -> str:
+    """How a cluster is started at this address, and what becomes of the run."""
+    parts = urlsplit(url)
+    plain, encrypted = f"`dask scheduler --port {parts.port}`", f"`dask scheduler --protocol tls --port {parts.port}`"
+    return (
+        f"start the scheduler on its host with {encrypted if parts.scheme == 'tls' else plain}, and workers with "
+        f"`dask worker {url}`; then run the same command again, it resumes where it stopped"
+    )
 
 
 def _refuse_without_certificates(url: str) -> None:
@@ -176,8 +197,10 @@ def _quiet() -> None:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(what: str, hint: str = "") -> Iterator[None]:
     try:
         yield
+    except MemoryError as error:  # Dask takes what it was sent for the length of a message
+        raise WorkersGone(f"{what}: what responds there is no Dask scheduler", hint=hint) from error
     except (OSError, TimeoutError, RuntimeError, ValueError, AttributeError) as error:
-        raise WorkersGone(f"{what}: {str(error) or type(error).__name__}") from error
+        raise WorkersGone(f"{what}: {str(error) or 'it does not respond'}", hint=hint) from error

@@ -65,8 +65,9 @@ class DaskWorkers:
 
     _seal: LinkSeal
 
-    def __init__(self, client: Client, number: int) -> None:
-        self._client, self._number = client, number
+    def __init__(self, client: Client, number: int, hint: str = "") -> None:
+        """hint: what to do about a cluster that is gone, if it is not one of this process."""
+        self._client, self._number, self._hint = client, number, hint
         self._members: dict[str, Member] = {}
         self._former: list[Member] = []
         self._refused: dict[str, float] = {}
@@ -245,9 +246,9 @@ class DaskWorkers:
         if since is None:
             return
         if self._client.status == "closed":
-            raise WorkersGone("the Dask scheduler is gone, and with it all worker processes")
+            raise WorkersGone("the Dask scheduler is gone, and with it all worker processes", hint=self._hint)
         if self._clock.monotonic() - since > PATIENCE_SECONDS:
-            raise WorkersGone("no worker process is left" + (f": {self._why}" if self._why else ""))
+            raise WorkersGone("no worker process is left" + (f": {self._why}" if self._why else ""), hint=self._hint)
 
     def _free(self, name: str) -> Member | None:
         """The member that writes an asset of this name, or the least busy one; None until there is room."""

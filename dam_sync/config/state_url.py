@@ -9,12 +9,18 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, resolve_secret
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.state_server import StateServer, schema_of
 
 SERVER = "postgresql+psycopg://"
 SQLITE = "sqlite:///"
 SHOULD_BE = f"should be a file, {SERVER}USER@HOST/DATABASE or {SQLITE}FILE"
 OPTIONS = frozenset({"host", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "target_session_attrs"})
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+}
+MOST_PORT = 65_535
 LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1"})
 _URL = re.compile(
     re.escape(SERVER) + r"(?:(?P<user>[^:/@?#]*)(?P<colon>:(?P<password>\$\{[^}]*\}|[^@]*))?@)?"
@@ -62,9 +68,10 @@ def state_url(text: str) -> StateUrl | None:
     options = dict(parse_qsl(found["options"] or "", keep_blank_values=True))
     if "password" in options:
         raise ValueError(f"the password belongs between user and host; write {SERVER}USER:${{env:NAME}}@HOST/DATABASE")
-    if unknown := sorted(options.keys() - OPTIONS):
-        raise ValueError(f"has the unknown parameter {unknown[0]}; known: {', '.join(sorted(OPTIONS))}")
+    _refuse_options(found["options"] or "", options)
     port, password = found["port"], found["password"] or ""
+    if port and not 0 < int(port) <= MOST_PORT:
+        raise ValueError(f"has the port {port}; a port is a number from 1 to {MOST_PORT}")
     if not password.startswith(OPENING):
         password = unquote(password)
     return StateUrl(
@@ -75,6 +82,19 @@ def state_url(text: str) -> StateUrl | None:
         unquote(found["database"]),
         options,
     )
+
+
+def _refuse_options(text: str, options: Mapping[str, str]) -> None:
+    """Raises ValueError for a parameter that libpq would refuse once it connects."""
+    if unknown := sorted(options.keys() - OPTIONS):
+        raise ValueError(f"has the unknown parameter {unknown[0]}; known: {', '.join(sorted(OPTIONS))}")
+    if len(parse_qsl(text, keep_blank_values=True)) > len(options):
+        raise ValueError("has a parameter twice; leave one of them out")
+    for name, value in options.items():
+        if not value:
+            raise ValueError(f"has the parameter {name} without a value; write {name}=VALUE, or leave it out")
+        if name in CHOICES and value not in CHOICES[name]:
+            raise ValueError(f"has the unknown {name} {value}; {nearest(value, CHOICES[name])}")
 
 
 def literal_password(text: str) -> tuple[str, str] | None:

@@ -33,6 +33,7 @@ from dam_sync.store.rows import LinkRow, Outcome
 
 Decisions = Mapping[str, str]
 """Source id to target id, as a person decided."""
+AT_ONCE = 500  # target assets whose links are looked up together
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
 
 
@@ -48,14 +49,16 @@ class MatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
-    """The result of matching. unmatched: source assets without a counterpart, by reason; unclaimed: target assets with
-    our marker that no source asset matches."""
+    """The result of matching. unmatched: source assets without a counterpart, by reason; linked_before,
+    linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
+    assets with our marker that have no link and that no source asset matches."""
 
     certain: Mapping[str, int]
     differing: int
     ambiguous: int
     unmatched: Mapping[str, int]
     linked_before: int
+    linked_targets: int
     unclaimed: int
     unclaimed_examples: tuple[str, ...] = ()
 
@@ -71,16 +74,25 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
     await move(context, Pipeline(context, worker))
     candidates.resolve_conflicts()
-    unclaimed, examples = candidates.unclaimed()
+    await _find_linked(context, candidates)
     return MatchSummary(
         certain=candidates.counts(),
         differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
         ambiguous=len({match.source for match in candidates.matches(certain=False)}),
         unmatched=dict(worker.unmatched.most_common()),
         linked_before=worker.linked_before + context.progress.unchanged,
-        unclaimed=unclaimed,
-        unclaimed_examples=tuple(examples),
+        linked_targets=candidates.linked(),
+        unclaimed=candidates.unclaimed_count(),
+        unclaimed_examples=tuple(candidates.unclaimed()),
     )
+
+
+async def _find_linked(context: RunContext, candidates: Candidates) -> None:
+    """Of the target assets that no source asset was matched with, those that have a link from before."""
+    after = ""
+    while page := candidates.unclaimed(after, AT_ONCE):
+        after = page[-1]
+        candidates.mark_linked(await context.store.links_by_target(page))
 
 
 async def _gather(context: RunContext, candidates: Candidates, ways: MatchOptions) -> None:

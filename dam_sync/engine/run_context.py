@@ -64,6 +64,7 @@ class RunContext:
     target_contents: Contents
     pulls: Pulls
     run: Run
+    on_server: bool = False  # the state, also where a dry run works on a copy in a file
     source_scope: str = ""  # a digest of what the job lists at the source
     dry: bool = False  # the target only simulates writes
     moving: str = MOVING  # the phase shown while assets are processed

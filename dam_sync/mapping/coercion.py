@@ -111,7 +111,8 @@ class Fit:
         if isinstance(value, Row) and self.field.cells:
             strange = sorted(set(value.cells) - self.field.cells)
             if strange:
-                return f"the target's rows have no cell {', '.join(strange)}; {nearest(strange[0], self.field.cells)}"
+                hint = nearest(strange[0], self.field.cells)
+                return f"the target's rows have no cell {', '.join(strange)}{f'; {hint}' if hint else ''}"
         return ""
 
     def _checked(self, value: Scalar) -> Result:

@@ -277,7 +277,9 @@ class VocabularyRule:
         return self.ways.by_path
 
     def _miss(self, term: Term, index: TermIndex) -> str:
-        message = f"no term {shown(path_text(term) or term.label)} in {self.target}"
+        message = f"no term {shown(path_text(term) if len(term.path) > 1 else term.label)} in {self.target}"
+        if self.unmatched == "park":
+            return f"{message}: create it there, write a pin for it with `map sheet JOB`, or change `unmatched: park`"
         if self.unmatched != "suggest":
             return message
         return f"{message}; the nearest are {', '.join(index.alike(term)) or 'none'}: choose one as a pin"

@@ -29,6 +29,7 @@ class DamSyncError(Exception):
     exit_code: ClassVar[int] = 1
     default_hint: ClassVar[str] = ""
     passing: ClassVar[bool] = False  # temporary: an asset parked for it may succeed in a later run
+    of_run: ClassVar[bool] = False  # it is about the run, whichever asset was at work when it came up
 
     def __init__(
         self, message: str, *, service: str = "", operation: str = "", asset: str = "", hint: str = "", code: str = ""
@@ -47,7 +48,7 @@ class DamSyncError(Exception):
         error.within(asset=…)` reads well."""
         self.service = self.service or service
         self.operation = self.operation or operation
-        self.asset = self.asset or asset
+        self.asset = self.asset or ("" if self.of_run else asset)
         if self.hint == self.default_hint:
             self.hint = hint or self.hint
         return self
@@ -172,6 +173,7 @@ class StillFetching(Transient):
 class WorkersGone(DamSyncError):
     """No worker process is left, or their scheduler cannot be reached."""
 
+    of_run = True
     exit_code = 5
     default_hint = "run the same command again; it resumes where it stopped"
 
@@ -179,6 +181,7 @@ class WorkersGone(DamSyncError):
 class StoreUnreachable(DamSyncError):
     """The database server that holds the state does not answer, or the connection to it was lost."""
 
+    of_run = True
     exit_code = 5
     default_hint = "check the server and the network, then run the same command again; it resumes where it stopped"
 
@@ -259,6 +262,7 @@ class DiskFull(DamSyncError):
 class StopRequested(DamSyncError):
     """A limit set by the operator was reached."""
 
+    of_run = True
     exit_code = 8
 
 

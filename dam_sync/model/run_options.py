@@ -11,6 +11,7 @@ from typing import Any
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import RateStatus
+from dam_sync.model.outage import Outage
 from dam_sync.model.ports import Transport
 from dam_sync.model.service import Connector
 
@@ -58,6 +59,7 @@ class Progress:
     bytes: int = 0
     source_calls: Callable[[], int] = lambda: 0
     target_calls: Callable[[], int] = lambda: 0
+    outage: Outage = field(default_factory=Outage)  # of the database of the state
     dashboard: str = ""  # the URL of the dashboard of a cluster
     source_rates: Callable[[], RateStatus] = RateStatus
     target_rates: Callable[[], RateStatus] = RateStatus

@@ -117,9 +117,13 @@ def after_status(job: str, *, unfinished: str, parked: int) -> list[str]:
     return [_line("errors", job)] if parked else [_line("verify", job)]
 
 
-def after_rollback(job: str, run: int, *, dry_run: bool, complete: bool, allow: int = 0) -> list[str]:
-    """Undo it, or look at what is left and plan the next run. allow: assets that go to the trash, if they are more than
-    the job allows."""
+def after_rollback(
+    job: str, run: int, *, dry_run: bool, complete: bool, done: bool = False, allow: int = 0
+) -> list[str]:
+    """Undo it, or look at what is left and plan the next run. done: there was nothing to undo; allow: assets that go
+    to the trash, if they are more than the job allows."""
+    if dry_run and done:
+        return [_line("status", job)]
     if dry_run:
         return [_line("rollback", job, f"--run {run}{f' --max-deletes {allow}' if allow else ''}")]
     return [_line("plan", job)] if complete else [_line("status", job), _line("plan", job)]

@@ -14,14 +14,17 @@ from dam_sync.model.safe_text import visible
 Snapshot = Callable[[], Mapping[str, Any]]
 LIVE_SECONDS = 0.25
 PLAIN_SECONDS = 10.0
+WAITING = "waiting for the database of the state"
 ERASE = "\r\x1b[2K"
 
 
 class ProgressLine:
     """Shows a snapshot on stderr, from `start` to `stop`. Nothing is shown before the first call."""
 
-    def __init__(self, snapshot: Snapshot, *, enabled: bool, stream: TextIO | None = None) -> None:
-        self._snapshot, self._enabled = snapshot, enabled
+    def __init__(
+        self, snapshot: Snapshot, *, enabled: bool, stream: TextIO | None = None, live_seconds: float = LIVE_SECONDS
+    ) -> None:
+        self._snapshot, self._enabled, self._live_seconds = snapshot, enabled, live_seconds
         self._stream = stream or sys.stderr
         self._live = self._stream.isatty()
         self._ended = Event()
@@ -51,10 +54,14 @@ class ProgressLine:
             yield
 
     def _show(self) -> None:
-        while not self._ended.wait(LIVE_SECONDS if self._live else PLAIN_SECONDS):
-            state = self._snapshot()
-            if not state["source_calls"] + state["target_calls"]:
+        looks, waited = 0, False
+        while not self._ended.wait(self._live_seconds):
+            state, looks = self._snapshot(), looks + 1
+            begins, waited = state["waits"] and not waited, state["waits"]
+            due = self._live or begins or looks * self._live_seconds >= PLAIN_SECONDS
+            if not due or not (state["waits"] or state["source_calls"] + state["target_calls"]):
                 continue
+            looks = 0
             with self._lock:
                 if not self._ended.is_set():
                     self._draw(line(state))
@@ -78,7 +85,7 @@ class ProgressLine:
 
 def line(state: Mapping[str, Any]) -> str:
     """Phase, assets, bytes, calls and their rate, parked assets and time left, in one line."""
-    parts = [str(state["phase"])]
+    parts = [WAITING if state["waits"] else str(state["phase"])]
     if state["done"] or state["moves"]:
         of = f" of {state['expected']:,}" if state["expected"] else ""
         parts.append(f"{state['done']:,}{of} assets")

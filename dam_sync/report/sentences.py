@@ -220,6 +220,13 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     return notes
 
 
+def about_linked(number: int) -> list[str]:
+    """Target assets that have a link from before."""
+    one = "asset of the target is linked already: its link stays as it is"
+    several = "assets of the target are linked already: their links stay as they are"
+    return [counted(number, one, several)] if number else []
+
+
 def about_unclaimed(number: int, examples: Sequence[str]) -> list[str]:
     """Target assets with a marker of ours that no source asset matches."""
     if not number:

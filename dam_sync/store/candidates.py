@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,12 @@ CREATE INDEX candidate_name ON candidate (name, size) WHERE name <> '';
 CREATE TABLE matched (source TEXT, target TEXT, how TEXT, certain INTEGER, reason TEXT, filename TEXT, differs TEXT,
     PRIMARY KEY (source, target));
 CREATE INDEX matched_target ON matched (target);
+CREATE TABLE linked (target TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+_UNCLAIMED = (
+    "FROM candidate WHERE marker <> '' AND id NOT IN (SELECT target FROM matched)"
+    " AND id NOT IN (SELECT target FROM linked) AND id > ?"
+)
 _BY = {"marker": "marker = ?", "key": "key = ?", "file": "name = ? AND size = ?", "id": "id = ?"}
 
 
@@ -95,11 +100,24 @@ class Candidates(ScratchDatabase):
             paths = tuple(differs.split("\n")) if differs else ()
             yield CandidateMatch(source, target, how, bool(sure), reason, filename, paths)
 
-    def unclaimed(self) -> tuple[int, list[str]]:
-        """How many marked target assets no source asset matches, and the first of them."""
-        where = "FROM candidate WHERE marker <> '' AND id NOT IN (SELECT target FROM matched)"
-        (number,) = self._db.execute(f"SELECT count(*) {where}").fetchone()
-        return int(number), [row[0] for row in self._db.execute(f"SELECT id {where} ORDER BY id LIMIT 3")]
+    def mark_linked(self, targets: Iterable[str]) -> None:
+        """These target assets have a link from before; safe to repeat."""
+        self._db.executemany("INSERT OR IGNORE INTO linked VALUES (?)", ((target,) for target in targets))
+
+    def linked(self) -> int:
+        """How many target assets with a marker have a link from before."""
+        (number,) = self._db.execute("SELECT count(*) FROM linked").fetchone()
+        return int(number)
+
+    def unclaimed(self, after: str = "", at_most: int = 3) -> list[str]:
+        """Marked target assets that have no link and that no source asset matches: a page in the order of their ids,
+        after the id `after`."""
+        return [row[0] for row in self._db.execute(f"SELECT id {_UNCLAIMED} ORDER BY id LIMIT ?", (after, at_most))]
+
+    def unclaimed_count(self) -> int:
+        """How many they are."""
+        (number,) = self._db.execute(f"SELECT count(*) {_UNCLAIMED}", ("",)).fetchone()
+        return int(number)
 
     def counts(self) -> dict[str, int]:
         """Certain matches by how they were found."""

@@ -29,7 +29,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in the history. state: running, stopped, done; `outcome` is the argument of `finish`, or why it stopped."""
+    """A run in the history. state: running, stopped, done; `outcome` is the argument of `finish`, or why it stopped;
+    beat_at, host, pid: the last heartbeat, and the process that holds it."""
 
     id: int
     number: int
@@ -39,6 +40,9 @@ class RunRow:
     state: str
     outcome: Json
     job: str = ""
+    beat_at: datetime | None = None
+    host: str = ""
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)

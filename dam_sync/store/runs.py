@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -29,11 +28,10 @@ from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.note_keys import keys_of_run
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.standing import HISTORY
+from dam_sync.store.standing import ALIVE, HISTORY
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE, WORK, instant
 
-ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
 HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 
@@ -266,4 +264,5 @@ def _taken_over(row: Row[Any] | None, run: int) -> SafetyStop:
 def _run_row(row: Row[Any]) -> RunRow:
     ended = instant(row.ended_at) if row.ended_at else None
     outcome = from_text(row.outcome)
-    return RunRow(row.id, row.id, row.command, instant(row.started_at), ended, row.state, outcome, row.job)
+    lease = (instant(row.beat_at), row.host, row.pid)
+    return RunRow(row.id, row.id, row.command, instant(row.started_at), ended, row.state, outcome, row.job, *lease)

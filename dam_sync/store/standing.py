@@ -4,11 +4,12 @@ longer than everything else that the command does. A test compares it with what 
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
     from dam_sync.store.rows import Deletion, RunRow
 
 HISTORY = 1_000  # runs
+ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
+RUNNING, INTERRUPTED = "running", "interrupted"
 DELETIONS = 1_000
 MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
-_RUNS = "SELECT id, command, started_at, ended_at, state FROM run ORDER BY id DESC LIMIT ?"
-_ROLLBACKS = (
-    f"SELECT id, command, started_at, ended_at, state FROM run WHERE command LIKE '{ROLLBACK}%' ORDER BY id DESC"
-)
+_OF_RUNS = "SELECT id, command, started_at, ended_at, state, beat_at, host, pid FROM run"
+_RUNS = f"{_OF_RUNS} ORDER BY id DESC LIMIT ?"
+_ROLLBACKS = f"{_OF_RUNS} WHERE command LIKE '{ROLLBACK}%' ORDER BY id DESC"
 _GONE = (
     "SELECT deletion.source, link.target, deletion.reason, deletion.since FROM deletion"
     " JOIN link ON link.source = deletion.source ORDER BY deletion.source LIMIT ?"
@@ -46,6 +48,9 @@ class StandingRun:
     started_at: datetime
     ended_at: datetime | None
     state: str
+    beat_at: datetime | None
+    host: str
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,19 @@ def last_moving(runs: Sequence[StandingRun | RunRow]) -> int | None:
     return next((row.number for row in runs if row.command not in MAINTENANCE), None)
 
 
-def _run(row: tuple[int, str, str, str | None, str]) -> StandingRun:
-    number, command, started, ended, state = row
+def shown_state(row: StandingRun | RunRow, now: datetime, process_exists: Callable[[int], bool]) -> str:
+    """The state of a run as people know it: one whose process was killed is interrupted, not running."""
+    if row.state != RUNNING:
+        return row.state
+    is_late = row.beat_at is None or row.beat_at < now - ALIVE
+    return INTERRUPTED if is_late or (row.host == socket.gethostname() and not process_exists(row.pid)) else RUNNING
+
+
+def _run(row: tuple[int, str, str, str | None, str, str, str, int]) -> StandingRun:
+    number, command, started, ended, state, beat, host, pid = row
     ended_at = datetime.fromisoformat(ended) if ended else None
-    return StandingRun(number, command, datetime.fromisoformat(started), ended_at, state)
+    lease = (datetime.fromisoformat(beat), host, pid)
+    return StandingRun(number, command, datetime.fromisoformat(started), ended_at, state, *lease)
 
 
 def _gone(source: str, target: str, reason: str, since: str) -> GoneAsset:

@@ -46,8 +46,9 @@ from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue
 from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.reports import ReportRepository
-from dam_sync.store.runs import ALIVE, Runs, let_go_of_runs, live_run
+from dam_sync.store.runs import Runs, let_go_of_runs, live_run
 from dam_sync.store.server.workers import STILL, WorkerRepository
+from dam_sync.store.standing import ALIVE
 from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.undo import UndoRepository

@@ -17,6 +17,7 @@ from dam_sync.api.jobs import unfinished
 from dam_sync.api.logs import reported
 from dam_sync.api.watching import JobRates, SharedRates, finished_since, load_record, save_record
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import Progress, RunOptions, StopToken
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report
@@ -195,6 +196,7 @@ class WatchedJob:
             self._token.stop(ENDING, hurry=True)
         options = replace(given, stop_token=self._token, progress=Progress(), rates=self._rates)
         self.progress = options.progress
+        show_outage(options.progress.outage)
         guard = asyncio.ensure_future(self._guard(self.timetable.closing(self._clock.now())))
         try:
             return await self.execute(options), None

@@ -39,6 +39,10 @@ def test_the_report_of_a_resumed_run_tells_every_loss(tenants: Pair) -> None:
     )
     process.kill()
     process.wait()
+    assert tenants.json("status", str(tenants.job))["runs"][0]["result"] == "interrupted"
+    shown = tenants.cli("status", str(tenants.job))
+    assert "running" not in shown.stdout
+    assert "next: dam-sync run" in shown.stderr
     report = tenants.json("run", str(tenants.job))
     assert report["resumed"]
     assert report["losses"] == planned

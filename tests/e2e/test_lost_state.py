@@ -134,6 +134,30 @@ def test_an_export_older_than_the_last_run_stops_the_next_one_until_adopt(tmp_pa
         assert shown(pair.target.assets) == before
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_assets_that_are_linked_already_are_told_as_such(tmp_path: Path, dry_run: bool) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        number = len(moved(pair).twins)
+        report = adopted(pair, dry_run=dry_run)
+        assert report["counts"]["linked before"] == number
+        assert [note for note in report["notes"] if "match none of its assets" in note] == []
+        assert f"{number} assets of the target are linked already: their links stay as they are" in report["notes"]
+        without_links(pair, 2)
+        again = adopted(pair, dry_run=dry_run)
+        assert again["counts"]["linked before"] == number - 2
+        assert [note for note in again["notes"] if "match none of its assets" in note] == []
+
+
+def test_assets_of_the_target_that_no_source_asset_has_are_still_named(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        for asset in sorted(moved(pair).twins)[:2]:
+            auth = ("dam-sync", small.PASSWORD)
+            gone = httpx.delete(f"{pair.source.url}/api/dam/medias/{asset}", auth=auth, verify=False)
+            assert gone.status_code < 300, gone.text
+        without_state(pair)
+        assert [note for note in adopted(pair)["notes"] if "2 target assets have a marker" in note]
+
+
 def test_an_import_keeps_the_state_it_replaces(tmp_path: Path) -> None:
     with migrated(tmp_path, *ONE) as pair:
         report = imported(pair, exported(pair))

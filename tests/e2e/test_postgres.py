@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -63,8 +65,25 @@ def test_kills_of_server_connection_and_run_leave_no_trace(on_server: Pair, serv
         time.sleep(rng.uniform(0.8, 2.5))
         happens(EVENTS[number % len(EVENTS)], process, server, rng.uniform(0.0, 1.0))
         process.wait()
+        results = [row["result"] for row in on_server.json("status", job)["runs"]]
+        assert "running" not in results, "no process is left"
     on_server.cli("run", job, "--no-progress")
     assert is_complete(on_server)
+
+
+def test_check_names_the_rights_that_the_user_lacks(on_server: Pair, server: OwnServer) -> None:
+    text = on_server.job.read_text(encoding="utf-8")
+    execute(server.state, "CREATE ROLE visitor LOGIN")
+    on_server.job.write_text(text.replace("://postgres@", "://visitor@"), encoding="utf-8")
+    rows = on_server.json("check", str(on_server.job), check=2)["findings"]
+    (fault,) = [row for row in rows if row["mark"] == "FAULT"]
+    assert fault["subject"] == "state"
+    assert "the user visitor lacks rights" in fault["message"]
+    assert 'GRANT CREATE ON DATABASE "postgres" TO "visitor";' in fault["hint"]
+    on_server.job.write_text(text.replace("?host=", "?sslmode=never&host="), encoding="utf-8")
+    refused = on_server.cli("check", str(on_server.job), check=2)
+    assert f"{on_server.job.name}:" in refused.stderr
+    assert "state: has the unknown sslmode never" in refused.stderr
 
 
 def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
@@ -77,6 +96,20 @@ def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
         server.crash()
         time.sleep(outage)
         server.start()
+
+
+def test_a_run_says_that_it_waits_for_its_database(on_server: Pair, server: OwnServer) -> None:
+    command = [sys.executable, "-m", "dam_sync", "run", str(on_server.job)]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and len(on_server.target.assets) < 3:
+        time.sleep(0.01)
+    server.crash()
+    time.sleep(3)
+    server.start()
+    _, said = run.communicate()
+    assert run.returncode == 0, said
+    assert "waiting for the database of the state · " in said
+    assert is_complete(on_server)
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="waits for the end of the patience; `test_server` has it with less of it")

@@ -70,6 +70,10 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
         again = typed(pair, "rollback", "--run", "1", "--yes")
         assert again.exit_code == 0
         assert "run 1 was rolled back by run 2: nothing more can be undone" in again.stderr
+        previewed = typed(pair, "rollback", "--run", "1", "--dry-run")
+        assert previewed.exit_code == 0
+        assert "there is nothing to undo of run 1" in previewed.stdout
+        assert "dam-sync rollback" not in previewed.stderr, "a rollback would do nothing"
         assert "rolled back" in typed(pair, "status").stdout
         assert ran(pair)["counts"]["created"] == created
         links = typed(pair, "redirects", "--csv", str(tmp_path / "links.csv"), "--json")

@@ -80,6 +80,21 @@ def test_waves_run_in_their_order_once_signed_off(tmp_path: Path) -> None:
         assert waves_of(desk)["press"]["signed"] is None
 
 
+def test_a_sign_off_is_shown_in_words(tmp_path: Path) -> None:
+    with small(tmp_path, pictures()) as desk:
+        in_waves(desk, f"{PRESS}}}", f"{REST}}}")
+        desk.run()
+        desk.ran("verify", "--wave", "press", "--level", "fields", "--sample", "50%", code=0)
+        shown = desk.ran("signoff", "--wave", "press", "--by", "Jane", "--note", "as agreed", code=0)
+        shown.says("signed by Jane", "for run 1 of the wave", "assets 4 selected, 4 moved, 0 parked")
+        shown.says("verification level fields, 50% of the assets: no differences", "note as agreed")
+        assert [token for token in "{}[]'" if token in shown.out] == []
+        desk.run()
+        desk.ran("signoff", "--wave", "rest", "--accept-changes", code=0).says(
+            "verification none since that run", "accepted wave rest was not verified since run 2"
+        )
+
+
 @only_in_full
 def test_a_change_is_moved_by_its_own_wave_alone(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:

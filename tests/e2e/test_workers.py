@@ -75,6 +75,9 @@ def test_a_scheduler_that_is_not_there_is_named(shared: Pair, url: str, code: in
     done = shared.cli("run", str(shared.job), "--cluster", url, check=code)
     assert url in done.stderr
     assert "hint: " in done.stderr
+    if code == 5:
+        assert "`dask scheduler --port 1`" in done.stderr
+        assert f"`dask worker {url}`" in done.stderr
     assert shared.target.writes == 0
 
 
@@ -154,6 +157,31 @@ def cluster() -> Iterator[Cluster]:
 @only_in_full
 def test_a_cluster_moves_what_one_process_would(shared: Pair, cluster: Cluster) -> None:
     shared.cli("run", str(shared.job), "--cluster", cluster.url, "--no-progress")
+    assert_complete(shared)
+
+
+def test_a_killed_scheduler_ends_run_and_workers_without_a_traceback_of_ours(shared: Pair, tmp_path: Path) -> None:
+    shared.target.add_faults({"match": "POST /v2/uploads", "do": "delay:2", "every": 2})  # some are under way
+    with Cluster(log=tmp_path / "workers.txt") as cluster:
+        command = [sys.executable, "-m", "dam_sync", "run", str(shared.job), "--cluster", cluster.url, "--no-progress"]
+        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while run.poll() is None and len(shared.target.assets) < 3:
+            time.sleep(0.02)
+        cluster.kill_scheduler()
+        _, said = run.communicate()
+        cluster.until_workers_ended()
+        url = cluster.url
+    assert run.returncode == 5
+    assert said.startswith("error: the Dask scheduler is gone, and with it all worker processes\n"), said
+    assert f"`dask worker {url}`" in said
+    assert "it resumes where it stopped" in said
+    log = (tmp_path / "workers.txt").read_text(encoding="utf-8", errors="replace")
+    assert "Stopping worker" in log
+    assert "dam_sync/" not in log
+    assert "asynchronous generator" not in log
+    assert "was never retrieved" not in log
+    assert "was destroyed" not in log
+    shared.cli("run", str(shared.job), "--no-progress")
     assert_complete(shared)
 
 

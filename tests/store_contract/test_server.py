@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +17,7 @@ from sqlmodel import SQLModel
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import ConfigError, IntegrityError, SafetyStop, StoreUnreachable
+from dam_sync.model.outage import Outage, show_outage
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import upsert as upsert
@@ -184,6 +186,49 @@ async def test_a_server_that_stays_away_ends_every_call_with_one_error(proxy: Cu
         with pytest.raises(StoreUnreachable, match="cannot be reached") as raised:
             await call
         assert raised.value.exit_code == 5
+    await store.close()
+
+
+def until_on(outage: Outage) -> None:
+    while not outage.is_on:
+        time.sleep(0.01)
+
+
+async def test_all_connections_of_a_run_bridge_one_outage(proxy: CuttingProxy, clock: SetClock) -> None:
+    """Not each of them its own, one after another: the run would end long after the outage was too long."""
+    outage = Outage()
+    show_outage(outage)
+    patient = Storage(patience=timedelta(seconds=2))
+    store = await SqlStore.open(proxy.server, clock, storage=patient)
+    await store.set_meta("k", 1)
+    proxy.refuse()
+    began = time.monotonic()
+    waiting = asyncio.ensure_future(store.set_meta("k", 2))
+    await asyncio.to_thread(until_on, outage)
+    with pytest.raises(StoreUnreachable):
+        await waiting
+    assert time.monotonic() - began >= 2
+    assert not outage.is_on
+    assert outage.since is not None
+    again = time.monotonic()
+    with pytest.raises(StoreUnreachable):
+        await store.get_meta("k")
+    assert outage.since + 2 <= again + 1, "the reader does not wait for as long again"
+    await store.close()
+
+
+async def test_an_outage_ends_with_the_first_connection(proxy: CuttingProxy, clock: SetClock) -> None:
+    outage = Outage()
+    show_outage(outage)
+    store = await SqlStore.open(proxy.server, clock)
+    await store.set_meta("k", 1)
+    proxy.refuse()
+    waiting = asyncio.ensure_future(store.set_meta("k", 2))
+    await asyncio.to_thread(until_on, outage)
+    proxy.admit()
+    await waiting
+    assert (outage.is_on, outage.since) == (False, None)
+    assert await store.get_meta("k") == 2
     await store.close()
 
 

@@ -28,6 +28,7 @@ class Cluster:
     url: str = ""
     scheduler: Process | None = None
     nannies: list[Process] = field(default_factory=list)
+    log: Path | None = None  # what the workers write to stderr
 
     def __enter__(self) -> Cluster:
         self.start()
@@ -49,7 +50,10 @@ class Cluster:
     def _started(self, name: str, *rest: str) -> Process:
         command = [sys.executable, "-m", "dask", name, *rest, "--no-dashboard"]
         quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        if self.log is None or name == "scheduler":
+            return subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        with self.log.open("ab") as log:
+            return subprocess.Popen(command, stdout=quiet, stderr=log)
 
     def until_ready(self) -> None:
         """Wait until all workers are there, also those that take the place of one that was killed."""
@@ -70,6 +74,11 @@ class Cluster:
         """All of it, at the same address."""
         self.stop()
         self.start()
+
+    def until_workers_ended(self) -> None:
+        """They end by themselves without a scheduler."""
+        for each in self.nannies:
+            each.wait(UP_SECONDS)
 
     def stop(self) -> None:
         """End all of it; what it leaves behind is killed."""

@@ -150,9 +150,12 @@ class WorkerOfRun:
         await asyncio.shield(self._closing)
 
     async def _released(self) -> None:
+        await self._give_back()
+        self._keeper.cancel()
+
+    async def _give_back(self) -> None:
         """Give back the connections, and with them the place of this worker, which another one may wait for."""
         await self._leave()
-        self._keeper.cancel()
         with suppress(Exception):
             await self._stack.aclose()
 
@@ -199,6 +202,10 @@ class WorkerOfRun:
                 if found != seen:
                     seen, changed = found, clock.monotonic()
             log.error("worker.lost", message="the coordinator has sent no heartbeat")
+        except asyncio.CancelledError:
+            if not self.has_left:  # the process ends: what it opened is closed before its event loop is
+                await self._give_back()
+            raise
         except Exception as error:  # noqa: BLE001 -- whatever it is, this worker must not write any more
             log.info("worker.left", message=str(error))
         await self.close()

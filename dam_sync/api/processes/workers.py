@@ -53,7 +53,7 @@ async def workers_of(options: RunOptions) -> AsyncIterator[tuple[DaskWorkers | N
     if options.workers is None and not options.cluster:
         yield None, options
         return
-    from dam_sync.cluster.dask_client import dashboard_of, local_client, remote_client, workers_at
+    from dam_sync.cluster.dask_client import dashboard_of, local_client, remote_client, start_hint, workers_at
     from dam_sync.cluster.workers import DaskWorkers
 
     async with AsyncExitStack() as stack:
@@ -61,10 +61,10 @@ async def workers_of(options: RunOptions) -> AsyncIterator[tuple[DaskWorkers | N
         client = await stack.enter_async_context(opening)
         number = len(await workers_at(client))
         if not number:
-            hint = "start workers with `dask worker URL`, then run again"
+            hint = f"start workers with `dask worker {options.cluster}`, then run again"
             raise WorkersGone(f"the Dask scheduler {options.cluster} has no workers", hint=hint)
         options.progress.dashboard = dashboard_of(client)
-        workers = DaskWorkers(client, number)
+        workers = DaskWorkers(client, number, start_hint(options.cluster) if options.cluster else "")
         stack.push_async_callback(workers.end)
         yield workers, replace(options, processes=number + 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 
@@ -19,6 +20,11 @@ class GuardFinding:
     message: str
     hint: str
     full: bool = False
+
+
+def empty_state(context: RunContext) -> str:
+    """What gives a job a state without links: one on a server has a schema that is named after its job."""
+    return "another `name:`, or an empty database in `state:`" if context.on_server else "a new `state:` file"
 
 
 def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from dam_sync.engine.guards.finding import GuardFinding
+from dam_sync.engine.guards.finding import GuardFinding, empty_state
 from dam_sync.engine.run_context import RunContext
 from dam_sync.store.note_keys import ORIGIN, tenant_key, user_key
 
@@ -20,7 +20,7 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
         if tenant not in (None, account.tenant):
             yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, but the job file now leads to {account.tenant}",
-                "give the job another `state:` file; if it is the same library under another name, continue with "
+                f"give the job {empty_state(context)}; if it is the same library under another name, continue with "
                 "--accept-changes",
             )
         user = await context.store.get_meta(user_key(side))

@@ -15,7 +15,7 @@ from dam_sync.store.note_keys import IMPORTED, MARKS_KNOWN
 from dam_sync.store.store import SqlStore
 
 LOST_HINT = (
-    "restore the state file from an export with `state JOB import FILE`, or rebuild its links from the target with "
+    "restore the state from an export with `state JOB import FILE`, or rebuild its links from the target with "
     "`adopt JOB`; if another job created them, continue with --accept-changes"
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, empty_state, refuse
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
@@ -23,10 +23,6 @@ RIGHTS_HINT = (
 GONE_HINT = (
     "check the trash of the source; if the deletion is intended, continue with --accept-changes: nothing is removed at "
     "the target by that"
-)
-EMPTIED_HINT = (
-    "check the URL and the credential of the target and look into its trash; to move the library again give "
-    "the job a new `state:` file; --accept-changes continues and parks what is missing"
 )
 SHRUNK = 0.5  # below this fraction of the known assets a listing is not trusted
 MOST_GONE = 0.2  # fraction of the links; more disappearing between two runs, or in one, is not tidying up
@@ -95,8 +91,17 @@ async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     if await target_is_empty(context):
         count = "returns no count" if total is None else f"has {total:,} assets"
         yield GuardFinding(
-            f"the target {count}, {known:,} were moved to it, and those that were requested are gone", EMPTIED_HINT
+            f"the target {count}, {known:,} were moved to it, and those that were requested are gone",
+            emptied_hint(context),
         )
+
+
+def emptied_hint(context: RunContext) -> str:
+    """What to do about a target from which most assets are gone."""
+    return (
+        "check the URL and the credential of the target and look into its trash; to move the library again give "
+        f"the job {empty_state(context)}; --accept-changes continues and parks what is missing"
+    )
 
 
 async def target_is_empty(context: RunContext) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from dam_sync.engine.guards.finding import GuardFinding, refuse
-from dam_sync.engine.guards.mass_deletion import EMPTIED_HINT, FEW, MOST_GONE, RIGHTS_HINT, is_gone, target_is_empty
+from dam_sync.engine.guards.mass_deletion import FEW, MOST_GONE, RIGHTS_HINT, emptied_hint, is_gone, target_is_empty
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
@@ -66,7 +66,9 @@ class MissingMonitor:
             self._next_look *= FEW
             if await target_is_empty(self.context):
                 self._next_look = 1
-                self._stop(GuardFinding("the assets moved to the target before are gone from it", EMPTIED_HINT))
+                self._stop(
+                    GuardFinding("the assets moved to the target before are gone from it", emptied_hint(self.context))
+                )
 
     def _stop(self, finding: GuardFinding) -> None:
         try:

@@ -55,6 +55,10 @@ _REFUSED = (
     errors.InvalidCatalogName,
     errors.ReadOnlySqlTransaction,
 )
+_REFUSALS = (
+    *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
+    *("pg_hba.conf rejects", "permission denied", "is not permitted to log in"),
+)
 _BUSY = (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected)
 
 
@@ -197,12 +201,15 @@ def _is_lost(error: BaseException) -> bool:
 
 def _is_refusal(why: str) -> bool:
     """libpq gives no code for errors while connecting."""
-    marks = ("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry")
-    return "FATAL" in why and any(mark in why for mark in marks)
+    files = ("root certificate file", "certificate file", "private key file")
+    return ("FATAL" in why and any(mark in why for mark in _REFUSALS)) or any(mark in why for mark in files)
 
 
 def _refused(server: StateServer, why: str) -> ConfigError:
-    hint = "check `state:` in the job file, its password, and that the user may create a schema in the database"
+    hint = "check `state:` in the job file, its password and certificates, and the rights of the user: `check JOB`"
+    if "permission denied for database" in why:
+        user, database = server.user or "USER", server.database
+        hint = f'let the owner of the database execute: GRANT CONNECT ON DATABASE "{database}" TO "{user}";'
     return ConfigError(f"the state {server} cannot be opened or cannot be written ({why})", hint=hint)
 
 

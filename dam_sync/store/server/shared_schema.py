@@ -17,6 +17,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.server.database import raw_of, translated, writing
+from dam_sync.store.server.rights import hint_of, missing_rights, named
 from dam_sync.store.server.threads import ServerConnection
 
 SCHEMA: Final = "dam_sync"  # of no job: theirs have a suffix
@@ -147,11 +148,12 @@ def _made(link: ServerConnection, server: StateServer, migrations: Migrations) -
                 _migrate(raw, server, migrations)
         row = raw.execute(f"SELECT key FROM {KEY_TABLE}").fetchone()
     except errors.InsufficientPrivilege as error:
-        words = " ".join(str(error).split())
+        missing = missing_rights(link.connection, (SCHEMA,), write=True)
+        why = f"the user lacks {named(missing)}" if missing else " ".join(str(error).split())
+        otherwise = "let the user who made the schema run first: it has to be brought up to date"
         raise ConfigError(
-            f"the schema {SCHEMA}, in which jobs share rate limits and targets, cannot be used at {server} ({words})",
-            hint=f"let the user create a schema in the database, or use {SCHEMA} and all of its tables if another user"
-            " created it",
+            f"the schema {SCHEMA}, in which jobs share rate limits and targets, cannot be used at {server}: {why}",
+            hint=hint_of(missing) if missing else otherwise,
         ) from None
     assert row is not None
     return bytes.fromhex(row[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,11 +16,13 @@ from dam_sync.store import migrations
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.file.database import connected, transaction, translate_errors
 from dam_sync.store.row_copies import copy_rows
-from dam_sync.store.runs import ALIVE, live_run
+from dam_sync.store.runs import live_run
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
+from dam_sync.store.server.rights import refuse_missing_rights
 from dam_sync.store.server.threads import ServerReader, ServerWriter
 from dam_sync.store.server.workers import refuse_stranger
+from dam_sync.store.standing import ALIVE
 from dam_sync.store.tables import stamp
 
 PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
@@ -71,7 +73,16 @@ async def _placed(writer: ServerWriter, server: StateServer, places: int, clock:
 def exists(server: StateServer) -> bool:
     """Whether there is a state. Raises ConfigError, StoreUnreachable."""
     with _connected(server) as connection:
+        refuse_missing_rights(connection, server, write=False)
         return server_schema.version_of(connection, server) > 0
+
+
+def refuse_unwritable(server: StateServer, schemas: Sequence[str]) -> None:
+    """Raises ConfigError for a server that cannot hold a state, or if the user lacks rights on one of these schemas;
+    StoreUnreachable."""
+    with _connected(server) as connection:
+        server_schema.check_server(connection, server)
+        refuse_missing_rights(connection, server, write=True, schemas=schemas)
 
 
 def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
@@ -111,6 +122,7 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
     """Migrate the schema to this version, or raise why that is impossible."""
     with _connected(server) as connection:
         server_schema.check_server(connection, server)
+        refuse_missing_rights(connection, server, write=not read_only)
         version = server_schema.version_of(connection, server)
         if version > migrations.VERSION:
             hint = f"install the newer dam-sync; this one writes version {migrations.VERSION}"

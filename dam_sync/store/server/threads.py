@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import DamSyncError, StoreUnreachable
+from dam_sync.model.outage import current_outage
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.threads import GroupWriter, Job, WriteRequest
 from dam_sync.store.server.database import (
@@ -42,7 +43,7 @@ class ServerConnection:
     """A connection that is made again when it is lost."""
 
     def __init__(self, server: StateServer, patience: timedelta) -> None:
-        self.server, self._patience = server, patience.total_seconds()
+        self.server, self._patience, self._outage = server, patience.total_seconds(), current_outage()
         self.lost: DamSyncError | None = None  # it stays lost: nothing is tried any more
         self.connection = connect(server)
         self.session = _session(self.connection)
@@ -56,21 +57,23 @@ class ServerConnection:
     def again(self) -> None:
         """Connect again. Raises StoreUnreachable when it takes too long."""
         self.close()
-        until = SYSTEM_CLOCK.monotonic() + self._patience
-        while True:
-            try:
-                self.connection = connect(self.server)
-                break
-            except DamSyncError as error:
-                if not isinstance(error, StoreUnreachable) or SYSTEM_CLOCK.monotonic() >= until:
-                    self.lost = error
-                    raise
-            SYSTEM_CLOCK.block(PAUSE_SECONDS)
+        with self._outage.waiting(SYSTEM_CLOCK.monotonic()) as began:
+            self.connection = self._made_again(began + self._patience)
         with translated(self.server):
             former, self.session = self.session, _session(self.connection)
             # the former session may not have noticed yet, and would hold its locks until it does
             ended = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s"
             raw_of(self.connection).execute(f"{ended} AND application_name = %s", (former, application_name()))
+
+    def _made_again(self, until: float) -> Connection:
+        while True:
+            try:
+                return connect(self.server)
+            except DamSyncError as error:
+                if not isinstance(error, StoreUnreachable) or SYSTEM_CLOCK.monotonic() >= until:
+                    self.lost = error
+                    raise
+            SYSTEM_CLOCK.block(PAUSE_SECONDS)
 
     def close(self) -> None:
         """Release it; safe to repeat."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import threading
 import time
+from contextlib import closing, suppress
 
 import psutil
 import pytest
 
-from dam_sync.cluster.dask_client import local_client
-from dam_sync.model.errors import WorkersGone
+from dam_sync.cluster.dask_client import local_client, remote_client
+from dam_sync.model.errors import ConfigError, WorkersGone
 
 TICK = 0.005
 
@@ -39,3 +42,44 @@ async def test_a_worker_that_dies_while_it_starts_leaves_no_other_behind() -> No
         async with local_client(2):
             pass
     assert [each for each in workers() if each not in before] == []
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8786", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://", "tcp://h:nope", "tcp://h:99999"]
+)
+async def test_what_is_no_address_of_a_scheduler_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ConfigError, match="is not the address of a Dask scheduler") as refused:
+        async with remote_client(url):
+            pass
+    assert "tcp://HOST:8786" in refused.value.hint
+
+
+async def test_a_scheduler_that_is_not_there_is_named_with_the_command_that_starts_it() -> None:
+    with pytest.raises(WorkersGone, match=r"scheduler tcp://[0-9.:]+ cannot") as gone:
+        async with remote_client("tcp://127.0.0.1:1", seconds=1):
+            pass
+    for words in ("check the address", "`dask scheduler --port 1`", "`dask worker tcp://127.0.0.1:1`"):
+        assert words in gone.value.hint
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["silent", "another service"])
+async def test_what_is_no_scheduler_is_not_waited_for(said: bytes) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        threading.Thread(target=answer, args=(listener, said), daemon=True).start()
+        url = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(WorkersGone, match=re.escape(f"the Dask scheduler {url} cannot be reached")) as gone:
+            async with remote_client(url, seconds=1):
+                pass
+    assert "check the address" in gone.value.hint
+
+
+def answer(listener: socket.socket, said: bytes) -> None:
+    """Take connections and say this, or nothing."""
+    taken = []
+    with suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            taken.append(connection)
+            if said:
+                connection.recv(1)
+                connection.sendall(said)

@@ -93,3 +93,22 @@ def test_every_job_has_a_schema_of_its_own() -> None:
     long = ["a" * 64, "a" * 63 + "b", "Museum", "museum", "x.y-z_1"]
     assert len({schema_of(job) for job in long}) == len(long)
     assert all(len(schema_of(job)) <= SCHEMA_BYTES for job in long)
+
+
+@pytest.mark.parametrize(
+    ("rest", "wrong"),
+    [
+        ("h:0/d", "has the port 0; a port is a number from 1 to 65535"),
+        ("h:99999/d", "has the port 99999"),
+        ("h/d?sslmode=verifyfull", "has the unknown sslmode verifyfull; did you mean verify-full?"),
+        ("h/d?sslmode=tls", "known: allow, disable, prefer, require, verify-ca, verify-full"),
+        ("h/d?sslmode", "has the parameter sslmode without a value"),
+        ("h/d?target_session_attrs=writable", "has the unknown target_session_attrs writable"),
+        ("h/d?host=/a&host=/b", "has a parameter twice"),
+        ("h/d?sslmodes=require", "has the unknown parameter sslmodes; known: host, "),
+    ],
+)
+def test_what_libpq_would_refuse_is_refused_with_the_file(rest: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"^has ") as refused:
+        state_url(f"postgresql+psycopg://me@{rest}")
+    assert wrong in str(refused.value)

@@ -12,6 +12,7 @@ import pytest
 
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.identity import changed_identity
 from dam_sync.engine.guards.mass_deletion import (
     FEW,
     Disappearance,
@@ -33,6 +34,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Term
+from dam_sync.store.note_keys import tenant_key
 from dam_sync.store.rows import LinkRow, Outcome, RunRow
 from dam_sync.store.store import SqlStore
 from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
@@ -78,6 +80,7 @@ class Desk:
     run: RunRow = RUN
     told: list[str] = field(default_factory=list)
     waited: float = 0.0
+    on_server: bool = False  # the state
 
     @property
     def clock(self) -> Desk:
@@ -222,9 +225,23 @@ async def test_a_target_is_empty_only_when_those_asked_for_are_gone(desk: Desk) 
     assert desk.waited == 30
     desk.target.trash = desk.target.there
     (told,) = await found(emptied_target(desk.session))
+    assert "give the job a new `state:` file" in told.hint
+    desk.on_server = True
+    (told,) = await found(emptied_target(desk.session))
+    assert "give the job another `name:`, or an empty database in `state:`" in told.hint
     assert "has 9 assets, 20 were moved to it" in told.message
     desk.target_account, desk.target.there, desk.target.late = Account("t"), set(), frozenset()
     assert len(await found(emptied_target(desk.session))) == 1
+
+
+async def test_another_tenant_needs_another_state_of_the_same_sort(desk: Desk) -> None:
+    await linked(desk.store, 1)
+    await desk.store.set_meta(tenant_key("source"), "before")
+    (told,) = await found(changed_identity(desk.session))
+    assert told.hint.startswith("give the job a new `state:` file; if")
+    desk.on_server = True
+    (told,) = await found(changed_identity(desk.session))
+    assert told.hint.startswith("give the job another `name:`, or an empty database in `state:`; if")
 
 
 # -- what goes missing on the way --------------------------------------------------------------------------------------

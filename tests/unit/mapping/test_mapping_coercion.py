@@ -146,5 +146,9 @@ def test_a_row_with_a_cell_that_the_target_has_not_does_not_fit() -> None:
     assert made.values == ()
     assert made.note is not None
     assert "no cell lat" in made.note.detail
+    many = fit(FieldKind.ROWS, cells=frozenset(f"cell_{number}" for number in range(20)))
+    strange = many.each(Row({"quux": 1.0}), TransformContext()).note
+    assert strange is not None
+    assert strange.detail.endswith("no cell quux")
     row = Row({"latitude": 1.0})
     assert known.each(row, TransformContext()).values == (row,)

@@ -124,6 +124,24 @@ def test_a_flat_target_gets_labels_in_the_preferred_language() -> None:
     assert [(term.label, term.path) for _, term in made.new_terms] == [("Sea", ("Sea",))]
 
 
+def test_a_term_without_a_match_is_named_as_people_know_it_with_how_to_go_on() -> None:
+    languages = LanguagePreference()
+    for term, named in (
+        (Term("done", "4", ("done",)), "“done”"),
+        (Term("done", "4"), "“done”"),
+        (Term("Gull", "5", ("Nature", "Gull")), "“/Nature/Gull”"),
+    ):
+        note = rule(unmatched="park").apply(term, INDEX, languages, "vocabulary").note
+        assert note is not None
+        assert note.detail.startswith(
+            f"no term {named} in subject: create it there, write a pin for it with `map sheet"
+        )
+        assert note.detail.endswith("or change `unmatched: park`")
+        other = rule(unmatched="drop").apply(term, INDEX, languages, "vocabulary").note
+        assert other is not None
+        assert other.detail == f"no term {named} in subject"
+
+
 def test_what_is_unmatched_is_told() -> None:
     for unmatched, fate, values in (
         (None, ValueOutcome.FAILED, ()),

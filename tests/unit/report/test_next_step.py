@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dam_sync.report.next_step import after_map_diff, after_plan, after_redirects, after_sheet
+from dam_sync.report.next_step import after_map_diff, after_plan, after_redirects, after_rollback, after_sheet
 
 
 def test_a_plan_that_was_written_is_the_one_to_run() -> None:
@@ -22,3 +22,9 @@ def test_tools_of_the_mapping_lead_back_to_it() -> None:
     assert after_sheet("job.yaml", Path("terms.csv")) == ["map sheet job.yaml --import terms.csv"]
     assert after_map_diff("job.yaml", changed=True) == ["plan job.yaml --full"]
     assert after_map_diff("job.yaml", changed=False) == ["plan job.yaml"]
+
+
+def test_a_preview_of_a_rollback_leads_to_it_only_where_something_would_be_undone() -> None:
+    assert after_rollback("job.yaml", 3, dry_run=True, complete=True) == ["rollback job.yaml --run 3"]
+    assert after_rollback("job.yaml", 3, dry_run=True, complete=True, done=True) == ["status job.yaml"]
+    assert after_rollback("job.yaml", 3, dry_run=False, complete=True, done=True) == ["plan job.yaml"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from typing import Any
 
 from dam_sync.report.progress import ERASE, ProgressLine, line
@@ -19,7 +20,21 @@ STATE = {
     "rate": 29.4,
     "parked": 0,
     "left": "",
+    "waits": False,
 }
+
+
+def test_a_run_that_waits_for_its_database_says_so_at_once_also_in_a_pipe() -> None:
+    stream, state = io.StringIO(), {**STATE, "source_calls": 0, "target_calls": 0}
+    shown = ProgressLine(lambda: state, enabled=True, stream=stream, live_seconds=0.01)
+    shown.start()
+    for waits in (True, False):
+        state["waits"] = waits
+        until = time.monotonic() + 60
+        while stream.getvalue().count("\n") < 1 and time.monotonic() < until:
+            time.sleep(0.01)
+    shown.stop()
+    assert stream.getvalue().startswith("waiting for the database of the state · 120 of 200 assets")
 
 
 class Terminal(io.StringIO):

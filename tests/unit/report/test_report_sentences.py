@@ -20,6 +20,7 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_no_links("") == []
     assert sentences.about_adopted(0, 0) == []
     assert sentences.about_unclaimed(0, ()) == []
+    assert sentences.about_linked(0) == []
     assert sentences.about_estimate(0, None, 5, 5) == []
 
 

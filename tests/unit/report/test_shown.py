@@ -99,7 +99,9 @@ def test_a_report_steers_no_terminal_and_no_page() -> None:
 
 
 def test_the_progress_line_steers_no_terminal() -> None:
-    numbers = dict.fromkeys(("expected", "done", "moves", "bytes", "source_calls", "target_calls", "rate", "parked"), 0)
+    numbers = dict.fromkeys(
+        ("expected", "done", "moves", "bytes", "source_calls", "target_calls", "rate", "parked", "waits"), 0
+    )
     assert harmless(line({**numbers, "phase": HOSTILE, "left": HOSTILE}))
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Feature
-from dam_sync.model.errors import DamSyncError, Denied, InvalidValue, NotFound, Rejected, Transient
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, InvalidValue, NotFound, Rejected, Transient
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
+from dam_sync.services.d_templates.codec.forms import MetadataForms, NamedAttributes, check
 from tests.support import scripted_d as d
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
@@ -56,6 +57,30 @@ async def test_parts_that_no_option_names_are_to_be_decided(opened: Opened) -> N
     (one,) = account.undecided_as("target")
     assert (one.part, one.text) == (Feature.EXPIRY, "expiry dates are not written")
     assert '`expiry_field: ""`' in one.hint
+
+
+@pytest.mark.parametrize(
+    ("named", "wrong", "hint"),
+    [
+        ({"release_field": "zzz"}, "there is no attribute 'zzz'", "name the search field of a date; known: shoot_date"),
+        ({"expiry_field": "title"}, "option expiry_field needs a date", "known: shoot_date"),
+        ({"release_field": "shootdate"}, "there is no attribute", "did you mean shoot_date?"),
+    ],
+)
+async def test_an_option_of_a_wrong_attribute_names_those_that_suit(
+    opened: Opened, named: dict[str, str], wrong: str, hint: str
+) -> None:
+    with pytest.raises(ConfigError, match=wrong) as refused:
+        await opened.connect(**named).schema()
+    assert hint in refused.value.hint
+    assert not refused.value.hint.rstrip().endswith(";")
+
+
+async def test_an_option_that_no_attribute_suits_may_be_left_empty() -> None:
+    with pytest.raises(ConfigError) as refused:
+        check(MetadataForms({}, {}), NamedAttributes(release="zzz"))
+    expected = 'the service has no date: create one there, or write `release_field: ""` to go without'
+    assert refused.value.hint == expected
 
 
 async def test_templates_become_types_and_attributes_fields(opened: Opened) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import pytest
 from dam_sync.model.correction import FailedValue
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Batch, Shard
+from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.migrations import VERSION, migrate
 from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.rollbacks import rollback_command
-from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome
-from dam_sync.store.standing import GoneAsset, StandingRun, standing_of
+from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome, RunRow
+from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, entries
 
@@ -50,8 +52,8 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
     runs, rollbacks = await store.runs(), await store.rollbacks()
     found = standing_of(tmp_path / "job.db")
     assert found is not None
-    assert found.runs == [StandingRun(r.number, r.command, r.started_at, r.ended_at, r.state) for r in runs]
-    assert found.rollbacks == [StandingRun(r.number, r.command, r.started_at, r.ended_at, r.state) for r in rollbacks]
+    assert found.runs == [_standing(row) for row in runs]
+    assert found.rollbacks == [_standing(row) for row in rollbacks]
     assert len(found.runs) == 2
     assert len(found.rollbacks) == 1
     assert found.tally == await store.tally(runs[0].id)
@@ -60,6 +62,29 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
     assert found.corrections == (await store.correction_count())[0] == 1
     assert found.gone == [GoneAsset(d.source, d.target, d.reason, d.since) for d in await store.deletions()]
     assert len(found.gone) == 2
+    await store.close()
+
+
+def _standing(row: RunRow) -> StandingRun:
+    return StandingRun(row.number, row.command, row.started_at, row.ended_at, row.state, row.beat_at, row.host, row.pid)
+
+
+async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tmp_path: Path) -> None:
+    clock = SetClock()
+    store = await SqlStore.open(tmp_path / "job.db", clock)
+    run = await store.begin("museum", "run")
+    (row,) = await store.runs()
+    standing = standing_of(tmp_path / "job.db")
+    assert standing is not None
+    for each in (row, standing.runs[0]):
+        assert shown_state(each, clock.now(), process_exists) == "running"
+        assert shown_state(each, clock.now(), lambda pid: False) == "interrupted"
+        assert shown_state(each, clock.now() + timedelta(seconds=31), process_exists) == "interrupted"
+        elsewhere = replace(each, host="another", pid=4_000_000)
+        assert shown_state(elsewhere, clock.now(), lambda pid: False) == "running"
+        assert shown_state(elsewhere, clock.now() + timedelta(seconds=31), process_exists) == "interrupted"
+    await store.stop(run.id, "Ctrl-C")
+    assert shown_state((await store.runs())[0], clock.now() + timedelta(days=1), process_exists) == "stopped"
     await store.close()
 
 

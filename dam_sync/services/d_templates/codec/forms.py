@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.http.interpreting import interprets_response, member_text
@@ -268,12 +268,20 @@ def check(forms: MetadataForms, named: NamedAttributes) -> None:
         attribute = forms.by_key.get(key)
         if not key or (attribute and attribute.kind is kind and attribute.multiple is multiple):
             continue
+        fit = [each for each, one in forms.by_key.items() if one.kind is kind and one.multiple is multiple]
         need = {FieldKind.DATE: "a date"}.get(kind, "a dropdown with several values" if multiple else "a dropdown")
         raise ConfigError(
             f"option {option}: there is no attribute {key!r}" if attribute is None else f"option {option} needs {need}",
             service=facts.NAME,
-            hint=f"use its search field; {nearest(key, forms.by_key)}",
+            hint=_suiting(option, key, need, fit),
         )
+
+
+def _suiting(option: str, key: str, need: str, fit: Sequence[str]) -> str:
+    """What to write instead. fit: the search fields of attributes that the option may name."""
+    if not fit:
+        return f'the service has no {need.removeprefix("a ")}: create one there, or write `{option}: ""` to go without'
+    return "; ".join(filter(None, (f"name the search field of {need}", nearest(key, fit))))
 
 
 def _statuses(forms: MetadataForms, named: NamedAttributes) -> frozenset[str] | None:

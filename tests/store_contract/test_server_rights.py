@@ -1,0 +1,121 @@
+"""Rights on the database of a state: those that are missing are all named, with the statements that grant them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.state_server import StateServer
+from dam_sync.store.base import Storage
+from dam_sync.store.server.shared_schema import SCHEMA, open_shared
+from dam_sync.store.server.store import exists, refuse_unwritable
+from dam_sync.store.store import SqlStore
+from tests.support.postgres import execute, started
+from tests.support.store import SetClock
+
+JOB = "dam_sync_test"
+
+
+@pytest.fixture
+def limited(database: StateServer) -> StateServer:
+    """The database, for a user who may connect to it and no more."""
+    user = f"Op {SYSTEM_CLOCK.token()[:8]}"  # has to be quoted
+    execute(started(), f'CREATE ROLE "{user}" LOGIN', f"REVOKE ALL ON DATABASE {database.database} FROM PUBLIC")
+    execute(started(), f'GRANT CONNECT ON DATABASE {database.database} TO "{user}"')
+    return replace(database, user=user, schema=JOB)
+
+
+async def made(database: StateServer, clock: SetClock) -> None:
+    """Another user made both schemas."""
+    await (await SqlStore.open(replace(database, schema=JOB), clock)).close()
+    link, _ = open_shared(replace(database, schema=SCHEMA), Storage().patience)
+    link.close()
+
+
+def granted(limited: StateServer, database: StateServer) -> list[str]:
+    """Execute what the hint says until nothing is missing; the statements."""
+    with pytest.raises(ConfigError, match="lacks rights for the state") as refused:
+        refuse_unwritable(limited, (JOB, SCHEMA))
+    grants = refused.value.hint.partition("execute: ")[2]
+    execute(database, grants)
+    refuse_unwritable(limited, (JOB, SCHEMA))
+    return [each.strip().replace(f'"{limited.user}"', "USER") for each in grants.split(";") if each]
+
+
+async def test_a_user_who_may_create_no_schema_is_told_the_statement(
+    limited: StateServer, database: StateServer, clock: SetClock
+) -> None:
+    with pytest.raises(ConfigError, match=f"CREATE on the database {database.database}"):
+        await SqlStore.open(limited, clock)
+    assert granted(limited, database) == [f'GRANT CREATE ON DATABASE "{database.database}" TO USER']
+    await (await SqlStore.open(limited, clock)).close()
+
+
+async def test_a_user_of_schemas_that_another_made_is_told_every_statement_at_once(
+    limited: StateServer, database: StateServer, clock: SetClock
+) -> None:
+    await made(database, clock)
+    for opening in (exists, lambda server: refuse_unwritable(server, (JOB,))):
+        with pytest.raises(ConfigError, match=f"USAGE on the schema {JOB}"):
+            opening(limited)
+    with pytest.raises(ConfigError, match=f"USAGE on the schema {SCHEMA}") as refused:
+        open_shared(replace(limited, schema=SCHEMA), Storage().patience)
+    assert f'GRANT USAGE ON SCHEMA "{SCHEMA}" TO "{limited.user}";' in refused.value.hint
+    assert granted(limited, database) == [
+        f'GRANT USAGE ON SCHEMA "{JOB}" TO USER',
+        f'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "{JOB}" TO USER',
+        f'GRANT USAGE ON SCHEMA "{SCHEMA}" TO USER',
+        f'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "{SCHEMA}" TO USER',
+    ]
+    store = await SqlStore.open(limited, clock)
+    run = await store.begin("museum", "run")
+    await store.finish(run.id, None, listed=False)
+    await store.close()
+    open_shared(replace(limited, schema=SCHEMA), Storage().patience)[0].close()
+
+
+async def test_a_user_who_only_reads_needs_no_more_than_that(
+    limited: StateServer, database: StateServer, clock: SetClock
+) -> None:
+    await made(database, clock)
+    user = f'"{limited.user}"'
+    execute(database, f"GRANT USAGE ON SCHEMA {JOB} TO {user}", f"GRANT SELECT ON ALL TABLES IN SCHEMA {JOB} TO {user}")
+    await (await SqlStore.open(limited, clock, read_only=True)).close()
+    with pytest.raises(ConfigError, match=f"INSERT, UPDATE, DELETE on [0-9]+ tables of the schema {JOB}"):
+        await SqlStore.open(limited, clock)
+
+
+def test_an_empty_schema_needs_the_right_to_fill_it(limited: StateServer, database: StateServer) -> None:
+    execute(database, f'CREATE SCHEMA "{JOB}"', f'GRANT CREATE ON DATABASE {database.database} TO "{limited.user}"')
+    assert granted(limited, database) == [
+        f'GRANT USAGE ON SCHEMA "{JOB}" TO USER',
+        f'GRANT CREATE ON SCHEMA "{JOB}" TO USER',
+    ]
+
+
+def test_a_database_that_takes_no_writes_is_told_from_missing_rights(limited: StateServer) -> None:
+    execute(started(), f'ALTER ROLE "{limited.user}" SET default_transaction_read_only = on')
+    with pytest.raises(ConfigError, match="takes no writes") as refused:
+        refuse_unwritable(limited, (JOB,))
+    assert "name the primary server" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("statement", "why", "hint"),
+    [
+        (
+            "REVOKE CONNECT ON DATABASE {database} FROM {user}",
+            "permission denied for database",
+            "GRANT CONNECT ON DATABASE",
+        ),
+        ("ALTER ROLE {user} NOLOGIN", "is not permitted to log in", "the rights of the user"),
+    ],
+)
+def test_a_user_who_may_not_connect_is_no_outage(limited: StateServer, statement: str, why: str, hint: str) -> None:
+    execute(started(), statement.format(database=limited.database, user=f'"{limited.user}"'))
+    with pytest.raises(ConfigError, match=why) as refused:
+        exists(limited)
+    assert hint in refused.value.hint
