@@ -59,6 +59,7 @@ from dam_sync.services.a_hypermedia.taxonomy import (
     TERM,
     TERM_CHILDREN,
     TITLES,
+    language_of,
     needs_more,
 )
 from dam_sync.services.a_hypermedia.uploads import largest
@@ -222,7 +223,7 @@ class HypermediaEstimate(MediaFinder):
 
     def _term_calls(self, term: Term) -> Calls:
         locales = self._tenant.locales.now or ("en",)
-        language = next((locale for locale in locales if locale in term.labels), locales[0])
+        language = language_of(term, locales)
         more = 1 if needs_more(term, language) else 0
         calls = one("GET", "thesaurus-tree", "/{id}", 1 + len(self._proofs.new([TERM])))
         calls += one("POST", "thesaurus-tree", TERM_CHILDREN) + one("PUT", "thesauruses", "/{id}", more)
