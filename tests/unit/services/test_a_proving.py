@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Patch, Relation
-from dam_sync.model.errors import ConfigError, InvalidValue, Rejected
+from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.errors import ConfigError, InvalidValue, Rejected, Unsupported
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Term
 from tests.support.connected import Bytes, alike, entries
@@ -210,3 +211,15 @@ async def test_a_media_that_does_not_go_to_the_trash_is_reported(opened: Open) -
         await service.remove(entry.id)
     await service.remove(entry.id)
     assert (await service.fetch(entry.id)).status == "trash"
+
+
+async def test_an_instance_that_refuses_attachments_is_told_so_by_an_option(opened: Open) -> None:
+    tenant = opened(FULL, asset(2))
+    tenant.faults.add([{"match": "POST /api/dam/medias/*/attachments", "times": 9, "do": "status:405"}])
+    service = tenant.connect()
+    first, *_ = await entries(service)
+    with pytest.raises(Unsupported) as refused:
+        await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
+    assert "`attachments: off`" in refused.value.hint
+    without = tenant.connect(attachments="off").capabilities
+    assert service.capabilities.without(Operation.ATTACH, writes=[Feature.ATTACHMENTS]) == without
