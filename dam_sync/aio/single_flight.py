@@ -82,6 +82,7 @@ class Proven:
         self._clock = clock
         self._proven: set[str] = set()
         self._foretold: set[str] = set()
+        self._failed: set[str] = set()  # replaceable ones, for which nobody waits again
         self._turns = KeyedLock()
 
     def proven(self, forms: Iterable[str]) -> bool:
@@ -94,20 +95,25 @@ class Proven:
         self._foretold |= fresh
         return fresh
 
-    async def holds(self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True) -> bool:
+    async def holds(
+        self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True, replaceable: bool = False
+    ) -> bool:
         """Whether a form had the effect that `look` checks; one caller checks, the others wait for it. No call for a
-        proven form. patient: checks again after a while before returning False."""
+        proven form. patient: checks again after a while before returning False; if the form is replaceable by another
+        one, only the first time."""
         if form in self._proven:
             return True
         async with self._turns.of(form):
             if form in self._proven:
                 return True
             shown = await look()
-            if not shown and patient:
+            if not shown and patient and form not in self._failed:
                 await self._clock.sleep(LOOK_AGAIN)
                 shown = await look()
             if shown:
                 self._proven.add(form)
+            elif replaceable:
+                self._failed.add(form)
             return shown
 
 

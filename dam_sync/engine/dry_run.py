@@ -192,7 +192,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self.began = self.began or self._moment()
         self.making += self._count(lambda: self._target.estimate_terms(terms))
-        return tuple(replace(term, id=self._name()) for term in terms)
+        return tuple(replace(self._target.new_term(term), id=self._name()) for term in terms)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """Nothing is sent."""

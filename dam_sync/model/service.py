@@ -252,6 +252,11 @@ class Service(ABC):
         adds several in one call overrides this and `estimate_terms`."""
         return tuple([await self.ensure_term(vocabulary, term) for term in terms])
 
+    def new_term(self, term: Term) -> Term:
+        """What `ensure_term` returns for a missing term, but for its id: a service may show it in a language of its
+        own. Sends no call."""
+        return term
+
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The existing or new container; `parent` is the target's id of its parent, which exists. Reads before it
         writes, as `ensure_term` does. Safe to repeat."""

@@ -67,6 +67,15 @@ def test_a_plan_is_run_operation_by_operation(tmp_path: Path, kinds: tuple[str, 
     assert data["report"]["headline"]["text"]
 
 
+def test_a_plan_names_new_terms_in_the_language_of_the_target(tmp_path: Path) -> None:
+    kinds = ("a_hypermedia", "a_hypermedia")
+    with Simulation(tmp_path, kinds, options={"locales": "fr,en"}).moving() as move:
+        _, file = planned(move)
+        run = followed(move, file)
+    assert run.counts["created"] == run.counts["listed"]
+    assert SAME in run.notes
+
+
 def refused(move: Move, file: Path, told: str) -> None:
     """The run is refused, nothing is written, and a run without the plan is not held up by it."""
     with pytest.raises(SafetyStop, match="the plan is out of date") as stopped:

@@ -23,10 +23,10 @@ from tests.support.profiles import profile_of
 from tests.support.virtual.edits import BY_HAND
 from tests.support.virtual.fuse import BEFORE, CALL, Fuse, Point
 from tests.support.virtual.kept import ask
-from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.removing import ASSETS, removing
 from tests.support.virtual.rolling import roll_back
-from tests.support.virtual.universe import LAGS
+from tests.support.virtual.universe import LAGS, Tenant, Universe
 from tests.support.virtual.weather import Trouble
 
 PARTS = {
@@ -103,6 +103,28 @@ def test_who_may_see_a_partial_create_is_no_edit_of_people(tmp_path: Path) -> No
                 if partial:
                     return
     raise AssertionError("nothing is partial yet")
+
+
+class TitledByFile(Simulation):
+    """The target takes the name of a file for the title of a new asset."""
+
+    def _tenant(self, universe: Universe, role: str, kind: str, rows: Sequence[Any]) -> Tenant:
+        more = {"title_from_file": True} if role == "to" else {}
+        return universe.tenant(kind, rows, **options_of(kind), **more)
+
+
+def test_a_title_that_the_target_made_of_the_file_name_is_no_edit_of_people(tmp_path: Path) -> None:
+    simulation = TitledByFile(tmp_path, ("e_profiles", "a_hypermedia"))
+    _, fuse = simulation.reference()
+    calls = [point for point in fuse.points() if str(point).startswith("after call")]
+    partial = 0
+    for part in (0.5, 0.55, 0.6, 0.65, 0.7):
+        with simulation.moving() as move:
+            move.live(Fuse(calls[int(len(calls) * part)]))
+            partial += len(unlinked(move))
+            move.live_to_the_end()
+            assert (errors(move), unlinked(move)) == ([], []), part
+    assert partial, "nothing is partial yet"
 
 
 def test_a_status_that_people_gave_a_partial_create_is_a_conflict(tmp_path: Path) -> None:

@@ -15,6 +15,24 @@ from dam_sync.emulators.kit.environment import Environment, Json
 
 MEDIA_TYPE = "application/hal+json;version=1;charset=UTF-8"
 Tree = dict[str, "Tree | None"]
+MOVED: Mapping[str, str] = {
+    "metadatas": "values",
+    "folders": "filed-in",
+    "labels": "marks",
+    "permalinks": "permanent",
+    "file-versions": "revisions",
+    "media-links": "related",
+    "attachments": "annexes",
+}
+"""Words of paths below a media, and those of instances that have them elsewhere."""
+_PART = re.compile(r"^(/medias/[^/]+/)([^/]+)")
+
+
+def placed(path: str, options: Options) -> str:
+    """A path below `/api/dam` as this instance has it."""
+    if not options.moved_parts:
+        return path
+    return _PART.sub(lambda found: found[1] + MOVED.get(found[2], found[2]), path)
 
 
 class Writer:
@@ -24,10 +42,11 @@ class Writer:
         self.world = world
         self.prefix = options.prefix + ":"
         self.odd = options.odd_hrefs
+        self.options = options
 
     def href(self, path: str) -> str:
         """The absolute address of a path below `/api/dam`; on odd instances with a doubled slash."""
-        return f"{self.world.api_origin}{'/' if self.odd else ''}/api/dam{path}"
+        return f"{self.world.api_origin}{'/' if self.odd else ''}/api/dam{placed(path, self.options)}"
 
     def link(self, path: str) -> dict[str, str]:
         """A link object to a path below `/api/dam`."""

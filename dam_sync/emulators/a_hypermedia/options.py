@@ -66,6 +66,7 @@ class Options:
     plural_folders: bool = False  # a media embeds its folders under `folders`
     bare_links: bool = False  # the links of attachments come without the prefix
     embeds_folders: bool = True  # a media embeds its folders when asked to; else they are to be listed
+    moved_parts: bool = False  # the parts of a media are at other paths than the current layout, which links name
     links_404: bool = False  # media without links of a type: 404 instead of an empty list
     bulk: str = "done"  # what becomes of a bulk: one of BULKS
 
@@ -97,11 +98,12 @@ VARIANTS: Mapping[str, Mapping[str, bool | str]] = {
     "bare-links": {"bare_links": True},
     "rich-search": {"rich_search": True},
     "odd": {"odd_descriptors": True, "odd_hrefs": True, "memberships_update": True},
+    "moved-parts": {"moved_parts": True},
     "links-404": {"links_404": True},
     **{f"bulk-{word}": {"bulk": word} for word in BULKS[1:]},
 }
 """The other reading of each open question; `second` is all but those APART, commas combine several."""
-APART = frozenset({"rich-search", *(f"bulk-{word}" for word in BULKS)})
+APART = frozenset({"moved-parts", "rich-search", *(f"bulk-{word}" for word in BULKS)})
 
 
 def options_of(given: Mapping[str, object]) -> Options:

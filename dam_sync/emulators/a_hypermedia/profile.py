@@ -9,6 +9,7 @@ TRIAL = Profile(
     readings=(
         "rich-search",
         "links-404",
+        "moved-parts",
         "bulk-uncounted",
         "bulk-ignored",
         "bulk-400",

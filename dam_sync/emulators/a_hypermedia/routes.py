@@ -14,6 +14,7 @@ from dam_sync.emulators.a_hypermedia import (
     writing,
 )
 from dam_sync.emulators.a_hypermedia.call import Handler, Instance, endpoint
+from dam_sync.emulators.a_hypermedia.hal import placed
 
 Line = tuple[str, str, Handler]
 """Methods, path below `/api/dam`, handler."""
@@ -136,7 +137,12 @@ GROUPS: tuple[Line, ...] = (
 def routes_of(instance: Instance) -> list[Route]:
     """All routes of an instance."""
     routes = [
-        Route(f"/api/dam{path}", endpoint(instance, handler), methods=methods.split(), name=handler.__name__)
+        Route(
+            f"/api/dam{placed(path, instance.options)}",
+            endpoint(instance, handler),
+            methods=methods.split(),
+            name=handler.__name__,
+        )
         for methods, path, handler in (*MEDIAS, *SEARCHES, *SCHEMA, *TREES, *GROUPS)
     ]
     routes.append(Route("/api/dam", endpoint(instance, entry.dam), name="dam"))

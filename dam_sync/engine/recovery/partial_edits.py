@@ -20,7 +20,7 @@ from dam_sync.engine.compare import (
     with_names,
 )
 from dam_sync.engine.recovery.intents import ATTACHED, FILES, files_sent
-from dam_sync.engine.recovery.resumed_creates import without_arrival
+from dam_sync.engine.recovery.resumed_creates import without_arrival, without_file_names
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, FileRef
 from dam_sync.model.capabilities import Feature
@@ -40,6 +40,8 @@ def edited_parts(context: RunContext, meant: Sequence[Json], actual: Asset, *, c
     drafts = tuple(draft_from_json(known.present(state, schema)) for state in meant)
     tags = frozenset().union(*(draft.tags for draft in drafts))
     actual = with_names(known.as_known(actual, schema), schema, tags)
+    if not complete:
+        actual = without_file_names(actual)
     files = files_sent(meant)
     edits = _Edits(context, drafts, actual, complete, scope_of(context.crosswalk), {file.name for file in files})
     return sorted({*edits, *_files(meant, files, actual)})

@@ -3,9 +3,10 @@ over."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from unicodedata import normalize
 
 from dam_sync.engine.compare import date_is_extra, is_arrival
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
@@ -21,7 +22,7 @@ from dam_sync.model.conflict import FIELDS, RIGHTS, Take
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
-from dam_sync.model.values import Json, Value
+from dam_sync.model.values import Json, Localized, Value
 from dam_sync.store.rows import CHANGED_AT_TARGET, STILL_IN_TRASH, LinkRow
 
 TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{STILL_IN_TRASH}" --retry`'
@@ -61,7 +62,7 @@ class ResumedCreate:
             stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
             before += [draft_to_json(each) for each in stages]
             patch = merge_patches(before, draft)
-            actual = self._outside_of_staging(actual)
+            actual = without_file_names(self._outside_of_staging(actual))
         fresh = await self._has_more_versions(link)
         files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
@@ -133,6 +134,30 @@ def without_arrival(actual: Asset) -> Asset:
     if not date_is_extra("release", None, actual):
         rights = replace(rights, release_at=None)
     return replace(actual, fields=fields, rights=rights)
+
+
+def without_file_names(actual: Asset) -> Asset:
+    """The asset without texts that are the name of its file, in any language: a service may give it that as a title,
+    which stands until ours is written."""
+    names = {*_spellings(actual.filename), *_spellings(actual.file.name if actual.file else "")}
+    fields = {key: _other_than(value, names) for key, value in actual.fields.items()}
+    return replace(actual, fields={key: value for key, value in fields.items() if value is not None})
+
+
+def _spellings(name: str) -> frozenset[str]:
+    """A file name with and without its extension."""
+    return frozenset(normalize("NFC", each) for each in (name, name.rpartition(".")[0]) if each)
+
+
+def _other_than(value: Value, names: Set[str]) -> Value | None:
+    """A text that is none of these names; any other value as it is."""
+    match value:
+        case str():
+            return None if normalize("NFC", value) in names else value
+        case Localized(texts):
+            left = {each: text for each, text in texts.items() if normalize("NFC", text) not in names}
+            return Localized(left) if left else None
+    return value
 
 
 def _is_arrival(value: Value, actual: Asset) -> bool:

@@ -16,8 +16,15 @@ from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.codec.forms import MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
-from dam_sync.services.a_hypermedia.codec.writes import Writes, writes_of
-from dam_sync.services.a_hypermedia.target.create import hidden_form, home_of, is_hidden, placed_later, planned
+from dam_sync.services.a_hypermedia.codec.writes import Writes, other_titles, writes_of
+from dam_sync.services.a_hypermedia.target.create import (
+    hidden_form,
+    home_of,
+    is_hidden,
+    placed_later,
+    planned,
+    untitled_form,
+)
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
 from dam_sync.services.a_hypermedia.target.proofs import SINGLE, first_of_each
 from dam_sync.services.a_hypermedia.target.relate import (
@@ -59,6 +66,7 @@ from dam_sync.services.a_hypermedia.taxonomy import (
     TERM,
     TERM_CHILDREN,
     TITLES,
+    language_of,
     needs_more,
 )
 from dam_sync.services.a_hypermedia.uploads import largest
@@ -109,7 +117,7 @@ class HypermediaEstimate(MediaFinder):
 
     def _create_calls(self, draft: Draft, size: int) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
-        calls = self._upload_calls(size) if size else Counter[str]()
+        calls = self._upload_calls(size) + self._title_calls(draft) if size else Counter[str]()
         entry, home = self._api.entry.now, home_of(draft)
         by_folder = entry is None or entry.has(facts.FOLDER_CREATE)
         calls += one("POST", "folders", FOLDER_MEDIAS) if by_folder else one("POST", "medias")
@@ -123,6 +131,11 @@ class HypermediaEstimate(MediaFinder):
         if home or not by_folder:
             return calls
         return calls + self._staging_calls() + self._displaced_calls([Placement("folder", (), "staging")])
+
+    def _title_calls(self, draft: Draft) -> Counter[str]:
+        """The first media without a title of ours in a language is asked for it."""
+        others = other_titles(draft.fields, self._tenant.forms.now or MediaForms(), self._tenant.locales.now or ("en",))
+        return one("GET", "medias", METADATA, len(self._proofs.new(map(untitled_form, others))))
 
     def _staging_calls(self) -> Counter[str]:
         """Making the staging folder if the top of the tree, read with the schema, has none."""
@@ -222,7 +235,7 @@ class HypermediaEstimate(MediaFinder):
 
     def _term_calls(self, term: Term) -> Calls:
         locales = self._tenant.locales.now or ("en",)
-        language = next((locale for locale in locales if locale in term.labels), locales[0])
+        language = language_of(term, locales)
         more = 1 if needs_more(term, language) else 0
         calls = one("GET", "thesaurus-tree", "/{id}", 1 + len(self._proofs.new([TERM])))
         calls += one("POST", "thesaurus-tree", TERM_CHILDREN) + one("PUT", "thesauruses", "/{id}", more)

@@ -66,6 +66,9 @@ FACET_FIELDS = (4, 75, 0)
 # wire A 5.6: no call lists the content languages; these are requested, one call each
 LANGUAGES = ("en", "fr", "de", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "ja", "zh", "ar", "ru")
 
+# wire A 6.4: the metadata field that is the title of a media
+TITLE = "title"
+
 # spec 000, Resources: values of `status`
 STATUSES = ("import", "basket", "draft", "published", "archived", "trash")
 

@@ -63,6 +63,11 @@ class HypermediaOptions(Options):
         description="ids of the types of media link by their titles, `{Views of the object: 7}`: no call lists them, "
         "so only relations of the types named here are moved",
     )
+    attachments: Switch = Field(
+        True,
+        description="on (default) or off: whether the target is given attachments; off, where it refuses them, makes "
+        "them a loss that parks no asset",
+    )
     index_lag: Seconds = Field(
         facts.LAG.total_seconds(), description="seconds that the search may run behind (default 30)"
     )

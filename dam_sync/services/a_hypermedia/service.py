@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.service import Context
 from dam_sync.services.a_hypermedia.counts import HypermediaCounts
 from dam_sync.services.a_hypermedia.estimate import HypermediaEstimate
@@ -31,3 +31,5 @@ class HypermediaService(
         super().__init__(context)
         if not self._options.baskets:
             self.remove_capabilities(Operation.MEMBERS)
+        if not self._options.attachments:
+            self.remove_capabilities(Operation.ATTACH, writes=[Feature.ATTACHMENTS])

@@ -132,9 +132,12 @@ class HypermediaTaxonomy(HypermediaBase):
             raise Rejected(text, code="not-written", hint=hint)
 
     async def _language_of(self, term: Term) -> str:
-        """The language its title is written in: the first content language in which it has one."""
-        locales = await self._tenant.locales.get()
-        return next((locale for locale in locales if locale in term.labels), locales[0])
+        return language_of(term, await self._tenant.locales.get())
+
+    def new_term(self, term: Term) -> Term:
+        """Its title in the language that it is written in. Lookups do not grow."""
+        language = language_of(term, self._tenant.locales.now or ("en",))
+        return replace(term, label=term.labels.get(language, term.label))
 
     async def _fill(self, identity: str, term: Term, language: str) -> None:
         """Add missing titles to an existing term, because an earlier run may have been killed after its
@@ -312,6 +315,11 @@ def _check_titles(titles: Mapping[str, str]) -> None:
         if len(title) > facts.TERM_LETTERS:
             text = f"term {title!r} has {len(title)} characters; a thesaurus accepts 1 to {facts.TERM_LETTERS}"
             raise InvalidValue(text, code="thesaurus-title-too-long")
+
+
+def language_of(term: Term, locales: Sequence[str]) -> str:
+    """The language its title is written in: the first content language in which it has one."""
+    return next((locale for locale in locales if locale in term.labels), locales[0])
 
 
 def _locale(code: str) -> str:

@@ -14,7 +14,7 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi
+from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, resource_of
 from dam_sync.services.a_hypermedia.api.hal import embedded, link, tail, wanted_id
 from dam_sync.services.a_hypermedia.api.search import MediaSearch
 from dam_sync.services.a_hypermedia.codec.fields import Offer, status_names
@@ -174,11 +174,14 @@ class HypermediaTenant:
         return served_language((await self._api.call(request)).headers)
 
     async def _languages_of_a_term(self) -> tuple[str, ...]:
-        """For an empty library: the languages of thesaurus titles."""
+        """For an empty library: the languages of thesaurus titles, the user's own first, as it will be once there is a
+        media."""
         for root in await self._roots():
-            whole = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", (wanted_id(root),)))
-            if titles := whole.get("titles"):
-                return tuple(sorted(locale.lower().replace("_", "-") for locale in titles))
+            reply = await self._api.call(HalRequest("GET", "thesauruses", "/{id}", (wanted_id(root),)))
+            if titles := resource_of(reply).get("titles"):
+                own = served_language(reply.headers)
+                found = sorted(locale.lower().replace("_", "-") for locale in titles)
+                return tuple(sorted(found, key=lambda locale: locale != own))
         return ()
 
 

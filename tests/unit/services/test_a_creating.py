@@ -82,6 +82,28 @@ async def test_a_media_may_be_metadata_only(opened: Open) -> None:
     assert found.fields["title"] == Localized({"en": "New", "fr": "Nouveau"})
 
 
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_title_in_some_languages_is_the_only_one_at_the_cost_told(opened: Open, named: bool) -> None:
+    tenant = opened(asset(1), title_from_file=named)
+    service = tenant.connect()
+    for number in range(2):
+        draft = await draft_for(service, f"m-{number}", title=Localized({"fr": "Nouveau"}))
+        told = service.estimate(draft, 10)
+        with tenant.costs() as spent:
+            made = await service.create(draft, Bytes(f"{number}.jpg", b"x" * 10), MemoryJournal())
+        assert named or alike(spent) == alike(told)
+        assert (await service.fetch(made)).fields["title"] == Localized({"fr": "Nouveau"})
+
+
+async def test_a_title_that_the_instance_keeps_does_not_park_the_asset(opened: Open) -> None:
+    tenant = opened(title_from_file=True)
+    service = tenant.connect()
+    draft = await draft_for(service, title=Localized({"fr": "Nouveau"}))
+    tenant.faults.add([{"match": "PUT /api/dam/medias/*/metadatas/title", "do": "status:400", "times": 1}])
+    made = await service.create(draft, Bytes("a.jpg", b"x" * 10), MemoryJournal())
+    assert (await service.fetch(made)).fields["title"] == Localized({"en": "a", "fr": "Nouveau"})
+
+
 READINGS: list[Json] = [
     {"put_clears": True},
     {"word_match": True},

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from dam_sync.aio.single_flight import LOOK_AGAIN, gather_or_raise
 from dam_sync.model.asset import AssetId, Draft, Patch, Relation
-from dam_sync.model.errors import ConfigError, InvalidValue, Rejected
+from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.errors import ConfigError, InvalidValue, Rejected, Unsupported
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Term
 from tests.support.connected import Bytes, alike, entries
 from tests.support.journal import MemoryJournal
-from tests.support.served_a import FULL, Open, asset, draft_for, serving
+from tests.support.served_a import FULL, Open, QuickClock, asset, draft_for, serving
 
 BULKS = "POST /api/dam/users/*/selections/*/bulks"
 FIELDS: Mapping[str, Any] = {
@@ -62,6 +64,26 @@ async def test_a_bulk_without_effect_or_refused_is_replaced_by_single_puts(opene
         made, draft = await create(service, "m-2")
     assert not [call for call in spent if "selections" in call], "the form that failed was used again"
     await check(service, made, draft)
+
+
+class Waits(QuickClock):
+    """Counts how often somebody waited before looking again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = 0
+
+    async def sleep(self, seconds: float) -> None:
+        self.times += seconds == LOOK_AGAIN
+        await super().sleep(seconds)
+
+
+async def test_assets_that_are_written_at_the_same_time_wait_once_for_a_bulk_without_effect(opened: Open) -> None:
+    tenant, clock = opened(asset(1), bulk="ignored"), Waits()
+    service = tenant.connect(clock=clock)
+    await service.schema()
+    await gather_or_raise([create(service, f"m-{number}") for number in range(5)])
+    assert clock.times <= len(FIELDS) + 3  # once for each form
 
 
 async def test_a_bulk_that_loses_only_the_status_is_replaced(opened: Open) -> None:
@@ -210,3 +232,15 @@ async def test_a_media_that_does_not_go_to_the_trash_is_reported(opened: Open) -
         await service.remove(entry.id)
     await service.remove(entry.id)
     assert (await service.fetch(entry.id)).status == "trash"
+
+
+async def test_an_instance_that_refuses_attachments_is_told_so_by_an_option(opened: Open) -> None:
+    tenant = opened(FULL, asset(2))
+    tenant.faults.add([{"match": "POST /api/dam/medias/*/attachments", "times": 9, "do": "status:405"}])
+    service = tenant.connect()
+    first, *_ = await entries(service)
+    with pytest.raises(Unsupported) as refused:
+        await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
+    assert "`attachments: off`" in refused.value.hint
+    without = tenant.connect(attachments="off").capabilities
+    assert service.capabilities.without(Operation.ATTACH, writes=[Feature.ATTACHMENTS]) == without

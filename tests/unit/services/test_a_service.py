@@ -108,6 +108,16 @@ async def test_content_languages_are_asked_of_the_instance(opened: Open) -> None
     assert set((await service.schema()).locales) == {"en", "fr"}
 
 
+async def test_the_first_language_is_that_of_the_user_before_there_is_a_media_as_well(opened: Open) -> None:
+    tenant = opened(languages=["fr", "en"])
+    async with httpx.AsyncClient(base_url=f"{tenant.served.url}/api/dam", auth=("dam-sync", "secret-a")) as client:
+        for root in (await client.get("/thesaurus-tree")).json()["_embedded"]["child"]:
+            whole = (await client.get(f"/thesauruses/{root['id']}")).json()
+            titles = {"EN": "Subjects", "FR": "Sujets"}
+            assert (await client.put(f"/thesauruses/{root['id']}", json={**whole, "titles": titles})).is_success
+    assert (await tenant.connect(locales=None).schema()).locales == ("fr", "en")
+
+
 async def test_terms_and_containers(opened: Open) -> None:
     service = opened().connect()
     terms = {term.label: term async for term in service.terms("subject")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from urllib.parse import quote
@@ -11,12 +12,13 @@ from urllib.parse import quote
 from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.errors import ContractBroken, Denied, TruncatedListing
+from dam_sync.model.errors import ContractBroken, Denied, NotFound, TruncatedListing
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.client import client_of
 from dam_sync.services.a_hypermedia.api.hal import Rels, api_path, collection_path, either, link, oddity, tail, total_of
+from dam_sync.services.a_hypermedia.api.parts import MEDIA, MediaParts, is_part
 from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
 
 # wire A 1.1: paths of the current layout, for relations that the instance does not return
@@ -36,8 +38,10 @@ ENDPOINTS: Mapping[str, str] = {
     "users": "/api/dam/users",
     "baskets": "/api/dam/baskets",
 }
+MEDIA_READ = f"GET {ENDPOINTS['medias']}{MEDIA}"
 _SLOT = re.compile(r"\{[^}]*\}")
 _PAGES_AT_MOST = 10_000
+_GONE = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +96,34 @@ class HypermediaApi:
         self.limits = replace(context.limited(facts.LIMITS), lag=timedelta(seconds=options.index_lag))
         self._signed = isinstance(context.auth, HypermediaSignedToken)
         self.entry = SingleFlight(self._enter)
+        self._parts = MediaParts(self.rels)
 
     async def call(self, request: HalRequest) -> Response:
-        """Make a call. Raises errors according to the rules."""
+        """Make a call. Raises errors according to the rules. A part of a media that is not where it was looked for is
+        looked for where the media links to, once."""
+        try:
+            reply = await self._send(request)
+            if reply.status != _GONE or not await self._moved(request):
+                return reply
+        except NotFound:
+            if not await self._moved(request):
+                raise
+        return await self._send(request)
+
+    async def _moved(self, request: HalRequest) -> bool:
+        """Whether the media links to another path of its part than the one that was tried."""
+        if self._parts.known or request.endpoint != "medias" or not is_part(request.template):
+            return False
+        tried = await self.path(request.endpoint, request.template, request.ids)
+        with suppress(NotFound):
+            await self._send(HalRequest("GET", "medias", MEDIA, request.ids[:1], asset=request.asset))
+        return await self.path(request.endpoint, request.template, request.ids) != tried
+
+    async def _send(self, request: HalRequest) -> Response:
         headers = {}
         if request.language:
             headers["Accept-Language" if request.method == "GET" else "Content-Language"] = request.language
-        return await self.client.send(
+        reply = await self.client.send(
             Request(
                 operation=request.operation,
                 method=request.method,
@@ -112,6 +137,10 @@ class HypermediaApi:
                 timeout=request.timeout,
             )
         )
+        whole = request.operation == MEDIA_READ and reply.status == 200 and "fields" not in dict(request.params)
+        if whole and not self._parts.known:
+            self._parts.learn(reply.json(), request.ids[0])
+        return reply
 
     async def json(self, request: HalRequest) -> Json:
         """The response as JSON. Raises ContractBroken if a read returns no resource; a write may return nothing."""
@@ -123,8 +152,10 @@ class HypermediaApi:
     async def path(self, endpoint: str, template: str = "", ids: Sequence[str] = ()) -> str:
         """The path of a resource: from the instance's own relation if it returns one."""
         links = (await self.entry.get()).links
-        parts = iter(ids)
-        return links.get(endpoint, ENDPOINTS[endpoint]) + _SLOT.sub(lambda _: quote(next(parts), safe=""), template)
+        whole = self._parts.path(template) if endpoint == "medias" else ""
+        whole = whole or links.get(endpoint, ENDPOINTS[endpoint]) + template
+        slots = iter(ids)
+        return _SLOT.sub(lambda _: quote(next(slots), safe=""), whole)
 
     async def href(self, endpoint: str, template: str, *ids: str) -> str:
         """An absolute URL, for bodies that link to a resource."""

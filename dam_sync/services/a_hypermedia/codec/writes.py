@@ -98,6 +98,15 @@ def _puts(field: FormField, value: Value | None, locales: Sequence[str], whole: 
     return written + [Put(field.name, encode(field, None), language, field) for language in missing]
 
 
+def other_titles(fields: Mapping[str, Value | None], forms: MediaForms, locales: Sequence[str]) -> tuple[Put, ...]:
+    """What clears the title in the languages in which the values have none; nothing without a title."""
+    field, value = forms.by_key.get(facts.TITLE), fields.get(facts.TITLE)
+    if field is None or not field.localized or field.guessed or value is None:
+        return ()
+    texts = by_language(field, value, locales[0])
+    return tuple(Put(field.name, encode(field, None), each, field) for each in locales if each not in texts)
+
+
 def _own_put(name: str, value: Value | None) -> dict[str, Json]:
     if name == "point_of_interest":
         return {"pointOfInterest": None if value is None else dict(point_of(str(value)))}

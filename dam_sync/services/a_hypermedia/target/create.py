@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
@@ -16,7 +17,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
-from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, writes_of
+from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, other_titles, writes_of
 from dam_sync.services.a_hypermedia.target.find import CREATE, SENT, MediaFinder, created_media
 from dam_sync.services.a_hypermedia.target.update import (
     CLOSED,
@@ -29,15 +30,17 @@ from dam_sync.services.a_hypermedia.target.update import (
 )
 
 HIDDEN = "hidden at first"  # the check of the first new media of a folder that must be hidden
+UNTITLED = "no title at first"  # the check of the first new media with a file and no title of ours in a language
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedMedia:
-    """A draft as calls: the marker's value, all other writes, the form."""
+    """A draft as calls: the marker's value, all other writes, the form; what clears the title in other languages."""
 
     marker: Put | None
     writes: Writes
     form: MediaForm | None
+    other_titles: tuple[Put, ...] = ()
 
     @property
     def marked_writes(self) -> Writes:
@@ -53,6 +56,7 @@ class MediaCreator(MediaUpdater, MediaFinder):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._published_at_once = False
+        self._titled: set[str] = set()  # languages in which the instance gives a new media a title of its own
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Create the media. What can be refused without a call is refused before the first one."""
@@ -71,6 +75,8 @@ class MediaCreator(MediaUpdater, MediaFinder):
             if plan.marker and not rides:
                 await self._put_field(asset, plan.marker)
             await self._into_place(asset, draft, "" if resumed else home)
+            if content is not None:
+                await self._clear_titles(asset, plan.other_titles)
             await self._write_values(asset, plan, rides)
         self._release(asset)
         return AssetId(asset)
@@ -100,6 +106,21 @@ class MediaCreator(MediaUpdater, MediaFinder):
                     await self._put_field(asset, plan.marker)
             raise
 
+    async def _clear_titles(self, asset: str, others: Iterable[Put]) -> None:
+        """Clear the file name that the instance took as the title (wire A 14), in languages that get no other one: it
+        would count as somebody's change later. A title that cannot be cleared stays."""
+        for put in others:
+            if await self._has_title(asset, put):
+                self._titled.add(put.language)
+                with suppress(Rejected):
+                    await self._put_field(asset, put)
+
+    async def _has_title(self, asset: str, put: Put) -> bool:
+        """Whether the instance gave the media a title in this language; asked until one answer is known to hold."""
+        if put.language in self._titled:
+            return True
+        return not await self._proofs.holds(untitled_form(put), partial(self._kept, asset, put), patient=False)
+
     def audience(self, draft: Draft) -> Audience:
         """Depends on the status only: permissions of folders are not returned (wire A 5.1)."""
         return audience_of(draft, self._tenant.statuses.now or {})
@@ -125,7 +146,8 @@ class MediaCreator(MediaUpdater, MediaFinder):
             raise InvalidValue(f"the target has no form {draft.profile!r}", hint=nearest(draft.profile, forms.by_name))
         if content is None and form is None:
             form = _form_with(draft.fields, forms)
-        return planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
+        plan = planned(draft, writes_of(draft.fields, forms, locales, draft.status, closed=draft.closed), form)
+        return replace(plan, other_titles=other_titles(draft.fields, forms, locales))
 
     async def _made(self, plan: PlannedMedia, making: _MediaRequest, journal: Journal) -> tuple[str, bool]:
         """The media's id, and whether an earlier attempt created it."""
@@ -214,6 +236,11 @@ def placed_later(placements: Iterable[Placement], home: str) -> list[Placement]:
 def hidden_form(folder: str) -> str:
     """The form in which a media is created hidden: statuses may depend on the folder."""
     return f"{HIDDEN} {folder}".rstrip()
+
+
+def untitled_form(put: Put) -> str:
+    """The form in which a media is created without a title in this language."""
+    return f"{UNTITLED} {put.language}"
 
 
 @contextmanager

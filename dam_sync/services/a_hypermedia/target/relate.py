@@ -24,6 +24,7 @@ LINKED = "/{mediaId}/media-links/{linkId}/medias"
 ONE_LINKED = f"{LINKED}/{{linkedId}}"
 LINK, UNLINK, ATTACHMENT = "link", "unlink", "attachment"  # forms that are read back on first use
 _MISSING = frozenset({404, 405})
+NO_ATTACHMENTS = "set the option `attachments: off` of the target, then `errors JOB --retry`: they are then a loss"
 
 
 class MediaRelations(MediaReader):
@@ -93,7 +94,9 @@ class MediaRelations(MediaReader):
         request = HalRequest("POST", "medias", ATTACHMENTS, (asset,), json=body, asset=asset, accept=frozenset({405}))
         reply = await self._api.call(request)
         if reply.status == 405:
-            raise Unsupported("the instance does not accept attachments through its API", asset=asset)
+            raise Unsupported(
+                "the instance does not accept attachments through its API", asset=asset, hint=NO_ATTACHMENTS
+            )
         return reply
 
     async def _found_attachment(self, asset: str, content: Content) -> Json:
@@ -115,7 +118,7 @@ class MediaRelations(MediaReader):
                 url = file_url(own_link(item, self._api.rels, "upload-link"))
                 if url:
                     return url
-        raise Unsupported("the instance returns no upload link for the attachment", asset=asset)
+        raise Unsupported("the instance returns no upload link for the attachment", asset=asset, hint=NO_ATTACHMENTS)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         """Link two media; the type is one of this media, or one seen on another media (wire A 14)."""

@@ -123,7 +123,10 @@ class MediaUpdater(HypermediaBase):
         """The writes in an unproven form that had no effect."""
         firsts = first_of_each(writes.puts, way)
         shown = await gather_or_raise(
-            [self._proofs.holds(form, partial(self._kept, asset, put)) for form, put in firsts.items()]
+            [
+                self._proofs.holds(form, partial(self._kept, asset, put), replaceable=way == BULK)
+                for form, put in firsts.items()
+            ]
         )
         return [put for put, kept in zip(firsts.values(), shown, strict=True) if not kept]
 
@@ -140,7 +143,9 @@ class MediaUpdater(HypermediaBase):
             raise
         if await self._not_kept(asset, writes, BULK):
             return False
-        return status is None or await self._proofs.holds(BULK_STATUS, partial(self._has_status, asset, status))
+        if status is None:
+            return True
+        return await self._proofs.holds(BULK_STATUS, partial(self._has_status, asset, status), replaceable=True)
 
     async def _kept(self, asset: str, put: Put) -> bool:
         request = HalRequest(
