@@ -5,6 +5,7 @@ from __future__ import annotations
 from dam_sync.emulators.kit.profile import Profile
 
 TRIAL = Profile(
+    undigested=frozenset({"GET storage /objects"}),  # attachments
     fitting={"locales": "en,fr", "timezone": "Europe/Paris"},
     readings=(
         "rich-search",

@@ -69,8 +69,8 @@ class Script:
         not tell.
         """
         if self.call.startswith(("GET ", "HEAD ")):
-            bytes_differ = self.do in LIES | {"garble"} and " storage " in self.call
-            return bytes_differ and "digests" in profile_of(kind).quiet
+            trial, bytes_differ = profile_of(kind), self.do in LIES | {"garble"} and " storage " in self.call
+            return bytes_differ and ("digests" in trial.quiet or self.call in trial.undigested)
         return self.do in LIES
 
     def hides(self, kind: str) -> bool:
