@@ -196,15 +196,15 @@ class TargetContainers:
                 raise Unsupported(f"the target has no {each.kind} {each.text} and does not accept a new one")
 
     async def resolve(self, placements: Iterable[Placement]) -> frozenset[Placement]:
-        """The same placements with the target's ids; missing ones are created, parents first. Raises TargetChanged
-        before anything is created."""
+        """The same placements with the target's ids, where they do not have them; missing ones are created, parents
+        first. Raises TargetChanged before anything is created."""
         ordered = sorted(placements, key=lambda p: (p.kind, p.path))
         if not ordered:
             return frozenset()
         known = await self.known()
-        complete = all((p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered)
+        complete = all(p.id or (p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered)
         async with nullcontext() if complete else self._alone():
-            return frozenset([replace(p, id=await self._ensure(known, p.kind, p.path)) for p in ordered])
+            return frozenset([replace(p, id=p.id or await self._ensure(known, p.kind, p.path)) for p in ordered])
 
     def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:
         """The path of a container that others renamed, or below one, by the name that it has."""

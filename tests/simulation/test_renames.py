@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job
+from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
 from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
+from tests.support.profiles import profile_of
+from tests.support.undoing import held
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.edits import REPLACED
 from tests.support.virtual.fuse import Fuse
@@ -244,6 +247,50 @@ def test_names_that_both_changed_are_settled_by_policy(tmp_path: Path, kind: str
         assert noted(report) == ""
         assert ended(made) == {f"/{RENAMED}"} | ({OCEAN} if has_ids(made) else set())
         assert missed_nothing(made)
+
+
+@each_able
+def test_an_asset_goes_to_the_container_that_both_renamed_though_another_one_has_its_former_name(
+    tmp_path: Path, kind: str
+) -> None:
+    with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
+        asset = made.target.assets[0]["id"]
+        made.universe.do(put(made, made.source_of(asset), OURS, into=False))
+        made.run(full=True)
+        rename_container, _ = RENAMES[kind]
+        rename_container(made.target.app.state, OURS, THEIRS)
+        rename_container(made.source.app.state, OURS, RENAMED)
+        made.run(full=True)
+        before = folders(made)
+        made.universe.do(another_named(made, OURS))
+        made.universe.do(put(made, made.source_of(asset), RENAMED, into=True))
+        made.run(full=True)
+        assert folders(made) == {**before, asset: {*before[asset], THEIRS}}
+        assert {difference["pattern"] for _, _, difference in made.verify()["differences"]} == {"renamed at the target"}
+
+
+def folders(made: Scene) -> dict[str, set[str]]:
+    """The names of those that each asset of the target is in."""
+    kind = profile_of(made.target.kind).containers["folder"]
+    places = {asset: row["placements"] for asset, row in held(made.target).items()}
+    return {asset: {place["path"][-1] for place in those if place["kind"] == kind} for asset, those in places.items()}
+
+
+async def put(made: Scene, asset: str, name: str, *, into: bool) -> None:
+    """Into a container of the source, or out of it."""
+    async with made.side("source") as service:
+        await service.schema()
+        kind = profile_of(made.source.kind).containers["folder"]
+        found = frozenset(
+            [place async for place in service.containers() if (place.kind, place.path) == (kind, (name,))]
+        )
+        await service.fetch(AssetId(asset))
+        await service.update(AssetId(asset), Patch(placements_add=found) if into else Patch(placements_remove=found))
+
+
+async def another_named(made: Scene, name: str) -> None:
+    async with made.side() as service:
+        await service.ensure_container(profile_of(made.target.kind).containers["folder"], [name])
 
 
 def met_by_a_run(made: Scene, rename: Callable[..., None], ours: str, theirs: str, new: str) -> Report:

@@ -134,8 +134,9 @@ class ContainerRenames:
         """Where an asset belongs whose container has another name now, after it was renamed if that is possible."""
         if wanted.path != row.wanted and self._is_same_mapping(row, listed):
             await self._follow(row, listed, wanted)
-        if (listed.kind, listed.id) in self._open:
-            return Placement(row.place, self.known.rows[row.key].wanted)
+        if (listed.kind, listed.id) in self._open:  # another one may have the former name, so it is known by its id
+            row = self.known.rows[row.key]
+            return Placement(row.place, row.wanted, row.target)
         return wanted
 
     async def _above(self, place: Placement) -> None:
