@@ -14,7 +14,7 @@ import pytest
 
 from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
-from dam_sync.model.errors import Rejected, Transient
+from dam_sync.model.errors import Denied, Rejected, Transient
 from dam_sync.model.service import Calls, Service
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -186,6 +186,15 @@ def test_assets_of_a_lost_create_that_cannot_be_looked_for_are_not_doubled(tmp_p
         made.live()
         assert not made.universe.network.weather.unhit()
         made.universe.network.weather.clear()
+        made.holds_each_once(made.live())
+
+
+@pytest.mark.parametrize("fault", ["status:401", "status:403"])
+def test_a_create_that_is_denied_says_nothing_of_others_sent_at_the_same_time(tmp_path: Path, fault: str) -> None:
+    """Assets of one name are created by calls of their own."""
+    with stage(tmp_path, [draft(f"twin-{number}", filename="same.jpg") for number in range(5)]) as made:
+        made.fail(CREATE, fault, nth=2)
+        assert len([each for each in made.live() if isinstance(each, Denied)]) == 1
         made.holds_each_once(made.live())
 
 

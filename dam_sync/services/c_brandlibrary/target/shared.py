@@ -224,7 +224,11 @@ class SharedCreates:
         found: dict[int, Result] = {}
 
         async def create(indices: Sequence[int], call: Sequence[Creation]) -> None:
-            found.update(zip(indices, await self._checked(call), strict=True))
+            try:
+                results = await self._checked(call)
+            except DamSyncError as error:  # says nothing of the calls that are sent at the same time
+                results = [copy(error) for _ in call]
+            found.update(zip(indices, results, strict=True))
 
         await gather_or_raise([create(*each) for each in zip(calls.values(), sent, strict=True)])
         return [found[index] for index in range(len(several))]
