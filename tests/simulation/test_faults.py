@@ -35,7 +35,9 @@ DOUBLED = (
     Script("target", "POST /api/v4/custom_field_keys/{id}/custom_field_values", "sticky status:403", "middle"),
 )
 STAGED = ("b_documents", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "stalls", "middle")
+NEVER = ("c_brandlibrary", "d_templates"), Script("target", "PUT storage /masters", "odd:2")
 ONCE = {
+    "a file that never arrived": NEVER,
     "two staging folders": STAGED,
     "values twice": DOUBLED,
     "left out of the listing": LOST,

@@ -14,7 +14,7 @@ from dam_sync.services.d_templates.codec.forms import Template
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup
 from dam_sync.services.d_templates.target.find import RECORD, TemplatesFind
 from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for
-from dam_sync.services.d_templates.uploads.uploader import StoreRefused, TemplatesUploads, md5_of
+from dam_sync.services.d_templates.uploads.uploader import WAITED, StoreRefused, TemplatesUploads, md5_of
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
 
 _WINDOWS = 2  # of the index lag, before a create whose response was lost is repeated (wire D 6.9)
@@ -113,7 +113,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
         """Discard a record whose file will never be uploaded, and its journal entries."""
         await self.uploader.give_up(made)
         await self._discard(made.family, made.object, marker)
-        await journal.discard(RECORD, "file", "parts:*", "processed")
+        await journal.discard(RECORD, "file", "parts:*", "processed", WAITED)
 
     async def _once(
         self, call: Callable[[], Awaitable[Json]], look: Callable[[], Awaitable[Json]] | None, journal: Journal

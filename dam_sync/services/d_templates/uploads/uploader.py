@@ -11,6 +11,8 @@ from functools import partial
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
+from dam_sync.model.journal import note_fact
+from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.service import Context
@@ -29,6 +31,8 @@ from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.services.d_templates.tenant import TemplatesPart
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord, UploadUrls
 from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
+
+WAITED = silent("waited")  # for a file that was sent whole, and in vain
 
 
 class StoreRefused(Rejected):
@@ -131,6 +135,7 @@ class TemplatesUploader:
         """
         large = self.api.limits.parts_for(content.size) is not None
         if await journal.get("processed") is None and not await self._has_file(made, journal):
+            await self._forget_lost(made, journal)
             try:
                 if made.upload and content.size:
                     await self._in_parts(made, content, journal)
@@ -144,8 +149,16 @@ class TemplatesUploader:
                 if await self._looked_at(made) is None:  # else it had come to its end, and only we did not know
                     raise
         if made.upload or not _is_whole(await journal.get("file")):
-            await journal.run("processed", lambda: self._processed(made, content), idempotent=True)
+            await journal.run("processed", lambda: self._processed(made, content, journal), idempotent=True)
         await self.urls.drop(made.file, large=large)
+
+    async def _forget_lost(self, made: CreatedRecord, journal: Journal) -> None:
+        """A file sent whole that an earlier attempt waited for in vain, and that the storage did not confirm with its
+        MD5, may never have arrived: it is sent again."""
+        if made.upload or await journal.get(WAITED) is None:
+            return
+        if not _is_whole(await journal.get("file")) and await self._looked_at(made) is None:
+            await journal.discard("file", WAITED)
 
     async def _has_file(self, made: CreatedRecord, journal: Journal) -> bool:
         """Whether an earlier attempt uploaded the file although its URLs are lost."""
@@ -194,11 +207,12 @@ class TemplatesUploader:
         bounds = replace(self.api.limits.parts or facts.BOUNDS, least=1)
         await send_streamed_parts(content, wire, bounds, journal, ttl=facts.UPLOAD_LIFE)
 
-    async def _processed(self, made: CreatedRecord, content: Content) -> Json:
+    async def _processed(self, made: CreatedRecord, content: Content, journal: Journal) -> Json:
         """The service's checksum, once the file is processed. Raises Transient, IntegrityError."""
         ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
         record = await self.api.until(ask, facts.PROCESS_SECONDS, waits, first=False)
         if record is None:
+            await note_fact(journal, WAITED)
             raise Transient("the service has not processed the file yet", operation=facts.ASSET, asset=made.family)
         wanted = content.digests.get("md5", "")
         if (record.size not in (None, content.size)) or (wanted and record.md5 and record.md5 != wanted):
