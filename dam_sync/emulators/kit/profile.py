@@ -35,9 +35,11 @@ class Profile:
     emulator (`demo_emulated`) for `make demo`. part: bytes of a part, where tests upload a file in parts that are made
     small; parted, parted_emulated: options that go with it. uses_up: the step that records which uploaded file a create
     may have used up, so that another sends it again. plays: what the emulator plays of its own (`play:WORD`) with calls
-    of a target, by globs on `METHOD /template`. optional: calls whose refusal (403, 404) means by its contract that the
-    account lacks the feature, so that only the next run moves what was refused for a while. naming: options that name
-    parts of a tenant, and that adapter and emulator have both, with what the adapter takes where a job says nothing.
+    of a target, by globs on `METHOD /template`. appends: PUTs that add something each time which no call takes away, so
+    that a network that delivers one twice doubles it. optional: calls whose refusal (403, 404) means by its contract
+    that the account lacks the feature, so that only the next run moves what was refused for a while. naming: options
+    that name parts of a tenant, and that adapter and emulator have both, with what the adapter takes where a job says
+    nothing.
     """
 
     auth: tuple[Auth, ...]
@@ -68,6 +70,7 @@ class Profile:
     parted: Mapping[str, Any] = field(default_factory=dict)
     parted_emulated: Mapping[str, Any] = field(default_factory=dict)
     uses_up: str = ""
+    appends: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     plays: Mapping[str, Sequence[str]] = field(default_factory=dict)
     naming: Mapping[str, Any] = field(default_factory=dict)

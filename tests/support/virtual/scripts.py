@@ -43,6 +43,8 @@ ANYWHERE: Final = (
 )
 """What can happen to any call."""
 LIES: Final = frozenset({"empty", "odd:0", "odd:2"})
+OTHER_BYTES: Final = frozenset({"garble", "wrong_length:0.5"})
+"""Of a download, where neither a digest nor a size is known."""
 IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
@@ -65,13 +67,13 @@ class Script:
 
     def lies(self, kind: str) -> bool:
         """Whether nobody can know but by reading back: a write is said to be done that never reached its service of
-        this kind, in an answer that may be one of its own; or other bytes, or none, come of a file whose digest it does
-        not tell.
+        this kind, in an answer that may be one of its own, or was delivered twice; or other bytes, or none, come of a
+        file whose digest it does not tell.
         """
         if self.call.startswith(("GET ", "HEAD ")):
-            trial, bytes_differ = profile_of(kind), self.do in LIES | {"garble"} and " storage " in self.call
+            trial, bytes_differ = profile_of(kind), self.do in LIES | OTHER_BYTES and " storage " in self.call
             return bytes_differ and ("digests" in trial.quiet or self.call in trial.undigested)
-        return self.do in LIES
+        return self.do in LIES or (self.do == "twice" and self.call in profile_of(kind).appends)
 
     def hides(self, kind: str) -> bool:
         """Whether a service of this kind then says that the account lacks a feature."""
@@ -242,9 +244,9 @@ class Storm:
             raise AssertionError(f"parked again and again: {rows}")
 
     def _verify_tells(self) -> bool:
-        """Whether `verify` sees a difference; what is found untrue is for a person to mend."""
+        """Whether `verify` sees a difference or an addition; what is found untrue is for a person to mend."""
         report = self.move.universe.do(verify_job(self.move.job, self.move.universe.options(), "bytes", "100%"))
-        return not report.verdict["clean"]
+        return not report.verdict["clean"] or bool(report.verdict["extras"])
 
     def _refused(self) -> int:
         """Memberships and relations that a service refused."""
