@@ -36,7 +36,9 @@ DOUBLED = (
 )
 STAGED = ("b_documents", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "stalls", "middle")
 NEVER = ("c_brandlibrary", "d_templates"), Script("target", "PUT storage /masters", "odd:2")
+TWICE = ("e_profiles", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "sleeps:900000", "last")
 ONCE = {
+    "a folder twice": TWICE,
     "a file that never arrived": NEVER,
     "two staging folders": STAGED,
     "values twice": DOUBLED,

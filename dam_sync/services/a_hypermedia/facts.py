@@ -32,6 +32,7 @@ TERM_LETTERS = 100  # spec 000, Limits: thesaurus terms
 RANGE_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds before a range that never arrived is sent again; wire A 7
 UPLOAD_LIFE = timedelta(minutes=45)  # wire A 6.2: short and not guaranteed, about an hour
 LAG = timedelta(seconds=30)  # wire A 6.12: allow 30 s before concluding absence
+LATE_WAITS = (2.0, 8.0)  # our choice: until a call whose response was lost has arrived, if it still does
 OVERLAP = timedelta(minutes=10)  # wire A 2.6: index lag plus clock skew
 AHEAD = timedelta(days=1)  # wire A 2.6: upper bound of a delta is now + 1 day
 TICK = timedelta(milliseconds=1)  # wire A 0: timestamps carry milliseconds; ranges are inclusive both ends (2.2)

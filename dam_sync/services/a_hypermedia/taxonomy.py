@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.diagnostic import nearest
-from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
+from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
@@ -101,13 +101,17 @@ class HypermediaTaxonomy(HypermediaBase):
         _check_titles({**term.labels, language: title})
         parent = term.parent or root
         async with self._writers["term", parent]:  # one writer per parent (wire A 5.3): siblings are not unique
-            children = embedded(await self._node(parent, language), "child")
-            found = next((child for child in children if same_name(child.get("title"), title)), None)
+
+            async def look() -> Json:
+                children = embedded(await self._node(parent, language), "child")
+                return next((child for child in children if same_name(child.get("title"), title)), None)
+
+            found = await look()
             if found is None:
                 request = HalRequest(
                     "POST", "thesaurus-tree", TERM_CHILDREN, (parent,), json={"title": title}, language=language
                 )
-                identity = made_id(await self._api.call(request))
+                identity = await self._made_once(request, look)
                 await self._refuse_unmade(identity, parent, title, language)
         if found is not None:
             await self._fill(wanted_id(found), term, language)
@@ -216,17 +220,33 @@ class HypermediaTaxonomy(HypermediaBase):
             raise Unsupported(f"the service has no containers of kind {kind!r}")
         title = path[-1]
         async with self._writers["folder", parent]:  # one writer per parent (wire A 5.4): siblings are not unique
-            for child in embedded(await self._tenant.folder(parent), "child"):
-                if same_name(child.get("title"), title):
-                    return Placement("folder", tuple(path), wanted_id(child))
+
+            async def look() -> Json:
+                children = embedded(await self._tenant.folder(parent), "child")
+                return next((child for child in children if same_name(child.get("title"), title)), None)
+
+            if (found := await look()) is not None:
+                return Placement("folder", tuple(path), wanted_id(found))
             request = HalRequest("POST", "folder-tree", json={"title": title})
             if parent:
                 body = {"title": title, "description": ""}
                 request = HalRequest("POST", "folder-tree", FOLDER_CHILDREN, (parent,), json=body)
-            made = made_id(await self._api.call(request))
+            made = await self._made_once(request, look)
             if parent:
                 await self._refuse_other_parent(made, parent, title)
             return Placement("folder", tuple(path), made)
+
+    async def _made_once(self, request: HalRequest, look: Callable[[], Awaitable[Json]]) -> str:
+        """The id of what a call creates. One whose response is lost may still arrive: what it made is waited for, so
+        that nobody creates it again meanwhile."""
+        try:
+            return made_id(await self._api.call(request))
+        except Transient:
+            for wait in facts.LATE_WAITS:
+                await self._api.clock.sleep(wait)
+                if (found := await look()) is not None:
+                    return wanted_id(found)
+            raise
 
     def learn_container(self, container: Placement) -> None:
         """See `Service.learn_container`. Terms are read where they are needed."""
