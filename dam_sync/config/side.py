@@ -185,7 +185,7 @@ class SideCheck:
         for error in _errors(kind.options, options) if kind is not None else ():
             key = str(error["loc"][0]) if error["loc"] else ""
             if error["type"] == "extra_forbidden" and kind is not None:
-                hint = nearest(key, kind.options.model_fields) or f"`dam-sync help {kind.name}` lists them"
+                hint = nearest(key, kind.options.model_fields) or f"its options: dam-sync help {kind.name}"
                 yield self._at(("options", key), f"{kind.name} has no option {key}", hint)
             elif key not in references:
                 place = real_place(self.written.data, (*self.place, "options", *error["loc"]))
