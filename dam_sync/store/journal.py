@@ -9,7 +9,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 
-from dam_sync.model.errors import ConfigError, Denied, Rejected, StopRequested, Throttled, Uncertain, WorkerLost
+from dam_sync.model.errors import (
+    ConfigError,
+    DamSyncError,
+    Denied,
+    Rejected,
+    StopRequested,
+    Throttled,
+    Uncertain,
+    WorkerLost,
+)
 from dam_sync.model.journal import ResultsUnderWay, are_current, begin_results
 from dam_sync.model.journal_names import is_silent
 from dam_sync.model.ports import Call
@@ -129,10 +138,8 @@ class StoredJournal(Repository):
             await self._durable()
         try:
             result = await call()
-        except Uncertain:
-            raise
-        except REFUSED as error:
-            if not error.after_write:
+        except DamSyncError as error:
+            if is_refusal(error):
                 await self._withdraw(name)
             raise
         return await self._record(name, result, record, self._database.clock.monotonic() - began)
@@ -280,6 +287,11 @@ def _contains(c: Connection, text: str) -> bool:
 
 def _matches(kept: str, name: str) -> bool:
     return kept.startswith(name[:-1]) if name.endswith("*") else kept == name
+
+
+def is_refusal(error: DamSyncError) -> bool:
+    """Whether this error of an entry's call means that nothing was written."""
+    return isinstance(error, REFUSED) and not isinstance(error, Uncertain) and not error.after_write
 
 
 def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:

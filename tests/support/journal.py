@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from dam_sync.model.errors import Uncertain
+from dam_sync.model.errors import DamSyncError, Uncertain
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
-from dam_sync.store.journal import REFUSED
+from dam_sync.store.journal import is_refusal
 
 
 class Crash(Exception):
@@ -47,10 +47,8 @@ class MemoryJournal:
         self._moment()
         try:
             result = await call()
-        except Uncertain:
-            raise
-        except REFUSED as error:
-            if not error.after_write:
+        except DamSyncError as error:
+            if is_refusal(error):
                 self.open.discard(name)
             raise
         self._moment()
