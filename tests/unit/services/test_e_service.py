@@ -302,6 +302,18 @@ async def test_attached_documents_are_read_where_asked_for(opened: Open) -> None
     assert hashlib.md5(await body(tenant.connect(read_only=True), paper)).hexdigest() == truth["digests"]["md5"]
 
 
+async def test_a_web_page_is_not_taken_for_a_document_whose_size_is_unknown(opened: Open) -> None:
+    papers = [{"name": "release.pdf", "generate": {"size": 300, "seed": 9}}]
+    tenant = opened(asset(1, attachments=papers))
+    service = tenant.connect(read_only=True, attachments="on")
+    (paper,) = (await service.fetch(tenant.of_catalogue(1))).attachments
+    assert paper.size is None
+    tenant.faults.add([{"match": "GET /objects*", "do": "html:200", "nth": 1}])
+    with pytest.raises(Transient, match="a web page arrived"):
+        await body(service, paper)
+    assert len(await body(service, paper)) == 300
+
+
 async def test_trash_and_archive_are_seen(opened: Open) -> None:
     tenant = opened(asset(1), asset(2, status="archived"), asset(3))
     target = tenant.connect()

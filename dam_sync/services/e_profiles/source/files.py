@@ -7,6 +7,7 @@ from datetime import timedelta
 from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.http.stream import HttpStream
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.ports import Stream
@@ -15,7 +16,9 @@ from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.tenant import ProfilesPart
+from dam_sync.transfer.content import UNKNOWN, media_type_of
 
+PAGE = "text/html"
 _SIZE = (("expand", facts.EXPAND_VERSIONS),)
 
 
@@ -40,14 +43,22 @@ class ProfilesFiles(ProfilesPart):
         return await self._opened(file, await self._link(file, asset, version), asset, offset)
 
     async def _opened(self, file: FileRef, link: str, asset: str, offset: int) -> Stream:
-        """Raises Transient for an empty response instead of a file that is not, which nobody could tell afterwards
-        where its size is unknown (wire E 4)."""
+        """Raises Transient for a response that is not the file, which nobody could tell afterwards where its size is
+        unknown (wire E 4): an empty one, or a page of whatever is in between."""
         stream = await self.api.client.stream(_download(link, asset), offset)
-        if stream.total == 0 and file.size is None and self._filled.get(file.id):
+        wrong = self._wrong(file, stream) if file.size is None else ""
+        if wrong:
             await stream.aclose()
             self._links.drop(file.id)
-            raise Transient("the file arrived without a byte", asset=asset, operation=facts.DOWNLOAD)
+            raise Transient(wrong, asset=asset, operation=facts.DOWNLOAD)
         return stream
+
+    def _wrong(self, file: FileRef, stream: HttpStream) -> str:
+        if stream.total == 0 and self._filled.get(file.id):
+            return "the file arrived without a byte"
+        if stream.media_type == PAGE and media_type_of(file) not in (PAGE, UNKNOWN):
+            return f"a web page arrived instead of the file {file.name}"
+        return ""
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The signed link, renewed once if too little of its life is left; empty if it does not say how long it
