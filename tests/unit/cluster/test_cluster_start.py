@@ -6,7 +6,8 @@ import re
 import socket
 import threading
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 import psutil
 import pytest
@@ -64,22 +65,31 @@ async def test_a_scheduler_that_is_not_there_is_named_with_the_command_that_star
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["silent", "another service"])
 async def test_what_is_no_scheduler_is_not_waited_for(said: bytes) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        threading.Thread(target=answer, args=(listener, said), daemon=True).start()
-        url = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-        with pytest.raises(WorkersGone, match=re.escape(f"the Dask scheduler {url} cannot be reached")) as gone:
-            async with remote_client(url, seconds=1):
-                pass
+    with answering(said) as url, pytest.raises(WorkersGone, match=re.escape(f"{url} cannot be reached")) as gone:
+        async with remote_client(url, seconds=1):
+            pass
     assert "check the address" in gone.value.hint
 
 
-def answer(listener: socket.socket, said: bytes) -> None:
-    """Take connections and say this, or nothing."""
-    taken = []
+@contextmanager
+def answering(said: bytes) -> Iterator[str]:
+    """The address of something that takes connections and says this, or nothing."""
+    with ExitStack() as taken:
+        listener = taken.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
+        thread = threading.Thread(target=answer, args=(listener, said, taken))
+        thread.start()
+        try:
+            yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
+            thread.join()
+
+
+def answer(listener: socket.socket, said: bytes, taken: ExitStack) -> None:
     with suppress(OSError):
         while True:
-            connection, _ = listener.accept()
-            taken.append(connection)
+            connection = taken.enter_context(closing(listener.accept()[0]))
             if said:
+                connection.settimeout(1)
                 connection.recv(1)
                 connection.sendall(said)
