@@ -71,13 +71,19 @@ class BrandLibraryApi:
             await self.prove()
         return document
 
-    async def everything(self, operation: str, ids: Sequence[str] = (), params: Pairs = ()) -> list[Json]:
-        """All rows of a short list, in pages of 3,000. Raises TruncatedListing if it has fewer rows than its total."""
+    async def everything(
+        self, operation: str, ids: Sequence[str] = (), params: Pairs = (), *, accept: frozenset[int] = frozenset()
+    ) -> list[Json]:
+        """All rows of a short list, in pages of 3,000; none if it is refused as accepted, and the key is valid. Raises
+        TruncatedListing if it has fewer rows than its total."""
         rows: dict[str, Json] = {}
         number = 1
         while True:
             asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
-            document = await self.listed(operation, ids, asked)
+            document = await self.listed(operation, ids, asked, accept=accept)
+            if document.refused:
+                await self.prove()
+                return []
             before = len(rows)
             with interpreting_response("the rows of a list"):
                 rows |= {str(row["id"]): row for row in document.rows}

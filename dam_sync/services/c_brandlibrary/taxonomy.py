@@ -14,7 +14,6 @@ from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
     DamSyncError,
-    Denied,
     InvalidValue,
     NotFound,
     Rejected,
@@ -30,6 +29,7 @@ from dam_sync.services.c_brandlibrary.codec.values import composed, term_of
 from dam_sync.services.c_brandlibrary.source.listing import ListingQuery
 from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
+NO_LABELS = frozenset({403, 404})  # wire C 10
 LABEL_HINT = "check whether the user of the key may see this label, or remove the label, then run again"
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
@@ -202,11 +202,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
 
     async def _labels(self) -> list[Placement]:
         """Labels, parents first; none if the account lacks the feature (wire C 10)."""
-        try:
-            rows = await self._api.everything(facts.LABELS, (await self._tenant.id(),))
-        except (Denied, NotFound):
-            await self._api.prove()
-            return []
+        rows = await self._api.everything(facts.LABELS, (await self._tenant.id(),), accept=NO_LABELS)
         names = {row["id"]: member_text(row["attributes"], "name") for row in rows}
         parents = {row["id"]: _parent(row) for row in rows}
         found = [Placement("label", _path(row["id"], names, parents), row["id"]) for row in rows]

@@ -100,6 +100,12 @@ async def test_a_label_that_is_listed_but_whose_assets_are_refused_loses_no_memb
     assert refused.value.hint
 
 
+async def test_a_key_that_is_refused_for_a_moment_says_nothing_of_labels(labelled: Tenant) -> None:
+    labelled.fail({"match": "GET */labels", "do": "status:401", "nth": 1})
+    with pytest.raises(Denied):
+        [row async for row in labelled.connect(read_only=True).members()]
+
+
 @pytest.mark.parametrize("operation", [facts.ADD_VALUES, facts.ADD_TO_COLLECTION, facts.PUT_KEY, facts.LABEL_ASSETS])
 def test_a_deleted_container_or_key_stops_no_run(operation: str) -> None:
     error = next(rule.error for rule in (*facts.RULES, *DEFAULTS) if rule.fits(403, operation, ""))
