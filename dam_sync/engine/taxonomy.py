@@ -13,6 +13,7 @@ from dam_sync.mapping.vocabulary import TermIndex, slim
 from dam_sync.model import journal_names
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected, Unsupported
+from dam_sync.model.journal import call_again
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedPart, SharedTarget
@@ -167,15 +168,11 @@ class TargetTerms:
             note_target(made.id)
             return value_to_json(made)
 
-        async def again() -> Json:
-            """A killed process may have made a part of it only, so the call is repeated, which is safe."""
-            return None
-
         name = journal_names.renamed_term(vocabulary, "/".join(term.path) or term.label, renamed.label)
         async with self._alone():
             await allow(self.allowed, self.journal, [name])
             with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
-                made = term_from_json(await self.journal.run(name, call, reconcile=again))
+                made = term_from_json(await self.journal.run(name, call, reconcile=call_again))
             path = (*term.path[:-1], made.label)
             await self.shared.created(TERMS, [SharedPart(vocabulary, path, value_to_json(made), before=term.path)])
         index.rename(term, made)

@@ -104,6 +104,12 @@ async def completed(call: Awaitable[None]) -> Json:
     return True
 
 
+async def call_again() -> Json:
+    """For `reconcile` of a call that is safe to repeat: a killed process may have made a part of it only, so it is made
+    again, and until then its intent tells that it was begun."""
+    return None
+
+
 async def note_fact(journal: Journal, name: str, fact: Json = True) -> Json:
     """Record what a later attempt has to know; the fact that an earlier one recorded stays, and is returned."""
 

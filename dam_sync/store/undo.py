@@ -57,7 +57,9 @@ class UndoRepository(Repository):
         names = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
         chosen = select(JOURNAL.c.scope).where(JOURNAL.c.name.in_(names))
         scopes = await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
-        targets = {scope.removeprefix(_UNDO_SCOPE).partition(":")[2] for scope in scopes}
+        targets = {
+            scope.removeprefix(_UNDO_SCOPE).partition(":")[2] for scope in scopes if scope.startswith(_UNDO_SCOPE)
+        }
         return [link for link in links if ASSET_SCOPE + link.source not in scopes and link.target not in targets]
 
     async def begun_assets(self, sources: Sequence[str]) -> frozenset[str]:

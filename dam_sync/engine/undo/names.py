@@ -17,6 +17,7 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_to_json
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.journal import call_again
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -140,13 +141,10 @@ class NameUndoer:
             await shared.created(scope, [await rename()])
             return True
 
-        async def again() -> Json:
-            return None  # renames are safe to repeat
-
         back = {key: [*reversed(change)] for key, change in row.changes.items()}
         async with shared.creating(scope):
             with recording(WriteRecord(row.target, back)):
-                await self._journal.run(_entry(row), call, reconcile=again)
+                await self._journal.run(_entry(row), call, reconcile=call_again)
 
     @property
     def _journal(self) -> StoredJournal:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
+from dam_sync.http.failures import NotSent
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.diagnostic import nearest
@@ -103,8 +104,7 @@ class HypermediaTaxonomy(HypermediaBase):
         async with self._writers["term", parent]:  # one writer per parent (wire A 5.3): siblings are not unique
 
             async def look() -> Json:
-                children = embedded(await self._node(parent, language), "child")
-                return next((child for child in children if same_name(child.get("title"), title)), None)
+                return _child_named(await self._node(parent, language), title)
 
             found = await look()
             if found is None:
@@ -222,8 +222,7 @@ class HypermediaTaxonomy(HypermediaBase):
         async with self._writers["folder", parent]:  # one writer per parent (wire A 5.4): siblings are not unique
 
             async def look() -> Json:
-                children = embedded(await self._tenant.folder(parent), "child")
-                return next((child for child in children if same_name(child.get("title"), title)), None)
+                return _child_named(await self._tenant.folder(parent), title)
 
             if (found := await look()) is not None:
                 return Placement("folder", tuple(path), wanted_id(found))
@@ -241,6 +240,8 @@ class HypermediaTaxonomy(HypermediaBase):
         that nobody creates it again meanwhile."""
         try:
             return made_id(await self._api.call(request))
+        except NotSent:
+            raise
         except Transient:
             for wait in facts.LATE_WAITS:
                 await self._api.clock.sleep(wait)
@@ -303,6 +304,11 @@ class HypermediaTaxonomy(HypermediaBase):
                 return Placement("label", tuple(path), identity)
         hint = "let an administrator create the label, or map this one to an existing label"
         raise Unsupported(f"the service has no label {'/'.join(path)!r}", hint=hint)
+
+
+def _child_named(resource: Json, title: str) -> Json:
+    """The child with this title; None if there is none."""
+    return next((child for child in embedded(resource, "child") if same_name(child.get("title"), title)), None)
 
 
 def needs_more(term: Term, language: str) -> bool:

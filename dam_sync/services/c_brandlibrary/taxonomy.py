@@ -229,7 +229,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         except NotFound as error:
             await self._api.prove()
             if label.id in {each.id for each in await self._labels()}:
-                message = f"the service lists the label {label.text}, but returned 404 for its assets"
+                message = f"the service lists the label {label.text}, but refused its assets"
                 raise NotFound(message, operation=error.operation, hint=LABEL_HINT) from error
 
 

@@ -95,7 +95,7 @@ async def test_a_label_that_goes_while_members_are_listed_is_passed_over(labelle
 
 async def test_a_label_that_is_listed_but_whose_assets_are_refused_loses_no_membership(labelled: Tenant) -> None:
     labelled.fail({"match": "GET */labels/*/assets", "do": "status:404", "nth": 2})
-    with pytest.raises(NotFound, match=r"lists the label /.*, but returned 404") as refused:
+    with pytest.raises(NotFound, match=r"lists the label /.*, but refused its assets") as refused:
         [row async for row in labelled.connect(read_only=True).members()]
     assert refused.value.hint
 

@@ -85,10 +85,10 @@ class MediaReader(HypermediaBase):
         lost: list[Loss] = []
         if attachment_count(media):
             files = await self._optional.read("attachments", asset.id, lambda: self.attachments(asset.id))
-            lost += [] if files else [not_listed("attachments")]
+            lost += [not_listed("attachments")] if files is None else []
         if relation_count(media):
             relations = await self._optional.read("media-links", asset.id, lambda: self.relations(asset.id))
-            lost += [] if relations is not None else [not_listed("relations")]
+            lost += [not_listed("relations")] if relations is None else []
         attachments, away = files or ((), ())
         return replace(
             asset,

@@ -44,7 +44,7 @@ class OptionalLists:
                 self._listed.add(name)
                 return found
         if await self._is_listed(name, media):
-            message = f"the service returned 404 for the {name} of this media, but lists those of others"
+            message = f"the service refused the {name} of this media, but lists those of others"
             operation = refusal.operation if refusal else ""
             raise Rejected(message, operation=operation, asset=media, hint=RETRY_HINT) from refusal
         return None

@@ -363,9 +363,8 @@ class _Making:
             lost = isinstance(failed.error, Transient)
         call = SharedCall.of(await self.journal.get(CALL))
         with after_write():
-            if (
-                call is not None
-            ):  # the first asset of the call may be there by a call of its own, and proves nothing then
+            if call is not None:
+                # the first asset of the call may be there by a call of its own, and proves nothing then
                 made = await self.creator.find_shared(marker, call, patient=lost, renamed=False)
             else:
                 made = await self.creator.find(marker, section=self.section, patient=lost)
