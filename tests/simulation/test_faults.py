@@ -37,6 +37,7 @@ DOUBLED = (
 STAGED = ("b_documents", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "stalls", "middle")
 NEVER = ("c_brandlibrary", "d_templates"), Script("target", "PUT storage /masters", "odd:2")
 TWICE = ("e_profiles", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "sleeps:900000", "last")
+EMPTY = ("e_profiles", "c_brandlibrary"), Script("source", "GET /v2/assets/search", "no_library", "middle")
 ONCE = {
     "a folder twice": TWICE,
     "a file that never arrived": NEVER,
@@ -50,6 +51,7 @@ ONCE = {
     "never looked at": WENT,
     "not in its collection": SHUT,
     "not in its category": BARE,
+    "not in its category, which was said to be empty": EMPTY,
 }
 
 

@@ -264,7 +264,7 @@ class ProfilesTaxonomy(ProfilesPart):
         return nodes
 
     async def _includes_children(self, roots: Sequence[Node]) -> bool:
-        """False once a child's assets are missing in its parent's listing; True if none ever is."""
+        """False once a child's assets are missing in its parent's listing, twice; True if none ever is."""
         pairs = [(parent, child) for parent in _flat(roots) for child in parent.children]
         tried = 0
         for parent, child in pairs:
@@ -275,9 +275,16 @@ class ProfilesTaxonomy(ProfilesPart):
                 continue
             tried += 1
             both = query.joined(f"({_text(parent)})", f"({_text(child)})")
-            if (await self.search.page(both, limit=1)).total < inside:
+            if await self._are_fewer(both, inside):
                 return False
         return tried > 0
+
+    async def _are_fewer(self, asked: str, expected: int) -> bool:
+        """Whether a search finds fewer assets than expected, and does so when it is repeated."""
+        for _ in range(2):
+            if (await self.search.page(asked, limit=1)).total >= expected:
+                return False
+        return True
 
     async def _below(self, node: Node, inclusive: bool) -> AsyncGenerator[Membership, None]:
         """Memberships of a category and of all below it, the deepest first."""
@@ -296,7 +303,10 @@ class ProfilesTaxonomy(ProfilesPart):
                         yield Membership(node.placement, some, unsure)
 
     async def _ids(self, listing: Pairs) -> AsyncGenerator[tuple[AssetId, ...], None]:
+        """The assets of a container. No other call tells how many there are, so an empty one is asked about twice."""
         hits = await self.search.page("", more=listing)
+        if not hits.total:
+            hits = await self.search.page("", more=listing)
         refuse_missing(hits)
         if hits.complete:
             if hits.rows:
