@@ -306,3 +306,21 @@ async def test_a_level_above_is_theirs_also_for_a_term_that_was_made_below_it(li
     life.source.rows = {"1": nature, "8": lake}
     await life.meets(lake, nature)
     assert (life.target.renamed, why(life)) == ([], [NotRenamed.BOTH])
+
+
+@pytest.mark.parametrize("policy", [ConflictPolicy.PARK, ConflictPolicy.TARGET])
+async def test_a_level_above_stays_theirs_after_the_term_was_met_without_its_levels(
+    life: Life, policy: ConflictPolicy
+) -> None:
+    """A listing may carry the label alone."""
+    life.rule, life.target.rows, life.policy = TREE, dict(NATURE), policy
+    sea = Term("Sea", "7", ("Nature", "Sea"))
+    await life.meets(Term("Nature", "1", ("Nature",)), sea)
+    life.target.rows |= {
+        "t0": Term("Theirs", "t0", ("Theirs",)),
+        "t1": Term("Their sea", "t1", ("Theirs", "Their sea"), "t0"),
+    }
+    for now in (sea, replace(sea, path=("Sea",)), Term("Sea", "7", ("Wild", "Sea")), Term("See", "7", ("Wild", "See"))):
+        life.source.rows = {"1": Term(now.path[0], "1", now.path[:1]), "7": now}
+        assert await life.meets(now) == ["t1 Their sea"]
+    assert life.target.renamed == []
