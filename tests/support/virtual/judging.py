@@ -283,7 +283,7 @@ class Judge:
 
     def _look_at_names(self, found: Names, now: Names, before: Before) -> None:
         """A name that people gave at the target stays, unless the policy has that of the source; nothing else is made
-        with the former name, if the job knows what had it."""
+        with the former name for what the job knows to have had it."""
         for key in found.keys() & now.keys() & self.given.keys():
             if now[key] != found[key]:
                 if self.conflicts != "source" and self.drift != "repair":
@@ -296,9 +296,13 @@ class Judge:
         for (operation,) in self._ask(made, before.ledger):
             first, kind, path = operation.split(":", 2)
             key = former.get(path.rpartition("/")[2])
-            if key is not None and (first == "term" or key[0] == kind):
+            if key is not None and (first == "term" or key[0] == kind) and not self._stands(key[1]):
                 self.wrong.append(f"{operation} was made beside {key}, which people renamed to {self.given[key][1]}")
         self.names = now
+
+    def _stands(self, target: str) -> bool:
+        """Whether it still stands for something of the source: what is made for another with its name is not it."""
+        return bool(self._ask("SELECT 1 FROM counterpart WHERE target = ?", target))
 
     def last_writes(self) -> list[tuple[Any, ...]]:
         """The end of the ledger."""
