@@ -10,7 +10,6 @@ from datetime import timedelta
 
 from dam_sync.model.errors import IntegrityError, SessionGone, Transient
 from dam_sync.model.limits import Part, PartBounds
-from dam_sync.model.ports import Content
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
 from tests.support.journal import Crash, MemoryJournal
@@ -192,5 +191,5 @@ async def crash_and_resume(
     return await attempt(journal), 0
 
 
-def ranged(source: Source) -> Content:
+def ranged(source: Source) -> RangedContent:
     return RangedContent(source.open, source.file(md5=source.digest("md5")), source.size, frozenset())

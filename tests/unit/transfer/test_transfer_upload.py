@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tracemalloc
+from contextlib import aclosing
 from datetime import timedelta
 from itertools import pairwise
 
@@ -296,9 +297,11 @@ async def test_a_resumed_upload_still_proves_the_digest_of_the_whole() -> None:
     source = generated(10 * MIB)
     bounds = PartBounds(MIB, MIB, at_once=2)
     server, journal = PartsServer(faults=Faults(fails={"put 7": Transient("x")})), MemoryJournal()
-    with pytest.raises(Transient):
-        await by_parts(ranged(source), server, journal, MemoryBudget(4 * MIB), bounds)
-    handle = await by_parts(ranged(source), server, journal, MemoryBudget(4 * MIB), bounds)
+    async with aclosing(ranged(source)) as content:
+        with pytest.raises(Transient):
+            await by_parts(content, server, journal, MemoryBudget(4 * MIB), bounds)
+    async with aclosing(ranged(source)) as content:
+        handle = await by_parts(content, server, journal, MemoryBudget(4 * MIB), bounds)
     assert server.files[handle["file"]] == source.data
     assert source.alive == 0
 
