@@ -38,9 +38,14 @@ STAGED = ("b_documents", "a_hypermedia"), Script("target", "POST /api/dam/folder
 NEVER = ("c_brandlibrary", "d_templates"), Script("target", "PUT storage /masters", "odd:2")
 TWICE = ("e_profiles", "a_hypermedia"), Script("target", "POST /api/dam/folder-tree", "sleeps:900000", "last")
 EMPTY = ("e_profiles", "c_brandlibrary"), Script("source", "GET /v2/assets/search", "no_library", "middle")
+LATE = (
+    ("e_profiles", "c_brandlibrary"),
+    Script("target", "POST /api/v4/custom_field_keys/{id}/custom_field_values", "sleeps:4000", "last"),
+)
 ONCE = {
     "a folder twice": TWICE,
     "a file that never arrived": NEVER,
+    "values that came late": LATE,
     "two staging folders": STAGED,
     "values twice": DOUBLED,
     "left out of the listing": LOST,

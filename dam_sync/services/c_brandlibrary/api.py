@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from dam_sync.aio.just_read import JustRead
 from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request, Response
-from dam_sync.http.interpreting import interpreting_response
+from dam_sync.http.interpreting import interpreting_response, member_text
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import DamSyncError, Denied, NotFound, TruncatedListing
+from dam_sync.model.errors import DamSyncError, Denied, InvalidValue, NotFound, TruncatedListing
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
@@ -132,7 +132,19 @@ class BrandLibraryApi:
 
     async def edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool = False) -> Json:
         """Change an asset's own attributes; returns the asset of the response. Raises ContractBroken if there
-        is none, because then nothing proves the change (wire C 6.4)."""
+        is none, because then nothing proves the change (wire C 6.4). A refusal may be one of a change without the name,
+        which a published schema requires (wire C, last section): it is then sent with the name that the asset has."""
+        try:
+            return await self._edit(asset, attributes, repeatable=repeatable)
+        except InvalidValue:
+            if "name" in attributes:
+                raise
+            row = await self.one(facts.ASSET, (asset,), (), asset=asset)
+            if not (name := member_text(row["attributes"], "name")):
+                raise
+            return await self._edit(asset, {"name": name, **attributes}, repeatable=repeatable)
+
+    async def _edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool) -> Json:
         body = {"data": {"attributes": dict(attributes)}}
         reply = await self.write(facts.PUT_ASSET, (asset,), body, asset=asset, repeatable=repeatable)
         return made_of(reply.json(), facts.PUT_ASSET)

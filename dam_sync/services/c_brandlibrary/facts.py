@@ -64,6 +64,7 @@ FETCH_LIFE = timedelta(hours=2)  # wire C 6.3: a URL that is imported stays reac
 LEAST_FETCH_SECONDS = 60.0  # for which a later run waits, however long earlier ones did
 READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
 SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
+LATE_WAIT = 10.0  # our choice: until a call whose response was lost has arrived, if it still does
 TAG_WAITS = (10.0, 10.0, 20.0, 30.0, 60.0, 120.0)  # wire C 6.6: tags are deleted asynchronously
 SECTION = "dam-sync"  # where assets without a section go, unless the job says otherwise
 MARK_KEY = "dam_sync_source_id"  # wire C 6.9

@@ -46,6 +46,14 @@ async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start)
     assert [change["name"] for change in recorded.changes] == ["m-1.jpg", "m-1.jpg", "Other", "Other"]
 
 
+async def test_a_change_that_is_refused_without_the_name_is_sent_with_it(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)], variant="name_on_put")
+    tenant.transport = recorded = Recording()
+    await tenant.connect().update(tenant.of_catalogue(1), Patch(status="pending"))
+    assert [sorted(change) for change in recorded.changes] == [["approved"], ["approved", "name"]]
+    assert tenant.truth()[tenant.of_catalogue(1)]["status"] == "pending"
+
+
 async def test_an_error_that_is_a_bare_text_is_told(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)], variant="plain_errors")
     with pytest.raises(NotFound, match="returned 404 Not Found: Record not found") as error:

@@ -11,6 +11,7 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Response
+from dam_sync.http.failures import NotSent
 from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected, Throttled, Transient
@@ -253,13 +254,24 @@ class FieldValueWriter:
         asset = assets.pop() if len(assets) == 1 else ""
         for start in range(0, len(rows), facts.VALUE_BATCH):
             some = rows[start : start + facts.VALUE_BATCH]
-            reply = await self.api.write(facts.ADD_VALUES, (key.id,), wire.values_body(some), asset=asset)
+            reply = await self._written_once(key, some, asset)
             with interpreting_response("the values added"):
                 reported = [row["attributes"].get("value") for row in document_of(reply.json(), facts.ADD_VALUES).rows]
                 fewer = Counter(reported) < Counter(text for text, _ in some)
             if None not in reported and fewer:
                 kind = Rejected if asset else Transient  # of several assets each has to be looked at
                 raise kind(f"the field {key.name} accepted {len(reported)} of {len(some)} values", asset=asset)
+
+    async def _written_once(self, key: Key, rows: Sequence[tuple[str, str]], asset: str) -> Response:
+        """One call. After a lost response it may still arrive: whoever looks what it wrote would not see that yet, and
+        write it again."""
+        try:
+            return await self.api.write(facts.ADD_VALUES, (key.id,), wire.values_body(rows), asset=asset)
+        except (NotSent, Throttled):
+            raise
+        except Transient:
+            await self.api.clock.sleep(facts.LATE_WAIT)
+            raise
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:
         body = {"data": {"attributes": [{"name": tag} for tag in tags]}}
