@@ -334,6 +334,14 @@ async def test_a_private_service_does_not_lead_to_this_machine() -> None:
                 await client.send(get(f"https://{host}/f", operation="GET the file"))
 
 
+async def test_a_body_of_empty_gzip_members_ends() -> None:
+    body = gzip.compress(b"", mtime=0) * 20_000
+    answer = Said(200, body, {"Content-Encoding": "gzip"})
+    async with RawServer(lambda seen: answer) as server, client_of(server, attempts=1) as client:
+        with pytest.raises(DamSyncError, match="Undecodable"):
+            await client.send(get("/f"))
+
+
 # credentials
 
 
