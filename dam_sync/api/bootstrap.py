@@ -18,7 +18,7 @@ from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, RunContext
 from dam_sync.http.rates.shared import CredentialRate, JobRates
 from dam_sync.http.redaction import lending
-from dam_sync.http.urls import can_reach
+from dam_sync.http.urls import can_be_given, can_reach
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
@@ -276,8 +276,8 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
 def pulls_of(job: JobConfig, source: Service, target: Service) -> Pulls:
     """The links of a job. Judged by the addresses of both services, so that a plan and its run come to the same
     result."""
-    opens = partial(can_reach, job.target.base_url)
-    dry, near = isinstance(target, DryTarget), opens(job.source.base_url)
+    opens = partial(can_be_given, job.target.base_url)
+    dry, near = isinstance(target, DryTarget), can_reach(job.target.base_url, job.source.base_url)
     return Pulls(source, target, job.policy.bytes, dry=dry, near=near, opens=opens)
 
 

@@ -15,6 +15,7 @@ from dam_sync.cluster.cancellation import is_cancelled
 from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, WorkerLost
 
+SAME = "install the same version on every host of the cluster, and start its workers again"
 _log = structlog.get_logger(__name__)
 _taking_part: dict[str, Participant] = {}  # by run
 _opening = asyncio.Lock()
@@ -24,12 +25,9 @@ async def join(message: bytes) -> bytes:
     """Take part in the run of a `Joining`; safe to repeat. The result is the `WorkerProcess`."""
 
     async def joined() -> Any:
-        joining: Joining = pickle.loads(message)
+        joining = _read(message)
         if joining.version != __version__:
-            raise ConfigError(
-                f"a worker has dam-sync {__version__}, the coordinator {joining.version}",
-                hint="install the same version on every host of the cluster",
-            )
+            raise ConfigError(f"a worker has dam-sync {__version__}, the coordinator {joining.version}", hint=SAME)
         async with _opening:
             await _forget_former()
             known = _taking_part.get(joining.run)
@@ -38,6 +36,16 @@ async def join(message: bytes) -> bytes:
         return known.process
 
     return await _replied(joined, None)
+
+
+def _read(message: bytes) -> Joining:
+    """Raises ConfigError for a message that names what this version does not have."""
+    try:
+        joining: Joining = pickle.loads(message)
+    except Exception as error:  # noqa: BLE001 -- unpickling raises whatever the classes of that version do
+        why = f"a worker with dam-sync {__version__} cannot read what the coordinator sent ({error})"
+        raise ConfigError(why, hint=SAME) from None
+    return joining
 
 
 async def write(message: bytes) -> bytes:

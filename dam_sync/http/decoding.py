@@ -9,6 +9,7 @@ from dam_sync.http.bounds import BLOCK
 
 _GZIP = 16 + zlib.MAX_WBITS
 _CODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
+MOST_MEMBERS = 10_000  # of one body: empty ones would never reach a limit of decoded bytes
 
 
 class Undecodable(ValueError):
@@ -39,6 +40,7 @@ class _Decoder:
         self._window = _CODINGS[coding]
         self._inner = zlib.decompressobj(self._window)
         self._begun = False
+        self._members = 1
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Decode some bytes."""
@@ -55,6 +57,9 @@ class _Decoder:
             if self._inner.eof and (rest := self._inner.unused_data):
                 if self._window != _GZIP:
                     raise Undecodable("bytes follow the end of the compressed body")
+                self._members += 1
+                if self._members > MOST_MEMBERS:
+                    raise Undecodable(f"the compressed body has more than {MOST_MEMBERS:,} members")
                 self._inner, data = zlib.decompressobj(self._window), rest
 
     def end(self) -> None:

@@ -23,6 +23,9 @@ _AUTHORITY = re.compile(r"[a-zA-Z]+://[^/?#]*")
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LOCAL_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home.arpa", ".corp")
 _EXAMPLE = "a URL looks like https://dam.example"
+_PLAIN_HOST = re.compile(
+    r"(?i)https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)"
+)
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -184,6 +187,12 @@ def has_signed_headers(url: str) -> bool:
     """Whether a signed URL opens only with more headers than `Host`."""
     signed = [value for name, value in parse_qsl(urlsplit(url).query) if _SIGNED_HEADERS.fullmatch(name)]
     return any(value.lower() != "host" for value in signed)
+
+
+def can_be_given(base: str, url: str) -> bool:
+    """Whether the service at a base URL may be given this URL to open. Programs differ about a host that is more than
+    letters, digits, hyphens and dots: what is a name here may be an address in the private network of the service."""
+    return bool(_PLAIN_HOST.match(url)) and can_reach(base, url)
 
 
 def can_reach(base: str, url: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -191,6 +192,8 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
     19: ("CREATE INDEX work_run ON work (run, seq)",),  # what a run reports costs what it did, not what exists
 }
 VERSION = max(MIGRATIONS)
+_STATISTICS = frozenset({("table", "sqlite_stat1"), ("table", "sqlite_stat4")})  # made by ANALYZE
+_RULES = re.compile(r"\b(?:CHECK|COLLATE|CONFLICT|GENERATED|REFERENCES)\b", re.IGNORECASE)
 _TOLD = 5  # names of unknown objects shown in an error
 
 
@@ -253,16 +256,24 @@ def _made_by(version: int) -> frozenset[_Object]:
 
 
 def _objects(raw: sqlite3.Connection) -> frozenset[_Object]:
-    """Kind, name, table and definition of each: columns of a table, text of a trigger."""
+    """Kind, name, table and definition of each: columns and rules of a table, columns of an index, text of a
+    trigger."""
     rows = raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
-    own = [row for row in rows if not row[1].startswith("sqlite_")]
-    return frozenset((kind, name, table, _substance(raw, kind, name, sql)) for kind, name, table, sql in own)
+    own = [row for row in rows if (row[0], row[1]) not in _STATISTICS]
+    return frozenset(
+        (kind, name, table, _substance(raw, kind, name, table, sql or "")) for kind, name, table, sql in own
+    )
 
 
-def _substance(raw: sqlite3.Connection, kind: str, name: str, sql: str) -> str:
+def _substance(raw: sqlite3.Connection, kind: str, name: str, table: str, sql: str) -> str:
     match kind:
         case "table":
-            return " ".join(str(row[1]) for row in raw.execute("SELECT * FROM pragma_table_xinfo(?)", (name,)))
+            columns = raw.execute("SELECT name, dflt_value, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()
+            return f"{columns} {sorted(rule.upper() for rule in _RULES.findall(sql))}"
+        case "index":
+            known = 'SELECT "unique", partial FROM pragma_index_list(?) WHERE name = ?'
+            columns = raw.execute("SELECT cid, name, desc, coll, key FROM pragma_index_xinfo(?)", (name,)).fetchall()
+            return f"{raw.execute(known, (table, name)).fetchall()} {columns}"
         case "trigger":
-            return " ".join((sql or "").replace('"', "").split())
+            return " ".join(sql.replace('"', "").split())
     return ""

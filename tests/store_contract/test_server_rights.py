@@ -17,6 +17,11 @@ from tests.support.postgres import execute, started
 from tests.support.store import SetClock
 
 JOB = "dam_sync_test"
+OF_THE_SERVER = {
+    "set_config(text, text, boolean)": "text",
+    "pg_advisory_xact_lock(bigint)": "void",
+    "to_regclass(text)": "regclass",
+}
 
 
 @pytest.fixture
@@ -119,3 +124,15 @@ def test_a_user_who_may_not_connect_is_no_outage(limited: StateServer, statement
     with pytest.raises(ConfigError, match=why) as refused:
         exists(limited)
     assert hint in refused.value.hint
+
+
+async def test_functions_that_the_owner_of_a_schema_made_do_not_take_the_place_of_those_of_the_server(
+    database: StateServer, clock: SetClock
+) -> None:
+    """They would be executed with the rights of every user who opens the state."""
+    caught = "AS $$ BEGIN RAISE EXCEPTION 'caught %', current_user; END $$ LANGUAGE plpgsql"
+    for schema in (JOB, SCHEMA):
+        functions = [f"CREATE FUNCTION {schema}.{name} RETURNS {kind} {caught}" for name, kind in OF_THE_SERVER.items()]
+        execute(database, f"CREATE SCHEMA {schema}", *functions)
+    await made(database, clock)
+    assert exists(replace(database, schema=JOB))

@@ -117,10 +117,11 @@ def _parameters(server: StateServer) -> dict[str, Any]:
 
 
 def _settings(server: StateServer, **more: str) -> tuple[str, list[str]]:
-    """The statement that sets up a session."""
-    path = f'"{server.schema}", pg_catalog'  # names of jobs have no quotation marks
+    """The statement that sets up a session. Names are looked for in the catalog of the server first, because who made
+    the schema may have made functions there, which would run with the rights of this user."""
+    path = f'"{server.schema}"'  # names of jobs have no quotation marks
     settings = {"search_path": path, **_SESSION, **more}
-    calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    calls = ", ".join(["pg_catalog.set_config(%s, %s, false)"] * len(settings))
     return f"SELECT {calls}", [each for pair in settings.items() for each in pair]
 
 

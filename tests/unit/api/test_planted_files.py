@@ -140,6 +140,20 @@ PLANTED = {
         "DROP TABLE removal; CREATE VIEW removal AS WITH RECURSIVE t(source) AS (SELECT 1 UNION ALL SELECT source + 1"
         " FROM t) SELECT source, '' AS target, '' AS file, '' AS message, '' AS at FROM t"
     ),
+    "a trigger with a name as SQLite gives them": (
+        "PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES ('trigger', 'sqlite_planted', 'note', 0,"
+        " 'CREATE TRIGGER sqlite_planted AFTER INSERT ON note BEGIN DELETE FROM note; END')"
+    ),
+    "a table with a rule of its own": (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'file TEXT NOT NULL',"
+        " 'file TEXT NOT NULL CHECK (length(randomblob(900000000)))') WHERE name = 'removal'"
+    ),
+    "a table that drops what it has already": (
+        "DROP TABLE removal; CREATE TABLE removal (source TEXT NOT NULL PRIMARY KEY ON CONFLICT IGNORE, target TEXT NOT"
+        " NULL, file TEXT NOT NULL, message TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID"
+    ),
+    "an index that computes": "DROP INDEX report_run; CREATE INDEX report_run ON report (length(zeroblob(900000000)))",
+    "an index that refuses": "DROP INDEX report_run; CREATE UNIQUE INDEX report_run ON report (run)",
     "another table": "CREATE TABLE planted (x)",
     "a table without one of its columns": "ALTER TABLE link DROP COLUMN proofs",
     "a table that is gone": "DROP TABLE relation",
@@ -156,6 +170,15 @@ async def test_a_state_with_other_tables_or_triggers_is_refused(tmp_path: Path, 
     with pytest.raises(ConfigError, match="has unexpected contents") as told:
         await SqlStore.open(path, SystemClock(), read_only=read_only)
     assert told.value.hint
+
+
+async def test_what_sqlite_knows_of_tables_is_no_unexpected_content(tmp_path: Path) -> None:
+    path = tmp_path / "job.db"
+    await (await SqlStore.open(path, SystemClock())).close()
+    with closing(sqlite3.connect(path)) as raw:
+        raw.executescript("INSERT INTO seen VALUES ('a', 1, ''), ('b', 1, ''); ANALYZE")
+        assert raw.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'").fetchone() == (1,)
+    await (await SqlStore.open(path, SystemClock())).close()
 
 
 async def test_a_state_whose_schema_is_malformed_is_refused_in_words(tmp_path: Path) -> None:

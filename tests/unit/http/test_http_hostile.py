@@ -17,7 +17,7 @@ from dam_sync.http import bounds
 from dam_sync.http.auth.base import refusal_text
 from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import explanation
-from dam_sync.http.urls import can_reach
+from dam_sync.http.urls import can_be_given, can_reach
 from dam_sync.model.errors import ContractBroken, DamSyncError, Denied, Rejected, Transient
 from tests.support.raw_server import RawServer, Said, Seen, dripping, said
 from tests.support.wired import client_of, get
@@ -334,6 +334,14 @@ async def test_a_private_service_does_not_lead_to_this_machine() -> None:
                 await client.send(get(f"https://{host}/f", operation="GET the file"))
 
 
+async def test_a_body_of_empty_gzip_members_ends() -> None:
+    body = gzip.compress(b"", mtime=0) * 20_000
+    answer = Said(200, body, {"Content-Encoding": "gzip"})
+    async with RawServer(lambda seen: answer) as server, client_of(server, attempts=1) as client:
+        with pytest.raises(DamSyncError, match="Undecodable"):
+            await client.send(get("/f"))
+
+
 # credentials
 
 
@@ -409,3 +417,30 @@ async def test_a_link_for_others_needs_no_credential() -> None:
 )
 def test_which_urls_a_service_can_reach(base: str, url: str, possible: bool) -> None:
     assert can_reach(base, url) is possible
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://169.254.169.254\\.files.example.com/f",
+        "https://１６９.254.169.254/f",
+        "https://①⑥⑨.254.169.254/f",
+        "https://dam.ｌocal/f",
+        "https://dam.lo\u2064cal/f",
+        "https://%31%36%39.254.169.254/f",
+        "https://files.example.com;10.0.0.1/f",
+        "https://files.example.com:443\\@10.0.0.1/f",
+        "https://10.0.0.1/f",
+        "https://",
+    ],
+)
+def test_a_service_is_given_no_url_of_which_programs_read_different_hosts(url: str) -> None:
+    assert not can_be_given("https://api.example.com", url)
+
+
+@pytest.mark.parametrize(
+    "host", ["files_2.example.com:8443", "[2a00:1450:4001:81b::200e]:443", "xn--bcher-kva.example."]
+)
+def test_a_service_is_given_other_urls(host: str) -> None:
+    for end in ("", "/f", "?f"):
+        assert can_be_given("https://api.example.com", f"https://{host}{end}")
