@@ -11,7 +11,7 @@ from itertools import pairwise
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
-from dam_sync.model.errors import Rejected
+from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
@@ -131,15 +131,22 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return found
 
     async def _relations(self, asset: AssetId) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
-        """Its outgoing relations; kinds refused for this document are reported as losses."""
+        """Its outgoing relations; kinds refused for this document are reported as losses, those that are not found the
+        second time, because the document was just read."""
         found: set[Relation] = set()
         losses: list[Loss] = []
         for kind in self.api.options.relations:
             try:
-                found.update(Relation(kind, target) for target in await self.api.related(asset, kind))
+                found.update(Relation(kind, target) for target in await self._related(asset, kind))
             except Rejected as refused:
                 losses.append(Loss("relations", "cannot be read", f"{kind}: {refused.message}"))
         return frozenset(found), tuple(losses)
+
+    async def _related(self, asset: AssetId, kind: str) -> list[AssetId]:
+        try:
+            return await self.api.related(asset, kind)
+        except NotFound:
+            return await self.api.related(asset, kind)
 
 
 def _versions_of(some: str, after: str) -> str:
