@@ -109,7 +109,7 @@ class Extras:
         return cls(
             tags=actual.tags - draft.tags if scope.tags else frozenset(),
             placements=frozenset(held - given),
-            groups=groups if draft.rights.groups else groups - defaults.groups,
+            groups=groups if draft.rights.groups else groups - defaults.groups - actual.inherited_groups,
         )
 
 

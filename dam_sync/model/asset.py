@@ -109,6 +109,7 @@ class Asset:
     status: published, archived, draft, import, trash, … in lower case, `substatus` where the tenant has its own.
     form_type: the service's own class of record (PICTURE, Photo, …). type: the name of its form or metadata type.
     created_at: when the work was made or first stored, changed_at: last change, imported_at: arrival at this service.
+    inherited_groups: those of its rights that its container grants, and not the asset itself; not stored.
     source_links: public URLs of the asset at this service, for redirects. losses: what the asset has and the
     service does not return (bytes of older versions, …), by name.
     """
@@ -132,6 +133,7 @@ class Asset:
     changed_at: datetime | None = None
     imported_at: datetime | None = None
     source_links: Mapping[str, str] = field(default_factory=dict)
+    inherited_groups: frozenset[str] = frozenset()
     losses: tuple[Loss, ...] = ()
 
     @property

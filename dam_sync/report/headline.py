@@ -58,8 +58,10 @@ def _untouched(report: Report) -> Iterator[str]:
 def _values(report: Report) -> Iterator[str]:
     read = sum(account.read for account in report.accounts)
     gone = sum(account.dropped + account.lost for account in report.accounts)
-    if read:
-        yield f"{gone:,} of {read:,} values are not carried" if gone else f"all {read:,} values are carried"
+    if gone:
+        yield f"{gone:,} of {read:,} values are not carried"
+    elif read:
+        yield f"all {read:,} values are carried" + ", if what is parked is written" * bool(report.counts.get("parked"))
 
 
 def _band(least: float, most: float) -> str:

@@ -152,6 +152,13 @@ def added(one: Draft, two: Asset, scope: Scope = EVERY, defaults: Defaults | Non
     return [(difference.path, difference.found) for difference in found]
 
 
+def test_a_group_that_the_container_admits_was_added_by_nobody_unless_the_draft_names_groups() -> None:
+    found = asset(rights=Rights(groups=frozenset({"members", "staff"})), inherited_groups=frozenset({"members"}))
+    assert added(draft(), found) == [("groups", "staff")]
+    staff = draft(rights=Rights(groups=frozenset({"staff"})))
+    assert added(staff, found) == [("groups", "members")]
+
+
 def test_what_is_there_in_addition_is_named() -> None:
     when = datetime(2024, 1, 1, tzinfo=UTC)
     wanted = draft(

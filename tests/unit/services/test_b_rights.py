@@ -149,3 +149,17 @@ def test_what_is_the_documents_own() -> None:
 def test_locks_records_and_legal_holds_are_named(told: dict[str, Any], losses: list[tuple[str, str, str]]) -> None:
     found = asset_of({**row_of([], [ace("Everyone")]), **told}, ServerSchema(), PLAIN, Around())
     assert [(loss.path, loss.rule, loss.detail) for loss in found.losses] == losses
+
+
+@pytest.mark.parametrize(
+    ("local", "inherited"),
+    [
+        ((), {"members"}),
+        ((("staff", "Read", True),), {"members"}),
+        ((("members", "Read", True),), set()),
+        ((("staff", "Read", True), BLOCK), set()),
+    ],
+)
+def test_groups_that_only_the_folder_admits_are_told_apart(local: tuple[Any, ...], inherited: set[str]) -> None:
+    """A removal must not take them for somebody's change of the document."""
+    assert read(*local).inherited_groups == inherited

@@ -6,7 +6,7 @@ Entries are heeded in order, those of the document before inherited ones, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.http.interpreting import interprets_response
@@ -22,12 +22,14 @@ UNREADABLE = "an access entry that cannot be read"
 @dataclass(frozen=True, slots=True)
 class Access:
     """The result of the entries. readers: who may read without a time limit; empty: everybody. for_a_time: who may from
-    a day on, or until one. changers: who may do more than read. denied: who is refused before others are admitted."""
+    a day on, or until one. changers: who may do more than read. denied: who is refused before others are admitted.
+    inherited: readers whom only the folder admits."""
 
     readers: frozenset[str] = frozenset()
     for_a_time: frozenset[str] = frozenset()
     changers: Mapping[str, str] = field(default_factory=dict)
     denied: frozenset[str] = frozenset()
+    inherited: frozenset[str] = frozenset()
 
     @property
     def restrictions(self) -> frozenset[Restriction]:
@@ -103,7 +105,12 @@ def access_of(row: Json, everybody: frozenset[str], user: str) -> Access:
         frozenset(reading.for_a_time - reading.readers - ours),
         {name: permission for name, permission in reading.changers.items() if name not in ours},
         frozenset(reading.denied - ours),
+        frozenset(named - set(_names(_local(row)))),
     )
+
+
+def _names(aces: Iterable[Json]) -> Iterator[str]:
+    return (ace["username"] for ace in aces if isinstance(ace, dict) and isinstance(ace.get("username"), str))
 
 
 @interprets_response

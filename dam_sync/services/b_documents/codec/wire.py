@@ -129,6 +129,7 @@ def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around:
             groups=access.readers,
             restrictions=access.restrictions,
         ),
+        inherited_groups=access.inherited,
         relations=around.relations,
         created_at=created,
         changed_at=_moment(properties.get("dc:modified") or row.get("lastModified")),
