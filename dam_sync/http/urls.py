@@ -190,8 +190,8 @@ def has_signed_headers(url: str) -> bool:
 
 
 def can_be_given(base: str, url: str) -> bool:
-    """Whether the service at a base URL may be given this URL to open. Programs differ about a host that is more than
-    letters, digits, hyphens and dots: what is a name here may be an address in the private network of the service."""
+    """Whether the service at a base URL may be given this URL to open. Programs read a host with other characters than
+    letters, digits, hyphens and dots differently: some resolve it to an address in the service's private network."""
     return bool(_PLAIN_HOST.match(url)) and can_reach(base, url)
 
 

@@ -87,12 +87,12 @@ def test_check_names_the_rights_that_the_user_lacks(on_server: Pair, server: Own
 
 
 def results_of(pair: Pair) -> list[str]:
-    """Of all runs; none if the first one ended before it had made its state, on a machine that has much to do."""
-    told = pair.cli("status", str(pair.job), "--json", "--no-progress", check=None)
-    if told.returncode and "there is no state at" in told.stdout:
+    """Of all runs; none if the first one was killed before it created its state."""
+    status = pair.cli("status", str(pair.job), "--json", "--no-progress", check=None)
+    if status.returncode and "there is no state at" in status.stdout:
         return []
-    assert told.returncode == 0, told.stdout
-    return [row["result"] for row in json.loads(told.stdout)["runs"]]
+    assert status.returncode == 0, status.stdout
+    return [row["result"] for row in json.loads(status.stdout)["runs"]]
 
 
 def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:

@@ -102,9 +102,9 @@ def alike(one: Path, other: Path) -> bool:
 
 def given_by_runs(before: Path, now: Path, origin: Path, met: Path) -> Path:
     """The path that runs gave, or found first: another name at a level is of others, unless the source has it, too. A
-    later name of the source that they do not follow counts as given. Levels above that the source does not tell of, or
-    has elsewhere, keep what runs gave them. before: what runs had given so far; now: at the
-    target; origin, met: at the source, then and now."""
+    later name of the source that they do not follow counts as given. Levels above keep what runs gave them if the paths
+    differ in length. before: what runs had given so far; now: at the target; origin, met: at the source, then and now.
+    """
     if len({len(now), len(before), len(origin), len(met)}) > 1:
         above = before if len(before) == len(now) else now
         return (*above[:-1], _name_given(before[-1], now[-1], origin[-1], met[-1]))

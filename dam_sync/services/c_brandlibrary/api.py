@@ -132,8 +132,8 @@ class BrandLibraryApi:
 
     async def edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool = False) -> Json:
         """Change an asset's own attributes; returns the asset of the response. Raises ContractBroken if there
-        is none, because then nothing proves the change (wire C 6.4). A refusal may be one of a change without the name,
-        which a published schema requires (wire C, last section): it is then sent with the name that the asset has."""
+        is none, because then nothing proves the change (wire C 6.4). A published schema requires the name in every
+        change (wire C, last section): a change refused without it is sent again with the asset's current name."""
         try:
             return await self._edit(asset, attributes, repeatable=repeatable)
         except InvalidValue:

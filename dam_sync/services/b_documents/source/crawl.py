@@ -131,8 +131,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return found
 
     async def _relations(self, asset: AssetId) -> tuple[frozenset[Relation], tuple[Loss, ...]]:
-        """Its outgoing relations; kinds refused for this document are reported as losses, those that are not found the
-        second time, because the document was just read."""
+        """Its outgoing relations; kinds refused for this document are reported as losses."""
         found: set[Relation] = set()
         losses: list[Loss] = []
         for kind in self.api.options.relations:
@@ -143,6 +142,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return frozenset(found), tuple(losses)
 
     async def _related(self, asset: AssetId, kind: str) -> list[AssetId]:
+        """Requested again after a 404, because the document was just read."""
         try:
             return await self.api.related(asset, kind)
         except NotFound:

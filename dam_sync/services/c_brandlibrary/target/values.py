@@ -263,8 +263,8 @@ class FieldValueWriter:
                 raise kind(f"the field {key.name} accepted {len(reported)} of {len(some)} values", asset=asset)
 
     async def _written_once(self, key: Key, rows: Sequence[tuple[str, str]], asset: str) -> Response:
-        """One call. After a lost response it may still arrive: whoever looks what it wrote would not see that yet, and
-        write it again."""
+        """One call. After a lost response the request may still arrive, so this waits before it raises: a check made
+        at once would find nothing, and the values would be written twice."""
         try:
             return await self.api.write(facts.ADD_VALUES, (key.id,), wire.values_body(rows), asset=asset)
         except (NotSent, Throttled):
