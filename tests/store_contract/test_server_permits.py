@@ -106,6 +106,22 @@ async def test_processes_never_lease_one_permit_twice() -> None:
     assert min(later - earlier for earlier, later in pairwise(due)) >= SPACING - 1e-5
 
 
+async def test_a_lease_reads_the_clock_once_while_time_passes() -> None:
+    permits = await ServerPermits.open(started())
+    schedule = permits.credential(SYSTEM_CLOCK.token())
+    spacing, free, issued = 4e-6, 0.0, 0  # another permit is due while a statement is at work
+    try:
+        for _ in range(200):
+            lease = await schedule.lease(LeaseRequest(10_000_000, spacing))
+            granted = len(lease.due)
+            assert lease.issued == issued + granted
+            if granted:
+                assert lease.due[0] >= free - spacing / 2
+            free, issued = lease.free, lease.issued
+    finally:
+        await permits.close()
+
+
 async def test_a_pause_and_what_was_learned_reach_every_process() -> None:
     one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
     name = SYSTEM_CLOCK.token()

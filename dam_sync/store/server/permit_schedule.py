@@ -50,8 +50,8 @@ def _in_sqlite(element: Any, compiler: Any, **given: Any) -> str:
 
 
 def server_now() -> ColumnElement[float]:
-    """Seconds by the clock of PostgreSQL."""
-    return cast(extract("epoch", func.clock_timestamp()), Double)
+    """Seconds by the clock of PostgreSQL when it received the statement: the same wherever the statement uses it."""
+    return cast(extract("epoch", func.statement_timestamp()), Double)
 
 
 def lease_of(now: ColumnElement[float]) -> Update:
