@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
@@ -53,6 +53,30 @@ async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> 
     }
 
 
+async def added_relations(context: RunContext, actual: Asset, link: LinkRow) -> bool:
+    """Whether the target asset has relations that the job did not write, in either direction. Those to assets that a
+    run moved to the trash count as they were then."""
+    if Operation.RELATE not in context.target.capabilities or not actual.relations:
+        return False
+    there = {(relation.kind, str(relation.target)) for relation in actual.relations}
+    ours = {*link.relations, *await context.store.relations_to_remove(link.source)}
+    known = await _known_links(context, [other for _, other in there])
+    wrote = {(kind, target) for target, other in known.items() for kind, source in ours if source == other.source}
+    mirrored = {pair for pair in there if pair[1] in known and _leads_to(known[pair[1]], link.source)}
+    return bool(there - wrote - mirrored)
+
+
+async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str, LinkRow]:
+    """By target id, also those of assets in the trash."""
+    assets = [AssetId(target) for target in targets]
+    trashed = await context.store.trashed_at(assets)
+    return {**{key: each.link for key, each in trashed.items()}, **await context.store.links_by_target(assets)}
+
+
+def _leads_to(link: LinkRow, source: str) -> bool:
+    return any(other == source for _, other in link.relations)
+
+
 async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
     """Without those that are a relation of ours seen from its other end."""
     pairs = set(more)
@@ -62,7 +86,7 @@ async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: 
     mirrored = {
         (kind, other)
         for kind, other in pairs
-        if other in others and any(ours[1] == link.source for ours in others[AssetId(other)].relations)
+        if other in others and _leads_to(others[AssetId(other)], link.source)
     }
     return pairs - mirrored
 

@@ -108,6 +108,11 @@ class MemberRepository(Repository):
         if read:
             await self._write(job)
 
+    async def forget_members(self, prefix: str) -> None:
+        """Forget memberships of assets whose ids begin with `prefix`; safe to repeat."""
+        chosen = delete(MEMBER).where(MEMBER.c.asset.startswith(prefix, autoescape=True))
+        await self._write(lambda c: c.execute(chosen) and None)
+
     async def changed_members(self, after: str, at_most: int) -> list[AssetId]:
         """A page of the assets whose memberships changed since the last reading that was kept, in the order of their
         ids."""
@@ -176,6 +181,11 @@ class MembershipRepository(Repository):
 
         await self._write(job)
 
+    async def open_placements(self, asset: str) -> frozenset[Placement]:
+        """Containers into or out of which this target asset is still to be moved, or whose change was refused."""
+        chosen = select(CONTAINER).join(PLACEMENT, PLACEMENT.c.spot == CONTAINER.c.id).where(PLACEMENT.c.asset == asset)
+        return await self._read(lambda c: frozenset(_placement(row) for row in c.execute(chosen)))
+
     async def placements_refused(self) -> list[tuple[str, int]]:
         """Number of memberships by reason."""
         return await self._read(lambda c: _reasons(c, PLACEMENT))
@@ -228,6 +238,12 @@ class RelationRepository(Repository):
     async def relations_waiting(self, owner: str) -> frozenset[tuple[str, str]]:
         """(kind, other source id) of this asset's relations that are not written: an end was not moved, or refused."""
         chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner, RELATION.c.adds)
+        return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
+
+    async def relations_to_remove(self, owner: str) -> frozenset[tuple[str, str]]:
+        """(kind, other source id) of this asset's relations that are still to be removed, or whose removal was
+        refused."""
+        chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner, ~RELATION.c.adds)
         return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
 
     async def relation_refused(self, row: RelationRow, why: str) -> None:

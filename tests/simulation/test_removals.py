@@ -95,6 +95,49 @@ def test_more_than_the_job_allows_stops_the_run_and_what_was_changed_at_the_targ
         assert (again.counts["parked"], again.operations, len(again.parked)) == (0, {}, 1)
 
 
+@pytest.mark.parametrize("letters", sampled("bd", "be", "ad"))
+def test_what_people_placed_elsewhere_at_the_target_is_parked(tmp_path: Path, letters: str) -> None:
+    """Also where only the container lists its members."""
+    with removing(tmp_path, pair(letters), grace="0d") as job:
+        gone = first(job)
+        placed = next(iter(gone.values()))
+        job.place_elsewhere([placed])
+        job.remove(gone)
+        planned, report = job.plan(), job.run()
+        assert (planned.counts, called(planned)) == (report.counts, called(report))
+        assert (report.counts["removed"], report.counts["parked"]) == (1, 1)
+        assert [row["cause"] for row in report.parked] == ["changed at the target"]
+        assert "placements" in job.errors()[0]["message"]
+        assert placed in job.living()
+
+
+def test_groups_of_the_folder_are_nobodys_change_of_the_document(tmp_path: Path) -> None:
+    path, rights = ["Press / 2024"], {"groups": ["staff"]}
+    admitting = {"record": "container", "kind": "folder", "path": path, "rights": rights}
+    with removing(tmp_path, pair("cb"), [admitting], grace="0d") as job:
+        gone = first(job)
+        admitted = [row["rights"]["groups"] for row in job.target.assets]
+        assert admitted == [[]] * ASSETS  # the documents themselves admit nobody
+        assert job.seen_by(gone.values()) == {"staff"}
+        job.remove(gone)
+        for _ in range(2):  # C lists no trash: two listings of everything prove that they are gone
+            report = job.run(full=True)
+        assert (report.counts.get("parked", 0), job.living() & set(gone.values())) == (0, set()), job.errors()
+
+
+@pytest.mark.parametrize("letters", sampled("bd", "ad", "ba"))
+def test_what_people_related_at_the_target_is_parked(tmp_path: Path, letters: str) -> None:
+    with removing(tmp_path, pair(letters), grace="0d") as job:
+        gone, related = first(job), [list(job.links().values())[place] for place in (0, 5)]
+        job.relate(*related)
+        job.remove(gone)
+        report = job.run()
+        assert (report.counts["removed"], report.counts["parked"]) == (1, 1)
+        assert [row["cause"] for row in report.parked] == ["changed at the target"]
+        assert "relations" in job.errors()[0]["message"]
+        assert related[0] in job.living()
+
+
 def test_what_becomes_due_during_a_run_waits_for_the_next_and_counts_against_its_limit(tmp_path: Path) -> None:
     lie = Lie()
     with removing(tmp_path, pair("ba"), max_deletes=1, grace="31m") as job:

@@ -14,6 +14,7 @@ import structlog
 
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.removals.deletions import Listing, deletion_of, is_due
+from dam_sync.engine.removals.members import read_members
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all
 from dam_sync.engine.worker import Worker
@@ -62,13 +63,14 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
     confirmation = await Confirmation.of(context)
     if not confirmation.control:
         return  # nothing shows that the credential still sees the library
-    pending = False
+    pending = set[str]()  # target assets
     async for due in _due(context, policy, counted):
         context.progress.phase = "confirming deletions"
-        pending |= bool(await confirmation.confirmed(due))
+        pending.update(each.target for each in await confirmation.confirmed(due))
     if not pending:
         return
     await context.clock.sleep(context.source.limits.lag.total_seconds())
+    await read_members(context, pending)
     async for due in _due(context, policy, counted):
         gone = await confirmation.confirmed(due)
         await _remove(context, worker, [AssetId(each.source) for each in gone])

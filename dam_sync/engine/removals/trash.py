@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
 from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of
+from dam_sync.engine.relations import added_relations
+from dam_sync.engine.removals.members import with_members
+from dam_sync.engine.removals.parts import RELATIONS
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, ReadAsset
 from dam_sync.model import journal_names
@@ -46,7 +49,7 @@ class TargetTrash:
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
                 return Outcome(action=REMOVED, message=ALREADY)
-            if changed := changed_parts(context, link, actual):
+            if changed := await self._changed(link, actual):
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
             await context.agree(work, operations.REMOVE)
@@ -61,6 +64,12 @@ class TargetTrash:
         with recording(WriteRecord(link.target, {"trash": [False, True]})):
             await journal.run(journal_names.REMOVE, call, reconcile=found)
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
+
+    async def _changed(self, link: LinkRow, actual: Asset) -> list[str]:
+        """Where it is not as we last wrote it, with what `read_members` found, and relations that others added."""
+        changed = changed_parts(self.context, link, await with_members(self.context, actual), members=True)
+        more = await added_relations(self.context, actual, link)
+        return [*changed, *([RELATIONS] if more else [])]
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:
         """What happens to an asset that was removed and is at the source again: its target asset comes out of the
@@ -115,27 +124,32 @@ class TargetTrash:
         return None if actual.status == TRASH else actual
 
 
-def changed_parts(context: RunContext, link: LinkRow, actual: Asset) -> list[str]:
-    """Where an asset of the target is not as we last wrote it, as far as the target returns it."""
+def changed_parts(context: RunContext, link: LinkRow, actual: Asset, *, members: bool = False) -> list[str]:
+    """Where an asset of the target is not as we last wrote it, as far as the target returns it. members: `actual` has
+    the containers that were read by their members, too; only further ones are a change then."""
     known, schema, target = context.counterparts, context.target_schema, context.target
     draft, actual = draft_from_json(known.present(link.draft, schema)), known.as_known(actual, schema)
     draft = draft if actual.file is not None else replace(draft, filename="")
     if not target.capabilities.writes(Feature.FILENAME):
         actual = replace(actual, filename=draft.filename)
-    draft, actual = _readable(context, draft, actual)
+    draft, actual = _readable(context, draft, actual, members=members)
     scope = scope_of(context.crosswalk)
     found: list[Difference] = differences(draft, actual, schema, target.limits)
     found += extras(draft, actual, schema, scope, defaults_of(context, draft))
     return sorted({difference.path for difference in found} | set(_changed_files(link, actual)))
 
 
-def _readable(context: RunContext, draft: Draft, actual: Asset) -> tuple[Draft, Asset]:
+def _readable(context: RunContext, draft: Draft, actual: Asset, *, members: bool) -> tuple[Draft, Asset]:
     """Without the containers that the asset does not name, or that it cannot leave."""
     able = context.target.capabilities
-    hidden = (MembershipWrite.AT_CREATION, *((MembershipWrite.IN_BULK,) if Operation.MEMBERS in able else ()))
+    apart = MembershipWrite.IN_BULK if Operation.MEMBERS in able else None  # read by the members of the container
+
+    def compared(place: Placement) -> bool:
+        how = able.membership(place.kind)
+        return how is not MembershipWrite.AT_CREATION and (how is not apart or (members and place in actual.placements))
 
     def seen(asset: Draft | Asset) -> frozenset[Placement]:
-        return frozenset(place for place in asset.placements if able.membership(place.kind) not in hidden)
+        return frozenset(filter(compared, asset.placements))
 
     return replace(draft, placements=seen(draft)), replace(actual, placements=seen(actual))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dam_sync.model.capabilities import MembershipWrite, Operation
+from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.journal_names import is_repair
 from dam_sync.model.service import TRASH
@@ -243,7 +243,8 @@ class Judge:
         edited = {path for path in {*found, *last} if found.get(path) != last.get(path)}
         edited -= {"status"} if {TRASH} in (last["status"], found["status"]) else set()
         if now["status"] == {TRASH} != found["status"] and edited:
-            seen = {path for path in edited - self._not_read if not self._is_ours(found, ours, path)}
+            kept = {path for path in edited if self._counts(last, found, path)}
+            seen = {path for path in kept if not self._is_ours(found, ours, path)}
             self.wrong += [f"{key} was changed at the target and removed: {sorted(seen)}"] if seen else []
             return
         for path in {*found, *now} - SETS:
@@ -265,13 +266,18 @@ class Judge:
         """Whether people gave it the value that the job wrote there last."""
         return path not in SETS and found.get(path) in [each.get(path, frozenset()) for each in ours]
 
-    @property
-    def _not_read(self) -> set[str]:
-        """What a run does not read of an asset before it removes it (see `help jobs`): relations, and containers where
-        none comes with an asset."""
+    def _counts(self, last: Flat, found: Flat, path: str) -> bool:
+        """Whether a change there keeps an asset from being removed (see `help jobs`): of relations, and of containers
+        that only their members tell, additions do; of containers that an asset cannot leave, nothing."""
+        was, theirs = (each.get(path, frozenset()) for each in (last, found))
+        if path == "relations":
+            return bool(theirs - was)
+        if path != "placements":
+            return True
         able = discover()[self.target.kind].capabilities
-        apart = Operation.PLACE in able and MembershipWrite.WITH_ASSET not in able.memberships.values()
-        return {"relations", *(["placements"] if apart else [])}
+        how = {each: able.membership(each.partition(" ")[0]) for each in was ^ theirs}
+        more = {each for each in theirs - was if how[each] is MembershipWrite.IN_BULK}
+        return bool(more) or MembershipWrite.WITH_ASSET in how.values()
 
     def _told(self, after: int) -> dict[str, set[str]]:
         """Parts of which conflicts were settled or values repaired, by asset, since that row of the ledger."""

@@ -15,9 +15,11 @@ from dam_sync.api.emulation.sandbox import write_job, write_suggested_mapping
 from dam_sync.api.job_status import job_status
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.state_commands import job_errors
-from dam_sync.model.asset import AssetId, Draft, Patch
+from dam_sync.model.asset import AssetId, Draft, Patch, Relation
+from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector, Service
+from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.everything import OWN_MARKS
@@ -129,6 +131,40 @@ class Removing:
 
         self._each("source", sources, changed)
 
+    def seen_by(self, targets: Iterable[str]) -> set[str]:
+        """Groups that see any of these at the target, as it reports them."""
+        found = set[str]()
+
+        async def read(service: Service, each: AssetId) -> None:
+            found.update((await service.fetch(each)).rights.groups)
+
+        self._each("target", targets, read)
+        return found
+
+    def place_elsewhere(self, targets: Iterable[str]) -> None:
+        """People put these into a further container at the target."""
+
+        async def placed(service: Service, each: AssetId) -> None:
+            members = [member async for member in service.members()]
+            its = {member.placement for member in members if each in member.assets}
+            bulk = [
+                place
+                async for place in service.containers()
+                if service.capabilities.membership(place.kind) is MembershipWrite.IN_BULK and place not in its
+            ]
+            await service.place(bulk[0], [each], [])
+
+        self._each("target", targets, placed)
+
+    def relate(self, owner: str, other: str) -> None:
+        """People relate an asset of the target to another."""
+
+        async def related(service: Service, each: AssetId) -> None:
+            kind = min((await service.schema()).relation_kinds or {"parent"})
+            await service.relate(each, Relation(kind, AssetId(other)))
+
+        self._each("target", [owner], related)
+
     def _each(self, role: str, ids: Iterable[str], act: Any) -> None:
         async def acted() -> None:
             async with self.universe.side(self.job, role) as service:
@@ -146,8 +182,10 @@ def note_of(side: Tenant) -> str:
 
 
 @contextmanager
-def removing(folder: Path, kinds: tuple[str, str], **policy: Any) -> Iterator[Removing]:
-    """Moved, with a policy that removes what is gone."""
+def removing(
+    folder: Path, kinds: tuple[str, str], containers: Sequence[Json] = (), **policy: Any
+) -> Iterator[Removing]:
+    """Moved, with a policy that removes what is gone. containers: those that the target has before."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, ASSETS + 1))]
     with Universe(1) as universe:
         source, target = (
@@ -156,7 +194,7 @@ def removing(folder: Path, kinds: tuple[str, str], **policy: Any) -> Iterator[Re
             else universe.tenant(kind, given, **options_of(kind))
             for role, kind, given in (
                 ("from", kinds[0], rows),
-                ("to", kinds[1], [] if kinds[1] == FOLDER else receiving()),
+                ("to", kinds[1], [] if kinds[1] == FOLDER else [*receiving(), *containers]),
             )
         )
         job = job_in(folder)
