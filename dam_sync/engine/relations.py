@@ -69,8 +69,9 @@ async def added_relations(context: RunContext, actual: Asset, link: LinkRow) -> 
 async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str, LinkRow]:
     """By target id, also those of assets in the trash."""
     assets = [AssetId(target) for target in targets]
-    trashed = await context.store.trashed_at(assets)
-    return {**{key: each.link for key, each in trashed.items()}, **await context.store.links_by_target(assets)}
+    found: dict[str, LinkRow] = {key: each.link for key, each in (await context.store.trashed_at(assets)).items()}
+    found.update(await context.store.links_by_target(assets))
+    return found
 
 
 def _leads_to(link: LinkRow, source: str) -> bool:
@@ -84,9 +85,7 @@ async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: 
         return pairs
     others = await context.store.links_by_target([AssetId(other) for _, other in pairs])
     mirrored = {
-        (kind, other)
-        for kind, other in pairs
-        if other in others and _leads_to(others[AssetId(other)], link.source)
+        (kind, other) for kind, other in pairs if other in others and _leads_to(others[AssetId(other)], link.source)
     }
     return pairs - mirrored
 
