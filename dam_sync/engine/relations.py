@@ -69,9 +69,8 @@ async def added_relations(context: RunContext, actual: Asset, link: LinkRow) -> 
 async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str, LinkRow]:
     """By target id, also those of assets in the trash."""
     assets = [AssetId(target) for target in targets]
-    found: dict[str, LinkRow] = {key: each.link for key, each in (await context.store.trashed_at(assets)).items()}
-    found.update(await context.store.links_by_target(assets))
-    return found
+    gone, there = await context.store.trashed_at(assets), await context.store.links_by_target(assets)
+    return {**{str(key): each.link for key, each in gone.items()}, **{str(key): link for key, link in there.items()}}
 
 
 def _leads_to(link: LinkRow, source: str) -> bool:
