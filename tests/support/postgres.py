@@ -7,7 +7,6 @@ import signal
 import socket
 import tempfile
 import threading
-import time
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -169,10 +168,11 @@ class CuttingProxy:
             behind = socket.socket(socket.AF_UNIX)
             behind.connect(f"{self.direct.host}/.s.PGSQL.5432")
             self._open += [client, behind]
-            threading.Thread(target=self._forward, args=(client, behind), daemon=True).start()
-            threading.Thread(target=self._back, args=(behind, client), daemon=True).start()
+            responded = threading.Event()
+            threading.Thread(target=self._forward, args=(client, behind, responded), daemon=True).start()
+            threading.Thread(target=self._back, args=(behind, client, responded), daemon=True).start()
 
-    def _forward(self, client: socket.socket, behind: socket.socket) -> None:
+    def _forward(self, client: socket.socket, behind: socket.socket, responded: threading.Event) -> None:
         with suppress(OSError):
             while data := client.recv(1 << 16):
                 if self._mark and self._mark in data:
@@ -180,16 +180,18 @@ class CuttingProxy:
                     self.cut.set()
                     _end(client)
                     if self._forwarded:
+                        responded.clear()
                         behind.sendall(data)
-                        time.sleep(0.2)  # a server that finds the connection closed may end the statement
+                        responded.wait(10.0)  # a server that finds the connection closed may end the statement
                     break
                 behind.sendall(data)
         _end(client)
         _end(behind)
 
-    def _back(self, behind: socket.socket, client: socket.socket) -> None:
+    def _back(self, behind: socket.socket, client: socket.socket, responded: threading.Event) -> None:
         with suppress(OSError):
             while data := behind.recv(1 << 16):
+                responded.set()
                 client.sendall(data)
         _end(client)
         _end(behind)
