@@ -17,7 +17,13 @@ from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, diges
 from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.recovery.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.recovery.resumed_creates import ResumedCreate
-from dam_sync.engine.removals.parts import sent_file, version_key, with_current_keys, without_attachments
+from dam_sync.engine.removals.parts import (
+    sent_file,
+    version_key,
+    with_current_keys,
+    with_relations,
+    without_attachments,
+)
 from dam_sync.engine.repair import Repair, Repairer
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
@@ -257,7 +263,7 @@ class TargetWriter:
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
             attached={**link.attached, **sent},
-            relations=tuple(dict.fromkeys((*link.relations, *_pairs(action.relations)))),
+            relations=with_relations(link.relations, _pairs(action.relations)),
             made_at=self._now() if versions or action.attachments else link.made_at,
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
             kept={**kept_values(link, drafted.draft, asset.file), **settlement.values},

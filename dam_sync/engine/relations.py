@@ -11,7 +11,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, AssetId, Relation
 from dam_sync.model.capabilities import Operation
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import LEFT, LinkRow
 
 
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
@@ -59,7 +59,8 @@ async def added_relations(context: RunContext, actual: Asset, link: LinkRow) -> 
     if Operation.RELATE not in context.target.capabilities or not actual.relations:
         return False
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
-    ours = {*link.relations, *await context.store.relations_to_remove(link.source)}
+    ours = {(kind.removeprefix(LEFT), other) for kind, other in link.relations}
+    ours |= await context.store.relations_to_remove(link.source)
     known = await _known_links(context, [other for _, other in there])
     wrote = {(kind, target) for target, other in known.items() for kind, source in ours if source == other.source}
     mirrored = {pair for pair in there if pair[1] in known and _leads_to(known[pair[1]], link.source)}

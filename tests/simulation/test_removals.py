@@ -111,6 +111,21 @@ def test_what_people_placed_elsewhere_at_the_target_is_parked(tmp_path: Path, le
         assert placed in job.living()
 
 
+def test_a_relation_that_the_target_could_not_remove_is_nobodys_change(tmp_path: Path) -> None:
+    with removing(tmp_path, pair("db"), grace="0d") as job:
+        with job.job.with_name("mapping.yaml").open("a", encoding="utf-8") as mapping:
+            mapping.write("relations: {kinds: {child: Views of the object}}\n")
+        ((gone, there), *_, (other, _)) = job.links().items()
+        job.relate(gone, other, "source")
+        assert job.run(full=True).operations["relate"] == 1
+        job.relate(gone, other, "source", undo=True)
+        report = job.run(full=True)
+        assert "relations" in {row["path"] for row in report.losses}, report.losses
+        job.remove([gone])
+        report = job.run(full=True)
+        assert (report.counts.get("parked", 0), there in job.living()) == (0, False), job.errors()
+
+
 def test_groups_of_the_folder_are_nobodys_change_of_the_document(tmp_path: Path) -> None:
     path, rights = ["Press / 2024"], {"groups": ["staff"]}
     admitting = {"record": "container", "kind": "folder", "path": path, "rights": rights}

@@ -43,16 +43,23 @@ class Removals:
     losses: tuple[Loss, ...] = ()
 
     def applied(self, link: LinkRow) -> LinkRow:
-        """The link without what is removed. Files that the target keeps are marked: one that comes back to the source
-        is not sent again."""
+        """The link without what is removed. Files and relations that the target keeps are marked: a file that comes
+        back to the source is not sent again."""
         link, gone = without_attachments(link, self.attachments), self.gone
         return replace(
             link,
             attachments=tuple(_marked(key, gone.attachments) for key in link.attachments),
             attached={_marked(key, gone.attachments): sent for key, sent in link.attached.items()},
             versions=tuple(_marked(key, gone.versions) for key in link.versions),
-            relations=tuple(pair for pair in link.relations if pair not in gone.relations),
+            relations=tuple(filter(None, map(self._relation_left, link.relations))),
         )
+
+    def _relation_left(self, pair: tuple[str, str]) -> tuple[str, str] | None:
+        """What the link says of a relation that it has; None for one that is removed."""
+        if pair not in self.gone.relations:
+            return pair
+        kind, other = pair
+        return None if Relation(kind, AssetId(other)) in self.relations else (LEFT + kind, other)
 
 
 def removals(asset: Asset, link: LinkRow, source: Capabilities, target: Capabilities) -> Removals:
@@ -87,7 +94,15 @@ def _marked(key: str, gone: frozenset[str]) -> str:
 
 
 def _unrelated(asset: Asset, link: LinkRow) -> frozenset[tuple[str, str]]:
-    return frozenset(link.relations) - {(relation.kind, str(relation.target)) for relation in asset.relations}
+    known = frozenset((kind, other) for kind, other in link.relations if not kind.startswith(LEFT))
+    return known - {(relation.kind, str(relation.target)) for relation in asset.relations}
+
+
+def with_relations(held: Iterable[tuple[str, str]], added: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Relations of a link with further ones; one that had left the source is not marked any more."""
+    pairs = dict.fromkeys((*held, *added))
+    back = {(LEFT + kind, other) for kind, other in pairs}
+    return tuple(pair for pair in pairs if pair not in back)
 
 
 def _losses(gone: Gone, known: Mapping[str, Json], *, detaches: bool, unrelates: bool) -> Iterator[Loss]:

@@ -156,14 +156,14 @@ class Removing:
 
         self._each("target", targets, placed)
 
-    def relate(self, owner: str, other: str) -> None:
-        """People relate an asset of the target to another."""
+    def relate(self, owner: str, other: str, role: str = "target", *, undo: bool = False) -> None:
+        """People relate an asset to another, or undo it."""
 
         async def related(service: Service, each: AssetId) -> None:
             kind = min((await service.schema()).relation_kinds or {"parent"})
-            await service.relate(each, Relation(kind, AssetId(other)))
+            await (service.unrelate if undo else service.relate)(each, Relation(kind, AssetId(other)))
 
-        self._each("target", [owner], related)
+        self._each(role, [owner], related)
 
     def _each(self, role: str, ids: Iterable[str], act: Any) -> None:
         async def acted() -> None:

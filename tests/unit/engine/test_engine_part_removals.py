@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dam_sync.engine.decide import Policy, Skip, Update, decide
-from dam_sync.engine.removals.parts import removals, version_key, with_current_keys
+from dam_sync.engine.removals.parts import removals, version_key, with_current_keys, with_relations
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Relation, Revision
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_to_json
@@ -53,6 +53,10 @@ def test_a_target_that_cannot_remove_keeps_it_and_that_is_a_loss() -> None:
         ("attachments", "paper.pdf: the target has no trash for attachments"),
         ("versions", "1: the target has no trash for versions"),
     ]
+    left = found.applied(LINK)
+    assert left.relations == ((f"{LEFT}view", "8"),)
+    assert removals(BARE, left, READS, able().without(Operation.DETACH, Operation.UNRELATE)).gone.empty
+    assert with_relations(left.relations, [("view", "8"), ("view", "9")]) == (("view", "8"), ("view", "9"))
 
 
 @pytest.mark.parametrize("back", [PAPER, replace(PAPER, id="p2")], ids=["the same", "with another id"])
