@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
@@ -53,12 +53,14 @@ async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> 
     }
 
 
-async def added_relations(context: RunContext, actual: Asset, link: LinkRow) -> bool:
+async def added_relations(
+    context: RunContext, actual: Asset, link: LinkRow, besides: Callable[[str], bool] = lambda target: False
+) -> bool:
     """Whether the target asset has relations that the job did not write, in either direction. Those to assets that a
-    run moved to the trash count as they were then."""
+    run moved to the trash count as they were then. besides: whether relations to that target asset do not count."""
     if Operation.RELATE not in context.target.capabilities or not actual.relations:
         return False
-    there = {(relation.kind, str(relation.target)) for relation in actual.relations}
+    there = {(each.kind, str(each.target)) for each in actual.relations if not besides(str(each.target))}
     ours = {(kind.removeprefix(LEFT), other) for kind, other in link.relations}
     ours |= await context.store.relations_to_remove(link.source)
     known = await _known_links(context, [other for _, other in there])

@@ -26,7 +26,8 @@ CREATE TABLE written (target TEXT, seq INTEGER, kind TEXT, source TEXT, body TEX
     WITHOUT ROWID;
 CREATE INDEX written_source ON written (source);
 CREATE TABLE later (target TEXT, seq INTEGER, run INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
-CREATE TABLE related (seq INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE related (seq INTEGER PRIMARY KEY, owner TEXT, other TEXT, body TEXT);
+CREATE INDEX related_assets ON related (owner, other);
 CREATE TABLE renamed (seq INTEGER PRIMARY KEY, body TEXT);
 CREATE TABLE member (container TEXT, target TEXT, seq INTEGER, adds INTEGER, done INTEGER DEFAULT 0,
     PRIMARY KEY (container, target, seq)) WITHOUT ROWID;
@@ -123,8 +124,9 @@ class UndoList(ScratchDatabase):
         if kind in OF_ASSET and row.target:
             values = (row.target, row.seq, kind, row.asset, to_text(asdict(row)))
             self._db.execute("INSERT INTO written VALUES (?, ?, ?, ?, ?)", values)
-        elif kind in RELATIONS and _relation_of(row):
-            self._db.execute("INSERT INTO related VALUES (?, ?)", (row.seq, to_text(asdict(row))))
+        elif kind in RELATIONS and (relation := _relation_of(row)):
+            ends = (row.target, relation["target"])
+            self._db.execute("INSERT INTO related VALUES (?, ?, ?, ?)", (row.seq, *ends, to_text(asdict(row))))
         elif kind in RENAMES:
             self._db.execute("INSERT INTO renamed VALUES (?, ?)", (row.seq, to_text(asdict(row))))
         elif kind == PLACE and _members_of(row) != NOBODY:
@@ -160,6 +162,11 @@ class UndoList(ScratchDatabase):
         chosen = "SELECT 1 FROM written WHERE target = ? AND kind = 'create'"
         return self._db.execute(chosen, (target,)).fetchone() is not None
 
+    @property
+    def creates(self) -> bool:
+        """Whether the run created assets, of which not all are undone."""
+        return self._db.execute("SELECT 1 FROM written WHERE kind = 'create' LIMIT 1").fetchone() is not None
+
     def sources(self, assets: Sequence[str]) -> set[str]:
         """Those of these source assets of which the run wrote something."""
         marks = ", ".join("?" * len(assets))
@@ -170,6 +177,11 @@ class UndoList(ScratchDatabase):
         """Relations that the run wrote or removed, the last one first."""
         for (body,) in self._db.execute("SELECT body FROM related ORDER BY seq DESC"):
             yield _row(body)
+
+    def relates(self, one: str, other: str) -> bool:
+        """Whether the run wrote or removed a relation between these target assets, in either direction."""
+        chosen = "SELECT 1 FROM related WHERE (owner, other) IN (VALUES (?, ?), (?, ?)) LIMIT 1"
+        return self._db.execute(chosen, (one, other, other, one)).fetchone() is not None
 
     def renames(self) -> list[LedgerRow]:
         """Terms and containers that the run renamed, the last one first."""

@@ -77,6 +77,30 @@ def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anyth
         assert (report.counts["created"], len(job.living())) == (ASSETS - 1, ASSETS)
 
 
+@pytest.mark.parametrize("letter", "de" if EVERYTHING else "e")
+def test_what_people_placed_elsewhere_stays(tmp_path: Path, letter: str) -> None:
+    """Also where only the container lists its members."""
+    (kind,) = (each for each in KINDS if each[0] == letter)
+    with removing(tmp_path, ("b_documents", kind)) as job:
+        placed = sorted(job.links().values())[0]
+        job.place_elsewhere([placed])
+        dry, report = roll_back(job, 1, dry_run=True), roll_back(job, 1)
+        assert (report.counts, stays(job)) == ({"moved to the trash": ASSETS - 1, "kept": 1}, {placed})
+        assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
+
+
+def test_what_people_related_stays_and_what_the_run_related_does_not(tmp_path: Path) -> None:
+    with removing(tmp_path, ("d_templates", "d_templates")) as job:
+        job.relate(*[*job.links()][:2], role="source")
+        assert roll_back(job, 1).counts == {"moved to the trash": ASSETS}
+        assert job.run(full=True).operations["relate"] == 1
+        owner, other = [*job.links().values()][4:6]
+        job.relate(owner, other)
+        dry, report = roll_back(job, 3, dry_run=True), roll_back(job, 3)
+        assert (report.counts["kept"], stays(job)) == (1, {owner})
+        assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
+
+
 def test_a_target_that_suddenly_looks_empty_stops_the_rollback(tmp_path: Path) -> None:
     with removing(tmp_path, ("c_brandlibrary", "a_hypermedia")) as job:
         links = job.links()

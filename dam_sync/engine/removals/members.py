@@ -1,4 +1,4 @@
-"""Containers at the target of assets that are due for removal, where only the containers list their members."""
+"""Containers of target assets that are to be moved to the trash, where only the containers list their members."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import MembershipWrite, Operation
 
 
-async def read_members(context: RunContext, due: Collection[str]) -> None:
-    """Read the containers of these target assets into the state, where every process of the run finds them. Raises the
-    errors of the target; safe to repeat."""
+async def read_members(context: RunContext, due: Collection[str] | None = None) -> None:
+    """Read the containers of these target assets, by default of all, into the state, where every process of the run
+    finds them. Raises the errors of the target; safe to repeat."""
     able = context.target.capabilities
     written = (kind for _, kind in context.crosswalk.plan.placements)
     if Operation.MEMBERS not in able or all(able.membership(kind) is not MembershipWrite.IN_BULK for kind in written):
@@ -21,7 +21,7 @@ async def read_members(context: RunContext, due: Collection[str]) -> None:
     context.progress.phase = "reading memberships of the target"
     await context.store.forget_members(TARGET)
     async for membership in context.target.members():
-        ours = tuple(AssetId(f"{TARGET}{asset}") for asset in membership.assets if asset in due)
+        ours = tuple(AssetId(f"{TARGET}{asset}") for asset in membership.assets if due is None or asset in due)
         if ours and not membership.unsure:
             await context.store.add_members([replace(membership, assets=ours)])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
@@ -49,7 +49,7 @@ class TargetTrash:
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
                 return Outcome(action=REMOVED, message=ALREADY)
-            if changed := await self._changed(link, actual):
+            if changed := await self.changed(link, actual):
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
             await context.agree(work, operations.REMOVE)
@@ -65,10 +65,13 @@ class TargetTrash:
             await journal.run(journal_names.REMOVE, call, reconcile=found)
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
-    async def _changed(self, link: LinkRow, actual: Asset) -> list[str]:
-        """Where it is not as we last wrote it, with what `read_members` found, and relations that others added."""
+    async def changed(
+        self, link: LinkRow, actual: Asset, besides: Callable[[str], bool] = lambda target: False
+    ) -> list[str]:
+        """Where it is not as we last wrote it, with what `read_members` found, and relations that others added, unless
+        they lead to a target asset `besides`."""
         changed = changed_parts(self.context, link, await with_members(self.context, actual), members=True)
-        more = await added_relations(self.context, actual, link)
+        more = await added_relations(self.context, actual, link, besides)
         return [*changed, *([RELATIONS] if more else [])]
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -131,7 +132,7 @@ class AssetUndoer:
         actual = await self._living(undo.written)
         if actual is not None and not await self._begun(undo.written):
             changed = (
-                changed_parts(self.context, link, actual)
+                await TargetTrash(self.context).changed(link, actual, partial(self.listed.relates, actual.id))
                 if link
                 else edited_parts(self.context, meant, actual, complete=True)
             )

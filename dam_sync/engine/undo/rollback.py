@@ -17,6 +17,7 @@ from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads, trash_partial_create
+from dam_sync.engine.removals.members import read_members
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import place_recorded
 from dam_sync.engine.undo.asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
@@ -88,6 +89,8 @@ class Rollback:
         """Undo everything that can be undone. Raises what stops a run; safe to repeat."""
         context = self.context
         self.listed.forget_obstacles()
+        if self.listed.creates:
+            await read_members(context)
         context.progress.phase = UNDOING
         async for page in self._pages():
             await self._undo_page(page)
