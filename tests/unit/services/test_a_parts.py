@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -29,6 +30,17 @@ async def test_a_media_is_read_with_all_its_parts(opened: Open) -> None:
     assert (found.fields, found.placements, found.relations) == (wanted.fields, wanted.placements, wanted.relations)
     assert [file.name for file in found.versions] == ["old.jpg", "harbour.jpg"]
     assert [len(await body(moved, file)) for file in (*found.versions, *found.attachments)] == [900, 1200, 300]
+
+
+async def test_links_that_another_call_reads_meanwhile_are_followed(opened: Open) -> None:
+    """Several calls try the current layout at once; one of them learns where the parts are before the others fail."""
+    tenant = opened(FULL, *map(asset, range(1, 9)), **MOVED)
+    listed, service = [entry.id for entry in await entries(tenant.connect())], tenant.connect()
+    async with asyncio.TaskGroup() as group:
+        for each in listed:
+            group.create_task(service.update(each, Patch(fields={"title": Localized({"en": f"New {each}"})})))
+    for each in listed:
+        assert (await service.fetch(each)).fields["title"] == Localized({"en": f"New {each}"})
 
 
 @pytest.mark.parametrize("bulk", ["auto", "off"])

@@ -101,23 +101,26 @@ class HypermediaApi:
     async def call(self, request: HalRequest) -> Response:
         """Make a call. Raises errors according to the rules. A part of a media that is not where it was looked for is
         looked for where the media links to, once."""
+        knew = self._parts.known
         try:
             reply = await self._send(request)
-            if reply.status != _GONE or not await self._moved(request):
+            if reply.status != _GONE or not await self._moved(request, knew=knew):
                 return reply
         except NotFound:
-            if not await self._moved(request):
+            if not await self._moved(request, knew=knew):
                 raise
         return await self._send(request)
 
-    async def _moved(self, request: HalRequest) -> bool:
-        """Whether the media links to another path of its part than the one that was tried."""
-        if self._parts.known or request.endpoint != "medias" or not is_part(request.template):
+    async def _moved(self, request: HalRequest, *, knew: bool) -> bool:
+        """Whether medias link to another path of this part than the one that was tried. knew: their links were known
+        when it was; a concurrent call may have read them since."""
+        if knew or request.endpoint != "medias" or not is_part(request.template):
             return False
-        tried = await self.path(request.endpoint, request.template, request.ids)
-        with suppress(NotFound):
-            await self._send(HalRequest("GET", "medias", MEDIA, request.ids[:1], asset=request.asset))
-        return await self.path(request.endpoint, request.template, request.ids) != tried
+        if not self._parts.known:
+            with suppress(NotFound):
+                await self._send(HalRequest("GET", "medias", MEDIA, request.ids[:1], asset=request.asset))
+        usual = (await self.entry.get()).links.get(request.endpoint, ENDPOINTS[request.endpoint]) + request.template
+        return self._parts.path(request.template) not in ("", usual)
 
     async def _send(self, request: HalRequest) -> Response:
         headers = {}
