@@ -31,6 +31,8 @@ OF_RULES = {
     "fixed": "the target cannot change it once the asset exists",
     "flattened": "levels are joined, because the target has fewer of them",
     "days only": "the time of day is lost, because the target stores days",
+    "safe_name": "the name has something that some systems refuse, so that the asset gets another",
+    "characters that the target avoids": "the target avoids some characters of it, so that the asset gets another",
     "name taken": "another asset of the target has the name, so that this one gets another",
     "policy versions: current": "the job moves current files only",
     "several": "the target takes one value",

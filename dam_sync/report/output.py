@@ -65,13 +65,14 @@ class Output:
         self.line = ProgressLine(snapshot, enabled=self.progress)
         return self.line
 
-    def report(self, report: Mapping[str, Any]) -> None:
-        """Print a plan, run or verification."""
+    def report(self, report: Mapping[str, Any], everything: str = "") -> None:
+        """Print a plan, run or verification. everything: where the rows are that its tables leave out, if the report is
+        not kept."""
         if self.as_json:
             self.data(report)
             return
         with self.line.hidden():
-            print_report(self.out, report)
+            print_report(self.out, report, everything)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print one table in full."""

@@ -158,7 +158,13 @@ class SafeName(EachTransform):
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         text = self.text_of(value, context)
-        return text if isinstance(text, Result) else Result((safe_name(text, self.max),))
+        if isinstance(text, Result):
+            return text
+        name = safe_name(text, self.max)
+        changed = name != unicodedata.normalize("NFC", text)  # the two forms of an accent look alike
+        return Result(
+            (name,), Note(self.name, f"{shown(text)} is {shown(name)}", ValueOutcome.KEPT) if changed else None
+        )
 
 
 class Split(EachTransform):

@@ -294,3 +294,25 @@ def test_every_language_keeps_its_own_text() -> None:
     assert LanguagePreference().text(Localized({"de": "See", "en": "Sea"})) == "Sea"
     assert LanguagePreference(("it",)).text(Localized({"de": "See"})) == "See"
     assert LanguagePreference().text(Localized({})) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("CON.jpg", "_CON.jpg"),
+        ("what?.jpg", "what_.jpg"),
+        ('a "quoted" name.jpg', "a _quoted_ name.jpg"),
+        ("two  spaces.jpg", "two spaces.jpg"),
+    ],
+)
+def test_a_file_name_that_is_changed_is_a_named_loss(name: str, safe: str) -> None:
+    made = each("safe_name", name)
+    assert made.values == (safe,)
+    assert made.note is not None
+    assert (made.note.rule, made.note.outcome) == ("safe_name", ValueOutcome.KEPT)
+    assert made.note.detail == f"“{name}” is “{safe}”"
+
+
+@pytest.mark.parametrize("name", ["sea.jpg", "e\u0301te\u0301.jpg", "été.jpg"])
+def test_a_file_name_that_stays_or_only_changes_its_normal_form_is_no_loss(name: str) -> None:
+    assert each("safe_name", name) == Result(("été.jpg" if "t" in name else name,))
