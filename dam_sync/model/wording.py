@@ -10,6 +10,11 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"1 {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"
 
 
+def the_first(number: int, one: str) -> str:
+    """`the first asset`, `the first 12 assets`."""
+    return f"the first {one}" if number == 1 else f"the first {counted(number, one)}"
+
+
 def such_as(examples: Sequence[str], number: int) -> str:
     """The first of many names, in parentheses."""
     more = "…" if number > len(examples) else ""

@@ -149,7 +149,10 @@ class Truncate(EachTransform):
 
 class SafeName(EachTransform):
     name: ClassVar[str] = "safe_name"
-    summary: ClassVar[str] = "a file name that every system accepts, at most `max` characters; keeps the extension"
+    summary: ClassVar[str] = (
+        "a file name that every system accepts, at most `max` characters; keeps the extension. A changed name is a "
+        "named loss"
+    )
     example: ClassVar[str] = "{safe_name: {max: 128}}"
     short: ClassVar[str] = "max"
     each_language: ClassVar[bool] = True
