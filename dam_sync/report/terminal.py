@@ -41,6 +41,25 @@ def print_report(console: Console, report: Mapping[str, Any], everything: str = 
     _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
     if report["verdict"]:
         _verdict(console, report["verdict"], names, everything)
+    _lists(console, report, everything)
+    for side in (source, target):
+        total = sum(side["calls"].values())
+        title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
+        calls = sorted(side["calls"].items(), key=lambda item: -item[1])
+        rows = [(call, str(number)) for call, number in calls]
+        _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), rows, more=everything)
+    for note in report["notes"]:
+        console.print(f"note: {plain(note)}")
+    if report.get("estimate") is not None:
+        band = dict.fromkeys(duration(report["estimate"][part]) for part in ("p50", "p90"))
+        console.print(f"estimated: about {' to '.join(band)}")
+    elif report["seconds"]:
+        console.print(f"took {duration(report['seconds'])}")
+
+
+def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None:
+    """What the reader should look at: exposure, conflicts, losses, parked assets, removals, options."""
+    names = report.get("names", {})
     seen = [
         (row["rule"], row["fate"], str(row["assets"]), _called(names, row["examples"]), row["meaning"])
         for row in report["exposure"]
@@ -64,19 +83,6 @@ def print_report(console: Console, report: Mapping[str, Any], everything: str = 
     _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone, more=everything)
     undecided = [(row["side"], row["text"], f"{row['assets']:,}", row["hint"]) for row in report.get("undecided", ())]
     _table(console, "To be decided by an option of the job", ("", "what", "assets", "what to write"), undecided)
-    for side in (source, target):
-        total = sum(side["calls"].values())
-        title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
-        calls = sorted(side["calls"].items(), key=lambda item: -item[1])
-        rows = [(call, str(number)) for call, number in calls]
-        _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), rows, more=everything)
-    for note in report["notes"]:
-        console.print(f"note: {plain(note)}")
-    if report.get("estimate") is not None:
-        band = dict.fromkeys(duration(report["estimate"][part]) for part in ("p50", "p90"))
-        console.print(f"estimated: about {' to '.join(band)}")
-    elif report["seconds"]:
-        console.print(f"took {duration(report['seconds'])}")
 
 
 def where_all_is(report: Mapping[str, Any]) -> str:
