@@ -45,6 +45,8 @@ def status(output: Output, job: JobFile) -> None:
             output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
             if len(gone) > SHOWN_GONE:
                 output.note(f"… and {len(gone) - SHOWN_GONE:,} more: `status {job} --json` lists them")
+            for text in data.get("notes", ()):
+                output.note(f"WARN: {text}")
         last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
         unfinished = "" if last["result"] == "done" else str(last["command"])
         output.next(*after_status(str(job), unfinished=unfinished, parked=data["now"].get("parked", 0)))

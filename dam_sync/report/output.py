@@ -111,10 +111,10 @@ class Output:
 
     def error_note(self, error: DamSyncError) -> None:
         """Print an error without adding to stdout, which holds only the report."""
-        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or diagnostic per line
+        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason, diagnostic or hint per line
         self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
         if error.hint:
-            self.note(f"hint: {visible(error.hint)}")
+            self.note(f"hint: {error.hint}" if own_lines else f"hint: {visible(error.hint)}")
 
     def next(self, *commands: str) -> None:
         """Suggest the next commands; not with JSON, which programs read."""

@@ -16,7 +16,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.watch.notifier import Notifier, event_of, events_of
-from dam_sync.watch.scheduler import WatchRecord
+from dam_sync.watch.scheduler import WatchRecord, one_line
 from dam_sync.watch.watched_job import WatchedJob
 
 AT_ONCE = 4  # runs
@@ -110,7 +110,7 @@ def line_of(job: WatchedJob, report: Json) -> str:
         moved = ", ".join(f"{number:,} {kind}" for kind, number in report["counts"].items() if number)
         what = f"run {report['run']} is done: {moved or 'nothing to do'}{_held_back(report)}"
     elif record.error:
-        what = f"{record.result.value}: {record.error.get('message', '')}"
+        what = f"{record.result.value}: {one_line(record.error)}"
     following = "waits for you" if decision.at is None else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
     return f"{job.name}: {what}; {following}"
 
