@@ -1,4 +1,4 @@
-"""A job file whose `state:` names the state of another job: `status` says so, and `run` gives one line for each reason."""
+"""A job file whose `state:` names that of another job: `status` says so, and `run` gives one line for each reason."""
 
 from __future__ import annotations
 
