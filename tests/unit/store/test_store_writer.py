@@ -239,6 +239,7 @@ async def test_a_job_whose_caller_was_stopped_logs_nothing(store: SqlStore, capl
     posted = writer_of(store).post(fails)
     await asyncio.wait([posted])
     del posted
+    await store.set_meta("next", 1)  # the writer keeps the last group of jobs
     gc.collect()
     await asyncio.sleep(0)
     assert "never retrieved" not in caplog.text
