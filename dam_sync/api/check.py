@@ -201,7 +201,7 @@ async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[
 
 def _hint_unseen(rotation: int | None) -> str:
     if rotation:
-        return f"the rotation finds them within {rotation} runs"
+        return f"the rotation finds them within {counted(rotation, 'run')}"
     return (
         "set `policy: {rotation: 14}` to compare everything within 14 runs, or use `run JOB --full` from time to time"
     )

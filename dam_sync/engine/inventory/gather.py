@@ -170,7 +170,7 @@ class Inspection:
     def _statement(self, reader: SampleReader, total: int | None) -> str:
         """How the assets that were read were chosen."""
         if reader.whole:
-            return f"all {reader.read:,} assets were read"
+            return "the only asset was read" if reader.read == 1 else f"all {reader.read:,} assets were read"
         if self.sampling.number is not None:
             of = f" of {total:,}" if total is not None else ""
             return (
