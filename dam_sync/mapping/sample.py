@@ -18,27 +18,31 @@ LONGEST = 60  # characters of a text that may be a date
 class Sample:
     """types: number of assets of each. filled: keys of fields with a value in any of them. whole: these are all the
     assets of the source. texts: by key of a field, its short texts and labels of terms, at most `MOST_TEXTS` different
-    ones, each with the number of values that are equal to it."""
+    ones, each with the number of values that are equal to it. filenames: the first `MOST_TEXTS` of them."""
 
     assets: int = 0
     types: Mapping[str, int] = field(default_factory=dict)
     filled: frozenset[str] = frozenset()
     whole: bool = False
     texts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    filenames: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, assets: Iterable[Asset], *, whole: bool = False) -> Sample:
         """The sample of any number of assets."""
         number, types, filled = 0, Counter[str](), set[str]()
         texts: dict[str, Counter[str]] = defaultdict(Counter)
+        names: list[str] = []
         for asset in assets:
             number += 1
             types[asset.type] += 1
+            if asset.filename.strip() and len(names) < MOST_TEXTS:
+                names.append(asset.filename)
             for key, value in asset.fields.items():
                 if _holds(value):
                     filled.add(key)
                     _count(texts[key], value)
-        return cls(number, dict(types), frozenset(filled), whole, dict(texts))
+        return cls(number, dict(types), frozenset(filled), whole, dict(texts), tuple(names))
 
 
 def _holds(value: Value) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -10,6 +11,7 @@ from dam_sync.mapping.checks import writable
 from dam_sync.mapping.conversions import Given, conversion, fits_surely
 from dam_sync.mapping.date_formats import formats_of
 from dam_sync.mapping.fallbacks import filled, with_last_resort
+from dam_sync.mapping.filenames import safe_name
 from dam_sync.mapping.global_choices import OURS, containers, free_marker, named_marker
 from dam_sync.mapping.matching import FieldMatching, FieldPair, path_of_field
 from dam_sync.mapping.paths import LABEL
@@ -22,6 +24,7 @@ from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json
+from dam_sync.model.wording import counted
 
 __all__ = ["SuggestedLine", "Suggestion", "suggest"]
 
@@ -241,11 +244,24 @@ class _Suggesting:
     def _asset(self) -> Iterator[SuggestedLine]:
         pipe = ("nfc", {"safe_name": {"max": self.filename}})
         yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system accepts", "asset")
+        self._tell_renamed()
         if "status" in self.target.capabilities.parts:
             ours, theirs = self.source.statuses, self.target.statuses
             more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
             line = SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
             yield self._as_given(line, Feature.STATUS)
+
+    def _tell_renamed(self) -> None:
+        """Note which names of the sample the line of file names changes."""
+        names = [unicodedata.normalize("NFC", name) for name in (self.sample.filenames if self.sample else ())]
+        changed = [(name, safe) for name in names if (safe := safe_name(name, self.filename)) != name]
+        if changed:
+            before, after = (one_line(name) for name in changed[0])
+            stays = "" if self.target.naming else "; without `safe_name` they stay as they are"
+            self.notes.append(
+                f"the line filename changes {len(changed):,} of {counted(len(names), 'sampled name')}, "
+                f"such as “{before}” to “{after}”{stays}"
+            )
 
     def _placements(self) -> Iterator[SuggestedLine]:
         for mine, theirs in containers(self.source, self.target):
