@@ -49,7 +49,6 @@ HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a stat
 _TRIES = 20
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-_NO_WRITE = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 
@@ -222,8 +221,8 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
     if (limit := _limit_reached(error, path)) is not None:
         hint = (
-            "raise the limit (`ulimit -f`, or `LimitFSIZE=` of a systemd unit) and run the same command again; "
-            "it resumes where it stopped"
+            "raise this limit (`ulimit -f`, or `LimitFSIZE=` of a systemd unit), or free some space in "
+            f"{path.parent} if its disk has a quota, and run the same command again; it resumes where it stopped"
         )
         bound = f"a file of this process may have at most {limit:,} bytes"
         return DiskFull(f"no space left to write {what} {path}: {bound}", hint=hint)
@@ -259,7 +258,7 @@ def _limit_reached(error: BaseException, path: Path) -> int | None:
     """The size that files of this process may have, if one of the state may have reached it, which SQLite reports as
     "disk I/O error". None otherwise."""
     too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
-    if not too_large and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NO_WRITE:
+    if not too_large and getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
         return None
     try:
         import resource  # not on every system
