@@ -52,6 +52,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
+from dam_sync.model.wording import counted, the_first
 from dam_sync.report.sentences import about_no_links, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
@@ -200,7 +201,7 @@ async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[
 
 def _hint_unseen(rotation: int | None) -> str:
     if rotation:
-        return f"the rotation finds them within {rotation} runs"
+        return f"the rotation finds them within {counted(rotation, 'run')}"
     return (
         "set `policy: {rotation: 14}` to compare everything within 14 runs, or use `run JOB --full` from time to time"
     )
@@ -225,7 +226,7 @@ async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[Che
     if links and (export is None or (ended is not None and export < ended)):
         when = "was never exported" if export is None else f"was exported before the last run, {instant_text(export)}"
         hint = "`dam-sync state JOB export -o FILE`: without an export, a lost state has to be rebuilt by `adopt`"
-        yield CheckResult("state export", f"the state of {links:,} assets {when}", hint, warns=True)
+        yield CheckResult("state export", f"the state of {counted(links, 'asset')} {when}", hint, warns=True)
 
 
 async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
@@ -272,23 +273,35 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
     if not found.taken:
         if found.left_out:
             hint = "check `select` in the mapping file"
-            yield CheckResult("assets", f"none of the first {found.left_out} assets is selected", hint, warns=True)
+            yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
         return
     yield _preview_result(found)
+    if found.dropped:
+        yield _dropped_result(found)
 
 
 def _preview_result(found: Preview) -> CheckResult:
     if not found.parked:
-        return CheckResult("assets", f"the first {found.taken} assets can be written")
+        return CheckResult("assets", f"{the_first(found.taken, 'asset')} can be written")
     causes = found.causes.most_common(SHOWN)
     words = "; ".join(f"{cause} ({number}): {found.examples[cause]}" for cause, number in causes)
     hint = "correct the named lines of the mapping file, or the values at the source"
     if found.parked == found.taken:
-        text = f"every one of the first {found.taken} assets would be parked: {words}"
+        text = f"every one of {the_first(found.taken, 'asset')} would be parked: {words}"
         return CheckResult("assets", text, hint, MappingError.exit_code)
     return CheckResult(
         "assets", f"{found.parked} of the first {found.taken} would be parked: {words}", hint, warns=True
     )
+
+
+def _dropped_result(found: Preview) -> CheckResult:
+    """Values that lines with `on_error: drop` would lose."""
+    worst = found.dropped.most_common(SHOWN)
+    words = [f"{path} of {counted(number, 'asset')} ({found.detail[path, rule]})" for (path, rule), number in worst]
+    more = len(found.dropped) - len(worst)
+    text = f"of {the_first(found.taken, 'asset')}, values would be dropped: {'; '.join(words)}"
+    hint = "let the lines of the mapping file read these values, for example by more formats in `in` of a date"
+    return CheckResult("values", f"{text}; and {more:,} more" if more else text, hint, warns=True)
 
 
 def _disk(job: JobConfig) -> CheckResult:
@@ -301,7 +314,7 @@ def _disk(job: JobConfig) -> CheckResult:
 
 
 def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[CheckResult]:
-    total = "" if account.total is None else f", sees {account.total:,} assets"
+    total = "" if account.total is None else f", sees {counted(account.total, 'asset')}"
     release = f", release {account.release}" if account.release else ""
     user = account.user or ("the given credential" if with_credential else "")
     yield CheckResult(role, f"{account.tenant}{' as ' if user else ''}{user}{release}{total}")
@@ -347,7 +360,9 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
         CheckResult("mapping test", str(failure), "correct the field rule or the test", exit_code=2)
         for failure in failures
     )
-    yield CheckResult("mapping", f"writes {len(crosswalk.writes)} fields, reads {len(crosswalk.reads)} paths")
+    yield CheckResult(
+        "mapping", f"writes {counted(len(crosswalk.writes), 'field')}, reads {counted(len(crosswalk.reads), 'path')}"
+    )
     if not crosswalk.marked:
         yield CheckResult("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
     warnings = frozenset(crosswalk.warnings)

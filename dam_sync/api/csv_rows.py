@@ -11,6 +11,10 @@ from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
 DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
+SAVE_AS = (
+    "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
+    "they save as CSV; `iconv -f CP1252 -t UTF-8` converts a file in the encoding that Windows uses in Western Europe"
+)
 
 
 @contextmanager
@@ -28,5 +32,7 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
             if missing:
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
             yield ((reader.line_num, row) for row in reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=SAVE_AS) from error
+    except (OSError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error

@@ -14,9 +14,18 @@ from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import instant_text
 from dam_sync.store.file.lock_holder import process_exists
-from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.note_keys import WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_of
-from dam_sync.store.standing import DELETIONS, MAINTENANCE, GoneAsset, Standing, last_moving, shown_state, standing_of
+from dam_sync.store.standing import (
+    DELETIONS,
+    MAINTENANCE,
+    SIDES,
+    GoneAsset,
+    Standing,
+    last_moving,
+    shown_state,
+    standing_of,
+)
 
 if TYPE_CHECKING:
     from dam_sync.store.rows import Deletion
@@ -39,7 +48,12 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         }
         for row in standing.runs
     ]
-    now = {"linked": standing.linked, **standing.tally, "watermark": standing.watermark or "none"}
+    now: dict[str, Any] = {
+        **standing.tenants,
+        "linked": standing.linked,
+        **standing.tally,
+        "watermark": standing.watermark or "none",
+    }
     now |= _rolled_back(standing)
     if standing.corrections > 0:
         now["values corrected by hand"] = standing.corrections
@@ -47,6 +61,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
     gone = gone_rows(standing.gone, policy) if policy is not None else []
     return {
         "job": job.name,
+        **_written_by(job, standing),
         "now": now,
         "runs": rows,
         **(await _waves(job, clock) if job.waves else {}),
@@ -76,6 +91,7 @@ async def _standing_in(store: SqlStore) -> Standing:
         watermark=await store.get_meta(WATERMARK),
         corrections=(await store.correction_count())[0],
         gone=await store.deletions(at_most=DELETIONS),
+        tenants={side: str(known) for side in SIDES if (known := await store.get_meta(tenant_key(side))) is not None},
     )
 
 
@@ -85,6 +101,18 @@ async def _waves(job: JobConfig, clock: Clock) -> dict[str, Any]:
     async with existing_store(job, clock, read_only=True) as store:
         book = await WaveBook.of(job, store, clock.now())
     return {"waves": rows_of(book), "in no wave": book.in_no_wave}
+
+
+def _written_by(job: JobConfig, standing: Standing) -> dict[str, Any]:
+    """The job that wrote the state, if it has another name; nothing otherwise."""
+    writer = standing.runs[0].job if standing.runs else ""
+    if writer in ("", job.name):
+        return {}
+    note = (
+        f"the state {job.state_name} was written by a job called {writer}, and this one is called {job.name}: unless "
+        "the job was renamed, correct `state:` in the job file"
+    )
+    return {"written by": writer, "notes": [note]}
 
 
 def _rolled_back(standing: Standing) -> dict[str, Any]:

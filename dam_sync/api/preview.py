@@ -9,24 +9,40 @@ from dam_sync.api.mapping_tools.sampling import first_assets
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
-from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
+from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.account import DROPPED
 from dam_sync.model.service import Service
+
+MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENGTH, CLOSED, KIND})
+"""Rules that drop a value because it does not fit, and not because the mapping has another use for it."""
 
 
 @dataclass(slots=True)
 class Preview:
-    """Result of the preview. causes: assets by why they would be parked; example: one message of each."""
+    """Result of the preview. causes: assets by why they would be parked; examples: one message of each. dropped: assets
+    by path and rule, of which the rule cannot use a value of a field; detail: an example of each."""
 
     taken: int = 0
     left_out: int = 0
     causes: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    detail: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def parked(self) -> int:
         """Assets that would be parked."""
         return self.causes.total()
+
+    def note_dropped(self, drafted: Drafted) -> None:
+        """Count the asset for each path and rule by which it would lose values that do not fit."""
+        details = {(loss.path, loss.rule): loss.detail for loss in drafted.losses}
+        for path, outcome, rule in drafted.account:
+            if outcome == DROPPED and rule in MISFITS and path.startswith("fields."):
+                self.dropped[path, rule] += 1
+                self.detail.setdefault((path, rule), details.get((path, rule), ""))
 
 
 async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fitness: Fitness) -> Preview:
@@ -40,6 +56,7 @@ async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fit
             continue
         found.taken += 1
         drafted = await drafted_for(target, fitness.schema, crosswalk, asset, "example", terms)
+        found.note_dropped(drafted)
         parked = rejected(drafted) or fitness.unfit(asset, drafted.draft)
         if parked is not None:
             found.causes[parked.cause] += 1

@@ -30,6 +30,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.values import Json, instant_text
+from dam_sync.model.wording import agreed, counted
 from dam_sync.report.rollback import RollbackReport
 from dam_sync.store.note_keys import WATERMARK, key_of_wave, window_key
 from dam_sync.store.rollbacks import rollback_command, rollback_of
@@ -132,7 +133,7 @@ class _Undoing:
         if not number or limit.allows(number, linked):
             return ""
         asked = "--max-deletes" if self.asked.max_deletes else "`max_deletes`"
-        found = f"{number:,} of {linked:,} assets would be moved to the trash of the target"
+        found = f"{number:,} of {counted(linked, 'asset')} would be moved to the trash of the target"
         return f"{found}, more than {asked} {limit.limit} allows"
 
     def _limit(self) -> DeletionPolicy:
@@ -183,7 +184,8 @@ class _Undoing:
             notes.append(f"run {self.row.number} was rolled back by run {before[0]}: {outcome}")
         if lost := await self._rows_lost():
             notes.append(
-                f"{lost:,} ledger rows of run {self.row.number} were removed by `state gc`: they stay as they are"
+                f"{counted(lost, 'ledger row')} of run {self.row.number} {agreed(lost, 'was', 'were')} removed by "
+                "`state gc`: what was recorded there stays as it is"
             )
         if not (undoing.is_done or self.context.dry):
             notes.append("the next run writes again what was undone, unless the mapping or the source changes before")

@@ -7,15 +7,18 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.http.redaction import redact
-from dam_sync.model.errors import ConfigError, Transient
+from dam_sync.model.errors import ConfigError, SafetyStop, Transient
 from dam_sync.model.limits import Pace
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Context
@@ -23,7 +26,16 @@ from dam_sync.model.values import Json
 from dam_sync.store.note_keys import SENT_CALLS, WATCHED
 from dam_sync.store.store import SqlStore
 
-__all__ = ["JobRates", "SharedRates", "deliver", "finished_since", "load_record", "save_record", "signature"]
+__all__ = [
+    "JobRates",
+    "SharedRates",
+    "deliver",
+    "finished_since",
+    "held_back",
+    "load_record",
+    "save_record",
+    "signature",
+]
 
 RECENT = 20  # runs among which a run of somebody else is looked for
 COMMAND_SECONDS = 60.0
@@ -58,6 +70,11 @@ async def finished_since(job: JobConfig, moment: datetime, options: RunOptions) 
             if run.command == "run" and run.state == "done" and run.ended_at is not None and run.ended_at > moment:
                 return run.started_at
     return None
+
+
+def held_back(report: Mapping[str, Any]) -> SafetyStop | None:
+    """What a report says of assets that more people would see, None if there are none."""
+    return exposure_stop(report["exposure"])
 
 
 async def deliver(job: JobConfig, event: Json, options: RunOptions) -> None:

@@ -48,7 +48,7 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
             with exit_on_error(output):
                 from dam_sync.api.logs import logging_to  # loads structlog
 
-                _refuse_undecodable({**given, **run_options})
+                _refuse_undecodable(context, {**given, **run_options})
                 context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
             function(output, **given)
 
@@ -59,12 +59,22 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
     return decorate
 
 
-def _refuse_undecodable(given: Mapping[str, Any]) -> None:
+def _refuse_undecodable(context: typer.Context, given: Mapping[str, Any]) -> None:
     """Raise ConfigError for an argument that is not text in the encoding of this system. A path may be any bytes."""
     for name, value in given.items():
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         if not all(_is_valid(text) for text in texts if isinstance(text, str)):
-            raise ConfigError(f"the argument {name.upper()} is not valid text", hint="check the encoding of the shell")
+            raise ConfigError(
+                f"{_as_in_usage(context, name)} is not valid text", hint="check the encoding of the shell"
+            )
+
+
+def _as_in_usage(context: typer.Context, name: str) -> str:
+    """A parameter as the usage of the command shows it: `the argument ID`, `the option --only`."""
+    found = next(each for each in context.command.params if each.name == name)
+    if found.param_type_name == "option":
+        return f"the option {max(found.opts, key=len)}"
+    return f"the argument {getattr(found, 'metavar', None) or name.upper()}"
 
 
 def _is_valid(text: str) -> bool:

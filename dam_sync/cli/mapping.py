@@ -9,7 +9,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
-from dam_sync.model.wording import counted
+from dam_sync.model.wording import agreed, counted
 from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
 from dam_sync.report.output import Output
 
@@ -114,7 +114,9 @@ def diff(
             output.data(found.as_json())
         else:
             of = "all" if found.whole else f"of {found.listed:,}"
-            output.say(f"{found.changed:,} of {found.assets:,} assets change ({of} assets, read {found.taken})")
+            change = agreed(found.changed, "changes", "change")
+            read = f"{of} assets, read {found.taken}"
+            output.say(f"{found.changed:,} of {counted(found.assets, 'asset')} {change} ({read})")
             if found.moved:
                 output.table("Assets", ("from, to", "assets"), [(way, f"{n:,}") for way, n in found.moved.items()])
             rows = [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute, exit_on_error
+from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_init
 from dam_sync.report.output import Output
 
@@ -75,9 +76,8 @@ def _show_new(output: Output, done: Initialized) -> None:
             "same command again with the job file only"
         )
         return
-    output.say(
-        f"written: {done.mapping}, {done.lines} lines, {done.doubtful} of them with a score below 0.9: read every line"
-    )
+    doubtful = f"{done.doubtful} of them with a score below 0.9"
+    output.say(f"written: {done.mapping}, {counted(done.lines, 'line')}, {doubtful}: read every line")
     for note in done.notes:
         output.say(f"note: {note}")
     if done.review:

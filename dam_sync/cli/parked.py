@@ -11,6 +11,7 @@ import typer
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.wording import agreed, counted
 from dam_sync.report.causes import sentence
 from dam_sync.report.next_step import after_corrections, after_errors, after_forgetting
 from dam_sync.report.output import Output
@@ -71,7 +72,7 @@ async def _parked(
         return
     _show(output, job, parked)
     if retry:
-        output.note(f"{parked['retried']} assets will be tried again by the next run")
+        output.note(f"{counted(parked['retried'], 'asset')} will be tried again by the next run")
     values = any(row["failed"] for row in parked["assets"])
     stopped = bool(parked["unfinished"])
     output.next(*after_errors(str(job), parked["count"], parked["retried"], values=values, stopped=stopped))
@@ -96,8 +97,9 @@ async def _import(output: Output, job: Path, filled: Path, options: RunOptions) 
     if output.as_json:
         output.data(done)
     else:
-        stored = f"{done['corrections']:,} corrected values of {done['assets']:,} assets are stored"
-        output.say(f"{stored}; {done['retried']:,} parked assets will be tried again by the next run")
+        values = counted(done["corrections"], "corrected value")
+        stored = f"{values} of {counted(done['assets'], 'asset')} {agreed(done['corrections'], 'is', 'are')} stored"
+        output.say(f"{stored}; {counted(done['retried'], 'parked asset')} will be tried again by the next run")
     output.next(*after_corrections(str(job), done["corrections"]))
 
 

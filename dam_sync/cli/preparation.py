@@ -11,6 +11,7 @@ from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import HTML, JobFile
 from dam_sync.report.next_step import after_inspect, after_rehearsal
 from dam_sync.report.output import Output
+from dam_sync.report.terminal import WITH_OPTIONS
 
 if TYPE_CHECKING:
     from dam_sync.model.inventory import Inventory
@@ -82,8 +83,8 @@ def rehearse(
             output.data({"run": found.run.as_json(), "verify": found.verification.as_json(), "unlike": found.unlike})
         else:
             output.say("Rehearsal into an emulated target: nothing was written to the target of the job")
-            output.report(found.run.as_json())
-            output.report(found.verification.as_json())
+            output.report(found.run.as_json(), WITH_OPTIONS)
+            output.report(found.verification.as_json(), WITH_OPTIONS)
         code, stop = unfinished(found.run)
         if stop is not None:
             output.error_note(stop)

@@ -10,6 +10,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
+from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_explain, after_kept_report, after_reports
 from dam_sync.report.output import Output
 
@@ -122,7 +123,7 @@ def _list_candidates(output: Output, job: Path, story: dict[str, Any]) -> None:
         rows = [tuple(row[key] for key in titles) for row in story["candidates"]]
         output.table(f"Assets called {story['asked']}", tuple(titles.values()), list(dict.fromkeys(rows)))
     number = len({row["source"] for row in story["candidates"]})
-    output.note(f"error: {number:,} assets are called so", style="red")
+    output.note(f"error: {counted(number, 'asset is', 'assets are')} called so", style="red")
     output.note(f"hint: name one by its source id: `explain {job} ID --by source`")
 
 

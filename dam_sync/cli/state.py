@@ -12,6 +12,7 @@ import typer
 from dam_sync.cli.command import command, confirm, execute
 from dam_sync.cli.options import ACCEPT, JobFile
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state, after_status
 from dam_sync.report.output import Output
 from dam_sync.report.sign_off import rows_of_sign_off
@@ -45,6 +46,8 @@ def status(output: Output, job: JobFile) -> None:
             output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
             if len(gone) > SHOWN_GONE:
                 output.note(f"… and {len(gone) - SHOWN_GONE:,} more: `status {job} --json` lists them")
+            for text in data.get("notes", ()):
+                output.note(f"WARN: {text}")
         last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
         unfinished = "" if last["result"] == "done" else str(last["command"])
         output.next(*after_status(str(job), unfinished=unfinished, parked=data["now"].get("parked", 0)))
@@ -59,7 +62,7 @@ def _show_waves(output: Output, data: Mapping[str, Any]) -> None:
     rows = [tuple("-" if row[key] is None else str(row[key]) for key in keys) for row in data.get("waves", ())]
     output.table("Waves", keys, rows)
     if data.get("in no wave"):
-        output.note(f"{data['in no wave']:,} assets are in no wave: no run moves them")
+        output.note(f"{counted(data['in no wave'], 'asset is', 'assets are')} in no wave, and moved by no run")
 
 
 @command(ACCEPT)
@@ -127,7 +130,7 @@ def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
     for row in data["conflicts"][:SHOWN_PARKED]:
         sides = (shown(row["value"], row[side]) for side in SIDES)
         rows.append((row["asset"], row["filename"], row["value"], *sides, row["decision"] or row["why"]))
-    title = f"Conflicts: {data['count']:,} in {data['assets']:,} assets, {data['decided']:,} decided"
+    title = f"Conflicts: {data['count']:,} in {counted(data['assets'], 'asset')}, {data['decided']:,} decided"
     output.table(title, ("asset", "file name", "value", *SIDES, "decision"), rows)
     if data["count"] > SHOWN_PARKED:
         output.note(f"… and {data['count'] - SHOWN_PARKED:,} more: `conflicts {job} -o FILE` lists them all")

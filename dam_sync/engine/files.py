@@ -11,6 +11,7 @@ from dam_sync.engine.verification.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.conflict import FILE
 from dam_sync.model.values import Json
+from dam_sync.model.wording import counted
 from dam_sync.store.rows import LinkRow
 
 
@@ -43,7 +44,7 @@ class PairedFiles:
         """Missing files, then additional ones."""
         there = {
             FILE: "no file",
-            VERSIONS: f"{len(actual.versions)} versions",
+            VERSIONS: counted(len(actual.versions), "version"),
             ATTACHMENTS: ", ".join(file.name for file in actual.attachments),
         }
         found = [Difference(part, describe_file(file), there[part], pattern=MISSING) for part, file in self.missing]

@@ -19,6 +19,7 @@ from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, W
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Disposition, StillFetching, WorkerLost
+from dam_sync.model.wording import counted
 from dam_sync.store.rows import Outcome, Work
 
 log = structlog.get_logger(__name__)
@@ -107,7 +108,7 @@ class Pipeline:
         """Whether to start nothing new; stops the run at a limit."""
         context, limit = self.context, self.context.options.limit
         if limit is not None and self.claimed >= limit:
-            context.stop.stop(f"stopped after {self.claimed} assets {AT_LIMIT}")
+            context.stop.stop(f"stopped after {counted(self.claimed, 'asset')} {AT_LIMIT}")
         if context.over:
             context.stop.stop(context.deadline_reason, hurry=True)
         return bool(context.stop.reason)

@@ -11,6 +11,7 @@ from dam_sync.engine.second_pass import listed_all
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
+from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import window_key
 
 PAGE = 500
@@ -53,7 +54,9 @@ async def refuse_lost_memberships(context: RunContext) -> None:
     """Raises SafetyStop if most memberships are gone since the last run: every asset would leave its containers."""
     before, now = await context.store.member_counts(without=TARGET)
     if context.run.command == RUN and before - now > max(FEW, before * (1 - SHRUNK)):
-        found = f"the source returns {now:,} memberships of containers, and returned {before:,} in the last run"
+        found = (
+            f"the source returns {counted(now, 'membership')} of containers, and returned {before:,} in the last run"
+        )
         context.accept(refuse([GuardFinding(found, LOST_HINT)], context.options))
 
 

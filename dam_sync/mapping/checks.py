@@ -9,6 +9,7 @@ from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.yaml_writer import flow
 from dam_sync.model.diagnostic import Similar
 from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.wording import counted
 
 MARKER_LETTERS = 64
 MARKER_HINT = "choose a text field for one value that can be searched, or write `marker: none`"
@@ -127,7 +128,7 @@ def unfit_for_marker(known: Field, makes: Makes) -> Iterator[str]:
     if not known.indexed:
         yield "it cannot be searched, so an asset could not be found again by it"
     if known.max_length is not None and known.max_length < MARKER_LETTERS:
-        yield f"it holds {known.max_length} characters and a marker may have {MARKER_LETTERS}"
+        yield f"it holds {counted(known.max_length, 'character')} and a marker may have {MARKER_LETTERS}"
     missing = sorted(makes.types - known.types) if known.types else []
     if missing:
         yield f"it is not in {', '.join(missing)}"
@@ -183,7 +184,8 @@ def check_unread(builder: Builder) -> frozenset[str]:
             hint = f"write lines for what you need, and the rest as `ignore: {flow(sorted({*body.ignore, *unread}))}`"
             builder.fault(("unmapped",), f"no line reads {number} of the source", hint, rank=1)
     elif unread and body.unmapped == "report":
-        builder.notes.append(f"{len(unread)} fields of the source are read by no line: {', '.join(unread)}")
+        fields = counted(len(unread), "field of the source is", "fields of the source are")
+        builder.notes.append(f"{fields} read by no line: {', '.join(unread)}")
     return frozenset(unread)
 
 

@@ -41,9 +41,8 @@ def with_last_resort(line: SuggestedLine, known: Field, open_ended: bool) -> Sug
     if shape in NOTHING:
         return _with_fallback(line, f"else {NOTHING[shape]}".lower(), more={"default": NOTHING[shape]})
     if shape in (ValueType.DATE, ValueType.INSTANT):
-        dated: tuple[Json, ...] = (
-            ("date", *line.pipe) if shape is ValueType.DATE and "date" not in line.pipe else line.pipe
-        )
+        reads = any(step == "date" or (isinstance(step, dict) and "date" in step) for step in line.pipe)
+        dated: tuple[Json, ...] = ("date", *line.pipe) if shape is ValueType.DATE and not reads else line.pipe
         return _with_fallback(line, "otherwise the date of creation or import", _with(line, *MOMENTS), dated)
     if shape is ValueType.TERM:
         return _term(line, open_ended)

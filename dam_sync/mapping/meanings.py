@@ -42,6 +42,8 @@ MEANINGS: Final = (
     ("note", "comment", "remark", "internal note"),
     ("medium", "material", "technique", "material and technique", "medium and support"),
     ("dimension", "measurement"),
+    ("classification", "object type", "work type", "artwork type", "object category", "work category",
+     "object classification", "genre"),
     ("date made", "object date", "date of work", "production date"),
     ("alt text", "alternative text", "accessibility text"),
     ("language", "content language"),

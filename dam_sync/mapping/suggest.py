@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from dam_sync.mapping.checks import writable
 from dam_sync.mapping.conversions import Given, conversion, fits_surely
+from dam_sync.mapping.date_formats import formats_of
 from dam_sync.mapping.fallbacks import filled, with_last_resort
+from dam_sync.mapping.filenames import safe_name
 from dam_sync.mapping.global_choices import OURS, containers, free_marker, named_marker
 from dam_sync.mapping.matching import FieldMatching, FieldPair, path_of_field
 from dam_sync.mapping.paths import LABEL
@@ -17,14 +20,18 @@ from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
+from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json
+from dam_sync.model.wording import counted
 
 __all__ = ["SuggestedLine", "Suggestion", "suggest"]
 
 LONGEST_NAME = 255
 PUBLISHED = "published"  # what a service reads where it has no status
+DATE_STEPS = ("date", "datetime")
+READABLE = frozenset({ValueType.TEXT, ValueType.TERM})  # what these steps read by a format
 TAG_NAMES = ("tags", "tag", "keywords", "keyword")
 """Names of fields that hold tags, the best first."""
 
@@ -160,10 +167,24 @@ class _Suggesting:
         steps = (
             conversion(pair.given, known, rule=self._rule(known, pair.vocabulary), language=self._language(known)) or ()
         )
-        line = SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason)
+        line = self._dated(SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason), pair)
         if known.required:
             return with_last_resort(line, known, self._open(known))
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
+
+    def _dated(self, line: SuggestedLine, pair: FieldPair) -> SuggestedLine:
+        """The line with the formats in which the sample gives dates; what it does not read is noted."""
+        texts = self.sample.texts.get(pair.key) if self.sample is not None and pair.given.shape in READABLE else None
+        step = next((step for step in line.pipe if step in DATE_STEPS), "")
+        if not (step and texts):
+            return line
+        found = formats_of(texts)
+        formats: Json = {step: {"in": list(found.arguments)}}
+        pipe = tuple(formats if each == step and found.arguments else each for each in line.pipe)
+        open_points = "; ".join(one_line(point, LONGEST_COMMENT) for point in found.open_points())
+        if open_points:
+            self.notes.append(f"the line {one_line(line.target)} {found.summary}; {open_points}")
+        return replace(line, pipe=pipe, reason=f"{line.reason}; {found.summary}")
 
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, created when first needed."""
@@ -223,11 +244,24 @@ class _Suggesting:
     def _asset(self) -> Iterator[SuggestedLine]:
         pipe = ("nfc", {"safe_name": {"max": self.filename}})
         yield SuggestedLine("filename", ("filename",), pipe, 1.0, "a name that every system accepts", "asset")
+        self._tell_renamed()
         if "status" in self.target.capabilities.parts:
             ours, theirs = self.source.statuses, self.target.statuses
             more = {} if theirs is None or (ours and ours | {PUBLISHED} <= theirs) else {"on_error": "drop"}
             line = SuggestedLine("status", ("status",), (), 1.0, "status stays status", "asset", more)
             yield self._as_given(line, Feature.STATUS)
+
+    def _tell_renamed(self) -> None:
+        """Note which names of the sample the line of file names changes."""
+        names = [unicodedata.normalize("NFC", name) for name in (self.sample.filenames if self.sample else ())]
+        changed = [(name, safe) for name in names if (safe := safe_name(name, self.filename)) != name]
+        if changed:
+            before, after = (one_line(name) for name in changed[0])
+            stays = "" if self.target.naming else "; without `safe_name` they stay as they are"
+            self.notes.append(
+                f"the line filename changes {len(changed):,} of {counted(len(names), 'sampled name')}, "
+                f"such as “{before}” to “{after}”{stays}"
+            )
 
     def _placements(self) -> Iterator[SuggestedLine]:
         for mine, theirs in containers(self.source, self.target):

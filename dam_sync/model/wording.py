@@ -10,6 +10,16 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"1 {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"
 
 
+def agreed(number: int, one: str, several: str) -> str:
+    """The verb or noun that agrees with the number, without it: `is` or `are`."""
+    return one if number == 1 else several
+
+
+def the_first(number: int, one: str) -> str:
+    """`the first asset`, `the first 12 assets`."""
+    return f"the first {one}" if number == 1 else f"the first {counted(number, one)}"
+
+
 def such_as(examples: Sequence[str], number: int) -> str:
     """The first of many names, in parentheses."""
     more = "…" if number > len(examples) else ""

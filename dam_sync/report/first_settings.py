@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dam_sync.model.probed import Undecided
+from dam_sync.model.wording import counted
 
 SHOWN = 5  # lines of the mapping
 POLICY = (
@@ -32,4 +33,4 @@ def about_doubtful(lines: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of the mapping with a low score, each with its score and reason."""
     shown = [f"the line `{target}` of the mapping: {why}" for target, why in lines[:SHOWN]]
     more = len(lines) - SHOWN
-    return [*shown, f"{more:,} more lines of the mapping with a score below 0.9"] if more > 0 else shown
+    return [*shown, f"{counted(more, 'more line')} of the mapping with a score below 0.9"] if more > 0 else shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dam_sync.model.wording import counted
+from dam_sync.model.wording import agreed, counted
 from dam_sync.report.parts import ATTENTION, GOOD, HIGH, LOW, STOP, Headline
 from dam_sync.report.report import Report
 from dam_sync.report.risks import risks_of
@@ -33,7 +33,7 @@ def _text(report: Report) -> str:
     parts = [_assets(report), *_untouched(report), *_values(report)]
     if report.estimate is not None:
         calls = report.source.total_calls + report.target.total_calls
-        parts.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {calls:,} calls")
+        parts.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {counted(calls, 'call')}")
     return "; ".join(parts)
 
 
@@ -59,9 +59,10 @@ def _values(report: Report) -> Iterator[str]:
     read = sum(account.read for account in report.accounts)
     gone = sum(account.dropped + account.lost for account in report.accounts)
     if gone:
-        yield f"{gone:,} of {read:,} values are not carried"
+        yield f"{gone:,} of {counted(read, 'value')} {agreed(gone, 'is', 'are')} not carried"
     elif read:
-        yield f"all {read:,} values are carried" + ", if what is parked is written" * bool(report.counts.get("parked"))
+        every = agreed(read, "the only value is carried", f"all {read:,} values are carried")
+        yield every + ", if what is parked is written" * bool(report.counts.get("parked"))
 
 
 def _band(least: float, most: float) -> str:

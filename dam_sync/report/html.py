@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 from dam_sync.model.safe_text import visible_lines
+from dam_sync.model.wording import agreed, counted
 from dam_sync.report.terminal import TITLES, duration
 from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, called, explained, file_evidence, grouped
 
@@ -35,6 +36,7 @@ _templates = Environment(
     lstrip_blocks=True,
     finalize=lambda value: visible_lines(value) if type(value) is str else value,
 )
+_templates.globals |= {"agreed": agreed, "counted": counted}
 
 
 def render_html(

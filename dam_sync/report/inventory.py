@@ -20,6 +20,7 @@ from dam_sync.model.inventory import (
     VocabularyInventory,
 )
 from dam_sync.model.safe_text import csv_cell
+from dam_sync.model.wording import agreed, counted
 
 SHOWN = 40  # rows of a table on a terminal
 EXAMPLE = 60  # characters of a sample, on a terminal half as many
@@ -65,7 +66,7 @@ class InventoryTable:
 def headline(side: SideInventory) -> str:
     """What one side is, in one line."""
     total = side.total if side.total is not None else side.read
-    parts = [f"{total:,} assets", size_text(side.bytes), f"{side.trashed:,} in the trash" if side.trashed else ""]
+    parts = [counted(total, "asset"), size_text(side.bytes), f"{side.trashed:,} in the trash" if side.trashed else ""]
     user = f", as {side.user}" if side.user else ""
     release = f", release {side.release}" if side.release else ""
     return f"{side.role}: {side.kind} ({side.tenant}{user}{release}): {', '.join(filter(None, parts))}"
@@ -93,7 +94,9 @@ def tables_of(side: SideInventory) -> tuple[InventoryTable, ...]:
 
 def scope_of(side: SideInventory) -> str:
     """Of how many assets a table is that is not counted by the service."""
-    return f"of all {side.read:,} assets" if side.whole else f"of the {side.read:,} assets that were read"
+    if side.whole:
+        return agreed(side.read, "of the only asset", f"of all {side.read:,} assets")
+    return f"of the {counted(side.read, 'asset that was read', 'assets that were read')}"
 
 
 def write_csv(inventory: Inventory, folder: Path, opened: Opened) -> list[Path]:
@@ -251,8 +254,9 @@ def duplicates_text(side: SideInventory) -> str:
         return ""
     how = "digest" if found.by == "digest" else f"{found.by}, because the service publishes no digest"
     more = "; most files were compared with the first ones only" if found.exceeded else ""
-    copies = f"{found.groups:,} of them have {found.surplus:,} copies, which take {size_text(found.bytes)}"
-    return f"{found.compared:,} files compared by {how}: {copies if found.groups else 'no two are equal'}{more}"
+    copies = f"{counted(found.surplus, 'copy', 'copies')}, which {agreed(found.surplus, 'takes', 'take')}"
+    have = f"{found.groups:,} of them {agreed(found.groups, 'has', 'have')} {copies} {size_text(found.bytes)}"
+    return f"{counted(found.compared, 'file')} compared by {how}: {have if found.groups else 'no two are equal'}{more}"
 
 
 def _risks(name: str, title: str, risks: Iterable[Risk]) -> InventoryTable:

@@ -65,13 +65,14 @@ class Output:
         self.line = ProgressLine(snapshot, enabled=self.progress)
         return self.line
 
-    def report(self, report: Mapping[str, Any]) -> None:
-        """Print a plan, run or verification."""
+    def report(self, report: Mapping[str, Any], everything: str = "") -> None:
+        """Print a plan, run or verification. everything: where the rows are that its tables leave out, if the report is
+        not kept."""
         if self.as_json:
             self.data(report)
             return
         with self.line.hidden():
-            print_report(self.out, report)
+            print_report(self.out, report, everything)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print one table in full."""
@@ -110,10 +111,10 @@ class Output:
 
     def error_note(self, error: DamSyncError) -> None:
         """Print an error without adding to stdout, which holds only the report."""
-        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason or diagnostic per line
+        own_lines = isinstance(error, ConfigError | SafetyStop)  # one reason, diagnostic or hint per line
         self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
         if error.hint:
-            self.note(f"hint: {visible(error.hint)}")
+            self.note(f"hint: {error.hint}" if own_lines else f"hint: {visible(error.hint)}")
 
     def next(self, *commands: str) -> None:
         """Suggest the next commands; not with JSON, which programs read."""

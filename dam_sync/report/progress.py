@@ -10,6 +10,7 @@ from threading import Event, RLock, Thread
 from typing import Any, TextIO
 
 from dam_sync.model.safe_text import visible
+from dam_sync.model.wording import counted
 
 Snapshot = Callable[[], Mapping[str, Any]]
 LIVE_SECONDS = 0.25
@@ -87,8 +88,8 @@ def line(state: Mapping[str, Any]) -> str:
     """Phase, assets, bytes, calls and their rate, parked assets and time left, in one line."""
     parts = [WAITING if state["waits"] else str(state["phase"])]
     if state["done"] or state["moves"]:
-        of = f" of {state['expected']:,}" if state["expected"] else ""
-        parts.append(f"{state['done']:,}{of} assets")
+        done, expected = state["done"], state["expected"]
+        parts.append(f"{done:,} of {counted(expected, 'asset')}" if expected else counted(done, "asset"))
     if state["bytes"]:
         parts.append(f"{state['bytes'] / 1_000_000:,.1f} MB")
     rate = f", {state['rate']:.0f} per second" if state["rate"] >= 1 else ""

@@ -40,8 +40,9 @@ def _estimate(report: Report) -> Iterator[ReportedRisk]:
     for reach in report.estimate.allowances:
         if reach.left < reach.needed:
             text = (
-                f"the monthly allowance of the {reach.side} suffices for {reach.assets:,} assets: of {reach.needed:,} "
-                f"calls that are needed, {reach.left:,} are left until {reach.renewed}; it takes {reach.months} months"
+                f"the monthly allowance of the {reach.side} suffices for {counted(reach.assets, 'asset')}: of "
+                f"{reach.needed:,} calls that are needed, {reach.left:,} are left until {reach.renewed}; it takes "
+                f"{counted(reach.months, 'month')}"
             )
             yield ReportedRisk(HIGH, "allowance", text, reach.assets)
     disk = report.estimate.disk
@@ -76,5 +77,5 @@ def _losses(report: Report) -> Iterator[ReportedRisk]:
 def _names(report: Report) -> Iterator[ReportedRisk]:
     number = report.collisions.assets
     if number:
-        text = f"{counted(number, 'asset')} get another file name, because theirs is taken"
+        text = f"{counted(number, 'asset gets', 'assets get')} another file name, because theirs is taken"
         yield ReportedRisk(MEDIUM, "names", text, number)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
-from dam_sync.model.wording import counted, such_as
+from dam_sync.model.wording import agreed, counted, such_as
 
 RETRIED = {
     "passed": "the failure may have been temporary",
@@ -19,8 +19,8 @@ RETRIED = {
 def about_allowance(role: str, needed: int, left: int, allowance: int, renewed: datetime) -> str:
     """A run that needs more calls than are left in this month."""
     return (
-        f"the run needs about {needed:,} calls to the {role}, and {max(0, left):,} of its monthly allowance of "
-        f"{allowance:,} are left until {renewed:%Y-%m-%d}: it will stop before it exceeds them, to be resumed then"
+        f"the run needs about {counted(needed, 'call')} to the {role}, and {max(0, left):,} of its monthly allowance "
+        f"of {allowance:,} are left until {renewed:%Y-%m-%d}: it will stop before it exceeds them, to be resumed then"
     )
 
 
@@ -98,7 +98,9 @@ def about_unseen(parts: Sequence[str], rotation: int | None) -> list[str]:
     """Changes that a listing by date does not return. rotation: in how many runs everything is compared, if at all."""
     if not parts:
         return []
-    finds = f"the rotation finds them within {rotation} runs" if rotation else "only `run JOB --full` finds them"
+    finds = (
+        f"the rotation finds them within {counted(rotation, 'run')}" if rotation else "only `run JOB --full` finds them"
+    )
     return [f"{unseen_parts(parts)} at the source: {finds}"]
 
 
@@ -136,7 +138,9 @@ def about_corrections(values: int, assets: int) -> list[str]:
 def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
     """Relations that were not written, by the reason."""
     return [
-        f"{number:,} relations {f'were refused: {why}' if why else 'wait for an asset that was not moved'}"
+        f"{counted(number, 'relation was', 'relations were')} refused: {why}"
+        if why
+        else f"{counted(number, 'relation waits', 'relations wait')} for an asset that was not moved"
         for why, number in unwritten
     ]
 
@@ -144,8 +148,10 @@ def about_relations(unwritten: Iterable[tuple[str, int]]) -> list[str]:
 def about_disappeared(gone: int, fresh: int, examples: Sequence[str], *, removes: bool = False) -> list[str]:
     """Assets that are gone from the source, `fresh` of them since the last run. removes: the policy removes them."""
     new = f", {fresh:,} of them since the last run" if fresh else ""
-    named, fate = such_as(examples, gone), "are still in" if removes else "stay in"
-    return [f"{gone:,} assets moved before are gone from the source{named}{new}; they {fate} the target"]
+    moved = counted(gone, "asset moved before is", "assets moved before are")
+    stay = agreed(gone, "it stays in", "they stay in")
+    fate = agreed(gone, "it is still in", "they are still in") if removes else stay
+    return [f"{moved} gone from the source{such_as(examples, gone)}{new}; {fate} the target"]
 
 
 def about_probation(number: int, until: str) -> list[str]:
@@ -153,7 +159,7 @@ def about_probation(number: int, until: str) -> list[str]:
     if not until:
         return []
     return [
-        f"{number:,} new assets may still be removed by the target as duplicates, until {until}: "
+        f"{counted(number, 'new asset')} may still be removed by the target as duplicates, until {until}: "
         "run `verify` after that, or run again"
     ]
 
@@ -208,14 +214,15 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     notes = []
     if differing:
         notes.append(
-            f"{differing:,} of the matched target assets differ from what a run would write: "
-            "`verify JOB` shows where, `run JOB --repair` brings them in line, a normal run leaves them as they are"
+            f"{differing:,} of the matched target assets {agreed(differing, 'differs', 'differ')} from what a run "
+            "would write: `verify JOB` shows where, `run JOB --repair` brings them in line, a normal run leaves them "
+            "as they are"
         )
     if ambiguous:
         notes.append(
-            f"{ambiguous:,} source assets match several target assets, or match without proof, and were not "
-            "linked: write them with --csv FILE, write `link` into the column `decision`, and pass the file to "
-            "--decisions"
+            f"{counted(ambiguous, 'source asset matches', 'source assets match')} several target assets, or without "
+            f"proof, and {agreed(ambiguous, 'was', 'were')} not linked: write them with --csv FILE, write `link` into "
+            "the column `decision`, and pass the file to --decisions"
         )
     return notes
 
@@ -232,7 +239,7 @@ def about_unclaimed(number: int, examples: Sequence[str]) -> list[str]:
     if not number:
         return []
     return [
-        f"{number:,} target assets have a marker of this source but match none of its assets "
+        f"{counted(number, 'target asset has', 'target assets have')} a marker of this source without an asset of it "
         f"({', '.join(examples)}): these are gone from the source, or are not visible to the credential"
     ]
 

@@ -17,6 +17,8 @@ TITLES = {
     **{"adopt": "Adoption", "rollback": "Rollback"},
 }
 SHOWN = 12
+LONGEST_EXAMPLE = 120
+WITH_OPTIONS = "`--json` lists all, `--html FILE` up to 200"
 GONE = ("asset", "target", "reason", "since", "until")
 GONE_TITLE = "Gone from the source, to be removed at the target"
 ROWS_OF_GROUPS = 60
@@ -24,8 +26,9 @@ ALIGNED = 40  # characters to which the cells of a plain table are aligned
 STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
 
 
-def print_report(console: Console, report: Mapping[str, Any]) -> None:
-    """Print the whole report as tables."""
+def print_report(console: Console, report: Mapping[str, Any], everything: str = "") -> None:
+    """Print the whole report as tables. everything: the words that say where the rows are that a table leaves out."""
+    everything = everything or where_all_is(report)
     source, target, names = report["source"], report["target"], report.get("names", {})
     number = f" {report['run']}" if report["run"] else ""
     number += f" of wave {plain(report['wave'])}" if report.get("wave") else ""
@@ -37,33 +40,14 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
     _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
     if report["verdict"]:
-        _verdict(console, report["verdict"], names)
-    seen = [
-        (row["rule"], row["fate"], str(row["assets"]), _called(names, row["examples"]), row["meaning"])
-        for row in report["exposure"]
-    ]
-    _table(console, "Visible to more people than at the source", ("rule", "", "assets", "for example", "meaning"), seen)
-    settled = [
-        (row["path"], row["take"], row["by"], str(row["assets"]), _called(names, row["examples"]))
-        for row in report["conflicts"]
-    ]
-    _table(console, "Changed at both services", ("what", "result", "by", "assets", "for example"), settled)
-    rows = [(loss["path"], loss["rule"], str(loss["assets"])) for loss in report["losses"]]
-    _table(console, "Losses", ("what", "rule", "assets"), rows)
-    parked = [
-        (row["cause"], row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
-        for row in report["parked"]
-    ]
-    _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked)
-    gone = [tuple(row[key] for key in GONE) for row in report["gone"]]
-    _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone)
-    undecided = [(row["side"], row["text"], f"{row['assets']:,}", row["hint"]) for row in report.get("undecided", ())]
-    _table(console, "To be decided by an option of the job", ("", "what", "assets", "what to write"), undecided)
+        _verdict(console, report["verdict"], names, everything)
+    _lists(console, report, everything)
     for side in (source, target):
         total = sum(side["calls"].values())
         title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
         calls = sorted(side["calls"].items(), key=lambda item: -item[1])
-        _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), [(k, str(n)) for k, n in calls])
+        rows = [(call, str(number)) for call, number in calls]
+        _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), rows, more=everything)
     for note in report["notes"]:
         console.print(f"note: {plain(note)}")
     if report.get("estimate") is not None:
@@ -71,6 +55,42 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
         console.print(f"estimated: about {' to '.join(band)}")
     elif report["seconds"]:
         console.print(f"took {duration(report['seconds'])}")
+
+
+def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None:
+    """What the reader should look at: exposure, conflicts, losses, parked assets, removals, options."""
+    names = report.get("names", {})
+    seen = [
+        (row["rule"], row["fate"], str(row["assets"]), _called(names, row["examples"]), row["meaning"])
+        for row in report["exposure"]
+    ]
+    columns = ("rule", "", "assets", "for example", "meaning")
+    _table(console, "Visible to more people than at the source", columns, seen, more=everything)
+    settled = [
+        (row["path"], row["take"], row["by"], str(row["assets"]), _called(names, row["examples"]))
+        for row in report["conflicts"]
+    ]
+    columns = ("what", "result", "by", "assets", "for example")
+    _table(console, "Changed at both services", columns, settled, more=everything)
+    rows = [(loss["path"], loss["rule"], str(loss["assets"]), _lost(names, loss)) for loss in report["losses"]]
+    _table(console, "Losses", ("what", "rule", "assets", "for example"), rows, more=everything)
+    parked = [
+        (row["cause"], row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
+        for row in report["parked"]
+    ]
+    _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked, more=everything)
+    gone = [tuple(row[key] for key in GONE) for row in report["gone"]]
+    _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone, more=everything)
+    undecided = [(row["side"], row["text"], f"{row['assets']:,}", row["hint"]) for row in report.get("undecided", ())]
+    _table(console, "To be decided by an option of the job", ("", "what", "assets", "what to write"), undecided)
+
+
+def where_all_is(report: Mapping[str, Any]) -> str:
+    """Where the rows are that a table leaves out. A plan is made again; every other report is kept in the state."""
+    if report["kind"].startswith("plan"):
+        return WITH_OPTIONS
+    kind = f" --kind {report['kind']}" if report["kind"] != "run" else ""
+    return f"`report JOB{kind} --csv FILE` lists all"
 
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -97,7 +117,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, str]) -> None:
+def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, str], everything: str) -> None:
     console.print(f"[bold]{plain(verdict['statement'])}[/bold]")
     counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
@@ -105,10 +125,17 @@ def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, s
     _pairs(console, "Evidence by file", file_evidence(verdict))
     for title, extra in DIFFERENCES:
         rows = [row for group in grouped(verdict, extra=extra) for row in group.rows(names)]
-        _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS)
+        _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS, more=everything)
     for line in explained(verdict):
         console.print(plain(line))
     _pairs(console, "Not compared: the target does not return it, or cannot store it", verdict["not_compared"])
+
+
+def _lost(names: Mapping[str, str], loss: Mapping[str, Any]) -> str:
+    """The first asset that has the loss, and what was lost of it."""
+    (asset, detail), *_ = loss.get("examples") or [("", "")]
+    detail = detail if len(detail) <= LONGEST_EXAMPLE else f"{detail[: LONGEST_EXAMPLE - 1]}…"
+    return f"{called(names, asset)}: {detail}" if asset and detail else called(names, asset)
 
 
 def _called(names: Mapping[str, str], assets: Iterable[str]) -> str:
@@ -120,35 +147,53 @@ def _pairs(console: Console, title: str, pairs: Mapping[str, int]) -> None:
 
 
 def _table(
-    console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int = SHOWN
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    shown: int = SHOWN,
+    more: str = "",
 ) -> None:
     rows = list(rows)
     if not rows:
         return
-    if len(rows) > shown:
-        rows = [*rows[:shown], (f"… and {len(rows) - shown} more", *[""] * (len(columns) - 1))]
+    left = [_left_out(len(rows) - shown, more)] if len(rows) > shown else []
+    rows = rows[:shown]
     if getattr(console, "plain", False):
-        _plain_table(console, title, columns, rows)
+        _plain_table(console, title, columns, rows, left)
         return
     whole = min(len(title), console.width)  # a title is not wrapped if there is room
     table = Table(
         title=plain(title), title_justify="left", show_header=any(columns), box=None, pad_edge=False, min_width=whole
     )
     for number, column in enumerate(columns):
-        right = all(row[number].replace(",", "").isdigit() for row in rows[:shown])
+        right = all(row[number].replace(",", "").isdigit() for row in rows)
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in rows:
         style = STYLES.get(row[0])
         first = f"[{style}]{plain(row[0])}[/{style}]" if style else plain(row[0])
         table.add_row(first, *(plain(cell, lines=True) for cell in row[1:]))
     console.print(table)
+    for line in left:
+        console.print(plain(line))
     console.print()
 
 
-def _plain_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _left_out(number: int, where: str) -> str:
+    return f"… and {number:,} more" + (f": {where}" if where else "")
+
+
+def _plain_table(
+    console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]
+) -> None:
     """For a pipe: one line per row, short cells aligned, no trailing whitespace."""
     shown = [*([columns] if any(columns) else []), *rows]
     cells = [[visible(cell) for cell in row] for row in shown]
     widths = [max(min(len(row[number]), ALIGNED) for row in cells) for number in range(len(columns))]
-    for text in (title, *("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in cells), ""):
+    for text in (
+        title,
+        *("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in cells),
+        *left,
+        "",
+    ):
         console.print(visible(text.rstrip()), markup=False, soft_wrap=True)

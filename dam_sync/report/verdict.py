@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dam_sync.model.wording import counted
+
 COLUMNS = ("where", "how", "number", "asset at the source", "target id", "expected", "found")
 DIFFERENCES = (("Differences", False), ("Additions at the target", True))  # titles, and which groups
 VERDICT_ROWS = {
@@ -60,7 +62,7 @@ def grouped(verdict: Mapping[str, Any], *, extra: bool) -> list[Group]:
 def explained(verdict: Mapping[str, Any]) -> list[str]:
     """For each group whose cause is known: where, how many, why, and what to do."""
     return [
-        f"{group.path}, {group.number:,} assets ({group.pattern}): {group.cause}. What to do: {group.remedy}."
+        f"{group.path}, {counted(group.number, 'asset')} ({group.pattern}): {group.cause}. What to do: {group.remedy}."
         for _, extra in DIFFERENCES
         for group in grouped(verdict, extra=extra)
         if group.cause

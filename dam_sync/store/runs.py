@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
+from dam_sync.model.wording import counted
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.note_keys import keys_of_run
 from dam_sync.store.rollbacks import ROLLBACK
@@ -102,8 +103,9 @@ class Runs(Repository):
         def job(c: Connection) -> None:
             shards, rows = open_shards(c, run), open_rows(c, self._database.wave)
             if listed and (shards or rows):
+                parts = f"{counted(shards, 'part')} of the listing and {counted(rows, 'asset')}"
                 raise SafetyStop(
-                    f"run {run} is not complete: {shards} parts of the listing and {rows} assets are open",
+                    f"run {run} is not complete, with {parts} left open",
                     hint="run the same command again; it resumes where it stopped",
                 )
             closed = {"state": "done", "ended_at": self._now(), "outcome": to_text(outcome), "owner": "", "pid": 0}

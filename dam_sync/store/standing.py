@@ -17,7 +17,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 from dam_sync.store.file.database import path_of, read_connection, refuse_link, transaction, translate_errors
 from dam_sync.store.migrations import VERSION, checked_version
-from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.note_keys import WATERMARK, tenant_key
 from dam_sync.store.rollbacks import ROLLBACK
 
 if TYPE_CHECKING:
@@ -27,10 +27,11 @@ HISTORY = 1_000  # runs
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
 RUNNING, INTERRUPTED = "running", "interrupted"
 DELETIONS = 1_000
+SIDES = ("source", "target")
 MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
-_OF_RUNS = "SELECT id, command, started_at, ended_at, state, beat_at, host, pid FROM run"
+_OF_RUNS = "SELECT id, command, started_at, ended_at, state, beat_at, host, pid, job FROM run"
 _RUNS = f"{_OF_RUNS} ORDER BY id DESC LIMIT ?"
 _ROLLBACKS = f"{_OF_RUNS} WHERE command LIKE '{ROLLBACK}%' ORDER BY id DESC"
 _GONE = (
@@ -51,6 +52,7 @@ class StandingRun:
     beat_at: datetime | None
     host: str
     pid: int
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class GoneAsset:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
-    corrections: how many values people gave."""
+    corrections: how many values people gave; tenants: by side, the tenant that the state belongs to."""
 
     runs: Sequence[StandingRun | RunRow]
     rollbacks: Sequence[StandingRun | RunRow]
@@ -75,6 +77,7 @@ class Standing:
     watermark: Json
     corrections: int
     gone: Sequence[GoneAsset | Deletion]
+    tenants: Mapping[str, str]
 
 
 def standing_of(where: Path | str) -> Standing | None:
@@ -90,15 +93,15 @@ def standing_of(where: Path | str) -> Standing | None:
 
 def _standing(raw: sqlite3.Connection) -> Standing:
     runs = [_run(row) for row in raw.execute(_RUNS, (HISTORY,))]
-    watermark = raw.execute("SELECT value FROM note WHERE key = ?", (WATERMARK,)).fetchone()
     return Standing(
         runs=runs,
         rollbacks=[_run(row) for row in raw.execute(_ROLLBACKS)],
         tally=_tally(raw, last) if (last := last_moving(runs)) is not None else {},
         linked=_number(raw, "SELECT count(*) FROM link"),
-        watermark=json.loads(watermark[0]) if watermark is not None else None,
+        watermark=_noted(raw, WATERMARK),
         corrections=_number(raw, "SELECT count(*) FROM correction WHERE corrected <> 'null'"),
         gone=[_gone(*row) for row in raw.execute(_GONE, (DELETIONS,))],
+        tenants={side: str(known) for side in SIDES if (known := _noted(raw, tenant_key(side))) is not None},
     )
 
 
@@ -115,10 +118,10 @@ def shown_state(row: StandingRun | RunRow, now: datetime, process_exists: Callab
     return INTERRUPTED if is_late or (row.host == socket.gethostname() and not process_exists(row.pid)) else RUNNING
 
 
-def _run(row: tuple[int, str, str, str | None, str, str, str, int]) -> StandingRun:
-    number, command, started, ended, state, beat, host, pid = row
+def _run(row: tuple[int, str, str, str | None, str, str, str, int, str]) -> StandingRun:
+    number, command, started, ended, state, beat, host, pid, job = row
     ended_at = datetime.fromisoformat(ended) if ended else None
-    lease = (datetime.fromisoformat(beat), host, pid)
+    lease = (datetime.fromisoformat(beat), host, pid, job)
     return StandingRun(number, command, datetime.fromisoformat(started), ended_at, state, *lease)
 
 
@@ -132,6 +135,11 @@ def _tally(raw: sqlite3.Connection, run: int) -> dict[str, int]:
     for label, number in raw.execute("SELECT label, n FROM tally WHERE run = ? AND n > 0", (run,)):
         counts[label] = counts.get(label, 0) + number
     return counts
+
+
+def _noted(raw: sqlite3.Connection, key: str) -> Json:
+    found = raw.execute("SELECT value FROM note WHERE key = ?", (key,)).fetchone()
+    return json.loads(found[0]) if found is not None else None
 
 
 def _number(raw: sqlite3.Connection, statement: str) -> int:

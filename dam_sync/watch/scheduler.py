@@ -127,10 +127,15 @@ def decide(timetable: Timetable, record: WatchRecord, now: datetime) -> Decision
     """When the next run of a job begins. Occurrences missed meanwhile are one occurrence that is due now."""
     record = record.rebased(now)
     if record.result is RunResult.BLOCKED:
-        return Decision(None, f"waits for you: {record.error.get('message', '')}")
+        return Decision(None, f"waits for you: {one_line(record.error)}")
     due, reason = _due(timetable, record)
     opening = timetable.opening(max(due, now))
     return Decision(due, reason) if opening <= now else Decision(opening, _limited(reason, opening, max(due, now)))
+
+
+def one_line(error: Mapping[str, Json]) -> str:
+    """The message of an error, which may have a line for each reason, as a part of a line."""
+    return " ".join(str(error.get("message", "")).split("\n"))
 
 
 def _limited(reason: str, opening: datetime, due: datetime) -> str:

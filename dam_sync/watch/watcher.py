@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.api.watching import SharedRates, deliver
+from dam_sync.api.watching import SharedRates, deliver, held_back
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.diagnostic import Diagnostic
@@ -15,7 +16,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.watch.notifier import Notifier, event_of, events_of
-from dam_sync.watch.scheduler import WatchRecord
+from dam_sync.watch.scheduler import WatchRecord, one_line
 from dam_sync.watch.watched_job import WatchedJob
 
 AT_ONCE = 4  # runs
@@ -107,11 +108,17 @@ def line_of(job: WatchedJob, report: Json) -> str:
     what = record.result.value
     if report is not None:
         moved = ", ".join(f"{number:,} {kind}" for kind, number in report["counts"].items() if number)
-        what = f"run {report['run']} is done: {moved or 'nothing to do'}"
+        what = f"run {report['run']} is done: {moved or 'nothing to do'}{_held_back(report)}"
     elif record.error:
-        what = f"{record.result.value}: {record.error.get('message', '')}"
+        what = f"{record.result.value}: {one_line(record.error)}"
     following = "waits for you" if decision.at is None else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
     return f"{job.name}: {what}; {following}"
+
+
+def _held_back(report: Mapping[str, Any]) -> str:
+    """What a run by hand reports with exit code 6. It keeps no later run from its time."""
+    stop = held_back(report)
+    return "" if stop is None else f"; {stop} (`dam-sync errors JOB` says what to do)"
 
 
 def _raise_all(problems: Sequence[ConfigError]) -> None:

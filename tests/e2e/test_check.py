@@ -78,6 +78,17 @@ def test_some_assets_would_be_parked(tmp_path: Path) -> None:
         assert any("1 of the first 4 would be parked" in row["message"] for row in found(job, 0)["WARN"])
 
 
+def test_values_that_a_line_would_drop_are_named(desk: Small) -> None:
+    line = "shotDate: {from: fields.inventory, pipe: [date], on_error: drop}"
+    mapped(desk, ("  inventory: {from: fields.inventory}\n", ""), ("shotDate: {from: fields.shot_date}", line))
+    (row,) = [row for row in found(desk, 0)["WARN"] if row["subject"] == "values"]
+    assert row["message"] == (
+        "of the first 4 assets, values would be dropped: fields.inventory of 4 assets (“MU.00001” is not a date of the "
+        "form iso)"
+    )
+    assert "`in`" in row["hint"]
+
+
 def test_a_mapping_without_a_marker(desk: Small) -> None:
     mapped(desk, (MARKER, ""))
     (row,) = found(desk, 2)["FAULT"]

@@ -71,7 +71,7 @@ def test_corrected_values_are_applied_listed_and_removed(job: Small, tmp_path: P
     assert (left["filename"], left["corrected"]) == ("photo-3.jpg", f"'{LONG}")
     fill(path, lambda row: row.update(corrected="Loan"))
     job.ran("errors", "--import", str(path), code=0).says(
-        "1 corrected values of 1 assets are stored", "next: dam-sync run"
+        "1 corrected value of 1 asset is stored", "next: dam-sync run"
     )
     job.run()
     assert credits_of(job)["photo-3.jpg"] == "Loan"

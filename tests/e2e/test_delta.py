@@ -109,7 +109,7 @@ def test_what_is_gone_from_the_source_is_told(tenants: Pair) -> None:
     settle(tenants)
     report = tenants.json("run", str(tenants.job), "--full")
     (told,) = [note for note in report["notes"] if "gone from the source" in note]
-    assert told.startswith(f"1 assets moved before are gone from the source ({first}")
+    assert told.startswith(f"1 asset moved before is gone from the source ({first}")
     assert len(tenants.target.assets) == ASSETS
 
 

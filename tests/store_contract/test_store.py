@@ -150,7 +150,7 @@ async def test_parked_assets_are_grouped_by_cause(store: SqlStore) -> None:
 
 async def test_a_run_closes_only_when_nothing_is_open(store: SqlStore) -> None:
     run = await filled(store, "a")
-    with pytest.raises(SafetyStop, match="1 assets are open"):
+    with pytest.raises(SafetyStop, match="1 asset left open"):
         await store.finish(run, {})
     (work,) = await store.claim(run, 1, LEASE)
     await store.complete(work, Outcome("skipped"))

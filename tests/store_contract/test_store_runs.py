@@ -108,10 +108,10 @@ async def test_an_open_shard_or_row_keeps_a_run_open(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     shard = Shard("s", {"page": 1}, 1)
     await store.set_shards(run, [shard], complete=True)
-    with pytest.raises(SafetyStop, match="1 parts of the listing and 0 assets are open"):
+    with pytest.raises(SafetyStop, match="1 part of the listing and 0 assets left open"):
         await store.finish(run, {})
     await store.record(run, shard, Batch((Entry(AssetId("a"), Revision("1")),), None), ())
-    with pytest.raises(SafetyStop, match="0 parts of the listing and 1 assets are open"):
+    with pytest.raises(SafetyStop, match="0 parts of the listing and 1 asset left open"):
         await store.finish(run, {})
     (work,) = await store.claim(run, 1, LEASE)
     await store.complete(work, Outcome("skipped"))

@@ -21,6 +21,7 @@ from dam_sync.api.stored_job import state_exists, stored_job_of
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.library import MARKS, write_empty_tenant, write_library
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.wording import counted
 from dam_sync.report.report import Report
 
 READY = ("a_hypermedia", "e_profiles")  # the pair with a handwritten mapping
@@ -52,7 +53,7 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
     """Run the demo. Returns the exit code: 0 if every asset is equal on both sides."""
     folder = demo.folder.resolve()
     foreign = prepare(folder)
-    tell(f"generating a library of {demo.assets} assets in {folder}")
+    tell(f"generating a library of {counted(demo.assets, 'asset')} in {folder}")
     catalogue = write_library(folder, demo.assets)
     empty = write_empty_tenant(folder, like_the_source=not demo.ready)
     keep(folder, foreign)

@@ -11,6 +11,7 @@ from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.rates.limiters import sustained
 from dam_sync.model.limits import Pace, SmallFile
 from dam_sync.model.service import Service
+from dam_sync.model.wording import counted
 from dam_sync.report import sentences
 from dam_sync.report.parts import DiskNeed, Estimate, TimePart
 
@@ -198,7 +199,9 @@ def _moved(planned: PlannedTime, source: Speed, target: Speed) -> TimePart:
     if waiting >= max(calls, fetching, calling, loading, reading):
         return TimePart(PROCESSING, TARGET, seconds, "until new files are usable at the target")
     side = TARGET if max(calls, calling, loading) >= max(fetching, reading) else SOURCE
-    return TimePart(CONCURRENCY, side, seconds, f"{workers} assets at once, {target.call_seconds:.2f} s for each call")
+    return TimePart(
+        CONCURRENCY, side, seconds, f"{counted(workers, 'asset')} at once, {target.call_seconds:.2f} s for each call"
+    )
 
 
 def _together(parts: Iterable[TimePart]) -> float:
@@ -207,9 +210,10 @@ def _together(parts: Iterable[TimePart]) -> float:
 
 
 def _rate(side: str, speed: Speed, calls: int) -> TimePart:
-    rate = f"{speed.pace.per_second:g} calls per second" if speed.pace.per_second else ""
+    pace = speed.pace.per_second
+    rate = f"{pace:g} {'call' if pace == 1 else 'calls'} per second" if pace else ""
     return TimePart(RATE_LIMIT, side, speed.at_rate(calls), rate)
 
 
 def _latency(speed: Speed) -> str:
-    return f"{min(speed.workers, speed.pace.at_once)} calls at once, {speed.call_seconds:.2f} s for each"
+    return f"{counted(min(speed.workers, speed.pace.at_once), 'call')} at once, {speed.call_seconds:.2f} s for each"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
+from dam_sync.model.wording import agreed, counted, the_first
 from dam_sync.report.parts import ReportScope, SampledTotal
 from dam_sync.store.waves import NOT_DONE
 
@@ -40,17 +41,17 @@ def _of_sample(listed: int, covered: int) -> str:
         return f"no asset of {listed:,} is in the sample, so nothing is known about any"
     most = most_different(listed, covered, 0)
     return (
-        f"{covered:,} of {listed:,} assets were planned, chosen by a digest of their ids. With "
-        f"{100 * CONFIDENCE:.0f} % confidence, what was not found in them concerns at most {most:,} assets. Calls, "
-        "bytes and duration are those of the sample"
+        f"{covered:,} of {counted(listed, 'asset')} {agreed(covered, 'was', 'were')} planned, chosen by a digest of "
+        f"their ids. With {100 * CONFIDENCE:.0f} % confidence, what was not found in them concerns at most "
+        f"{counted(most, 'asset')}. Calls, bytes and duration are those of the sample"
     )
 
 
 def _of_limit(context: RunContext, covered: int) -> str:
     total = context.source_account.total
-    library = f" of {total:,}" if total is not None else ""
+    first = the_first(covered, "asset") if total is None else f"the first {covered:,} of {counted(total, 'asset')}"
     return (
-        f"the first {covered:,}{library} assets in the order of the listing. They need not resemble the rest; "
+        f"{first} in the order of the listing, which need not resemble the rest; "
         "memberships and relations are written once all assets exist, and are not among the operations"
     )
 

@@ -160,7 +160,11 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     line = job_line([ExposureRule(row["rule"]) for row in refused])
     return SafetyStop(
         f"more people would see these assets at the target than at the source, so they are not written: {rules}",
-        hint=f"to accept it, write `{line}` into the job file (only the rules that you accept) and run again",
+        hint=(
+            f"every run ends with exit code 6 until you decide. To let these people see them, write `{line}` into the "
+            "job file (only the rules that you accept). To move them without that, change the lines of the mapping "
+            "that the rules are about. To leave them out, exclude them by `select` in the mapping file. Then run again"
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import visible
 
 EXAMPLES = 3
 
@@ -31,6 +32,24 @@ def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, 
     """The accepted findings as sentences. Raises SafetyStop with everything that was not accepted, so that nobody
     accepts an unreported finding."""
     if not (options.accept_changes or all(finding.full and options.full for finding in findings)):
-        message = "; ".join(finding.message for finding in findings)
-        raise SafetyStop(message, hint="; ".join(dict.fromkeys(finding.hint for finding in findings)))
+        raise SafetyStop(_messages(findings), hint=_hints(findings))
     return tuple(finding.message for finding in findings)
+
+
+def _messages(findings: Sequence[GuardFinding]) -> str:
+    """One message, or a numbered list with a line for each."""
+    if len(findings) == 1:
+        return findings[0].message
+    lines = [f"{number}. {visible(finding.message)}" for number, finding in enumerate(findings, 1)]
+    return "\n".join((f"{len(findings)} reasons not to continue:", *lines))
+
+
+def _hints(findings: Sequence[GuardFinding]) -> str:
+    """One hint, or a line for each with the numbers of the messages that it is about."""
+    numbers: dict[str, list[str]] = {}
+    for number, finding in enumerate(findings, 1):
+        numbers.setdefault(finding.hint, []).append(str(number))
+    if len(numbers) == 1:
+        return findings[0].hint
+    lines = [f"{' and '.join(about)}: {visible(hint)}" for hint, about in numbers.items()]
+    return "\n".join(("what to do about each:", *lines))

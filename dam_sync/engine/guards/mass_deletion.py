@@ -10,7 +10,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import Service
-from dam_sync.model.wording import such_as
+from dam_sync.model.wording import counted, such_as
 from dam_sync.store.note_keys import GONE, SWEPT
 from dam_sync.store.store import SqlStore
 
@@ -89,7 +89,7 @@ async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     if not known or (total is not None and total >= known * SHRUNK):
         return
     if await target_is_empty(context):
-        count = "returns no count" if total is None else f"has {total:,} assets"
+        count = "returns no count" if total is None else f"has {counted(total, 'asset')}"
         yield GuardFinding(
             f"the target {count}, {known:,} were moved to it, and those that were requested are gone",
             emptied_hint(context),
@@ -121,7 +121,7 @@ async def refuse_incredible_listing(context: RunContext, listed: int) -> None:
     total = context.source_account.total or 0
     found = _few(await context.store.link_count(), listed, await known_gone(context.store))
     if found is None and total > listed / SHRUNK:  # a total may have more digits than a float
-        found = GuardFinding(f"the source counts {total:,} assets but its listing has {listed:,}", RIGHTS_HINT)
+        found = GuardFinding(f"the source counts {counted(total, 'asset')} but its listing has {listed:,}", RIGHTS_HINT)
     await _refuse_listing(context, found)
 
 
@@ -175,7 +175,9 @@ async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> No
 def _few(known: int, seen: int, gone: int) -> GuardFinding | None:
     loss = Disappearance(known, max(0, known - seen), gone)
     if known and loss.emptied:
-        return GuardFinding(f"the source has {seen:,} assets, but {known:,} were moved from it before", RIGHTS_HINT)
+        return GuardFinding(
+            f"the source has {counted(seen, 'asset')}, but {known:,} were moved from it before", RIGHTS_HINT
+        )
     if not known and not seen:
         return GuardFinding(NOTHING_SEEN, f"{NOTHING_HINT}, continue with --accept-changes")
     return None

@@ -170,7 +170,8 @@ class Inspection:
     def _statement(self, reader: SampleReader, total: int | None) -> str:
         """How the assets that were read were chosen."""
         if reader.whole:
-            return f"all {reader.read:,} assets were read"
+            few = {0: "there is no asset to read", 1: "the only asset was read"}
+            return few.get(reader.read, f"all {reader.read:,} assets were read")
         if self.sampling.number is not None:
             of = f" of {total:,}" if total is not None else ""
             return (

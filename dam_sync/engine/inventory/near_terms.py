@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from dam_sync.mapping.term_similarity import known_words, similarity_of
+
 MOST_SPELLED = 5_000  # terms of one vocabulary whose spellings are compared with each other
-LEAST, LONG = 5, 10  # characters from which one error, and two errors, make a word no other word
+LEAST, LONG = 5, 10  # characters from which one error, and two errors, are looked for in a word
 PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("aux", "al"), ("s", ""))
 UNCHANGED = ("ss", "us", "is")  # ends of words that are no plural
 
@@ -35,15 +37,16 @@ class NearKeys:
     keys: tuple[str, ...]
 
 
-def near_terms(terms: Iterable[LabeledTerm]) -> tuple[tuple[NearKeys, ...], bool]:
-    """Groups of terms that may mean the same, and whether spellings were compared: not for more than `MOST_SPELLED`."""
+def near_terms(terms: Iterable[LabeledTerm], locales: Sequence[str] = ()) -> tuple[tuple[NearKeys, ...], bool]:
+    """Groups of terms that may mean the same, and whether spellings were compared: not for more than `MOST_SPELLED`.
+    locales: the languages of the labels, whose dictionaries tell words from misspelled ones."""
     below: dict[str, list[LabeledTerm]] = defaultdict(list)
     for term in terms:
         below[term.parent].append(term)
     found = [near for siblings in below.values() for near in _alike(siblings)]
     spelled = sum(map(len, below.values())) <= MOST_SPELLED
     if spelled:
-        found += [near for siblings in below.values() for near in _misspelled(siblings)]
+        found += [near for siblings in below.values() for near in _misspelled(siblings, locales)]
     return tuple(found), spelled
 
 
@@ -100,8 +103,9 @@ def _alike(siblings: Sequence[LabeledTerm]) -> Iterator[NearKeys]:
             yield NearKeys(difference_of([term.label for term in group]), tuple(term.key for term in group))
 
 
-def _misspelled(siblings: Sequence[LabeledTerm]) -> Iterator[NearKeys]:
-    """Pairs of words with a few letters added, left out, replaced or swapped; digits must be the same."""
+def _misspelled(siblings: Sequence[LabeledTerm], locales: Sequence[str]) -> Iterator[NearKeys]:
+    """Pairs with a few letters added, left out, replaced or swapped, one of which may be a slip of the other. Two
+    words of a dictionary are not, such as tower and power. Digits must be the same."""
     words: dict[str, LabeledTerm] = {}
     for term in siblings:
         words.setdefault(simplified(term.label), term)
@@ -110,8 +114,20 @@ def _misspelled(siblings: Sequence[LabeledTerm]) -> Iterator[NearKeys]:
         later = long_enough[number + 1 :]
         for other, distance, _ in process.extract(word, later, scorer=OSA.distance, score_cutoff=2, limit=None):
             errors = 2 if min(len(word), len(other)) >= LONG else 1
-            if distance <= errors and _digits(word) == _digits(other):
+            alike = distance <= errors and _digits(word) == _digits(other)
+            if alike and _may_be_one(words[word].label, words[other].label, locales):
                 yield NearKeys("spelling", (words[word].key, words[other].key))
+
+
+def _may_be_one(left: str, right: str, locales: Sequence[str]) -> bool:
+    """Whether one label may be a misspelling of the other."""
+    if similarity_of(left, right, locales) or similarity_of(right, left, locales):
+        return True
+    ours, theirs = simplified(left).split(), simplified(right).split()
+    different = [pair for pair in zip(ours, theirs, strict=False) if pair[0] != pair[1]]
+    if len(ours) != len(theirs) or len(different) != 1 or min(map(len, different[0])) < LONG:
+        return False
+    return not known_words(locales).issuperset(different[0])
 
 
 def _digits(word: str) -> list[str]:

@@ -43,7 +43,8 @@ class VocabularyTally:
     def result(self) -> VocabularyInventory:
         """What is to be known of it."""
         names = [shortened(path_text(term) or normal(term.label)) for term in self.terms]
-        near, spelled = near_terms(self._labeled())
+        locales = tuple(sorted({locale for term in self.terms for locale in _languages(term)}))
+        near, spelled = near_terms(self._labeled(), locales)
         unused = None if self.used is None else [names[n] for n in self._unused()]
         return VocabularyInventory(
             self.known.key,

@@ -22,6 +22,7 @@ from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.errors import SafetyStop, StopRequested
+from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import listed_key
 from dam_sync.store.rows import CHANGED_AT_TARGET, REMOVED, Deletion
 
@@ -120,7 +121,7 @@ async def _refuse_too_many(context: RunContext, policy: DeletionPolicy, now: dat
     due = sum([len(page) async for page in _due(context, policy, now)])
     linked = await context.store.link_count() + removed
     if due and not policy.allows(removed + due, linked):
-        found = f"{removed + due:,} of {linked:,} assets would be removed from the target"
+        found = f"{removed + due:,} of {counted(linked, 'asset')} would be removed from the target"
         raise await _stop(context, f"{found}, more than `max_deletes: {policy.limit}` allows in one run", LIMIT_HINT)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from math import exp, lgamma
 
+from dam_sync.model.wording import counted
+
 CONFIDENCE = 0.95
 NEGLIGIBLE = 1e-18  # a probability that changes no sum
 
@@ -51,10 +53,10 @@ def statement_of(population: int, sample: int, found: int, level: str) -> str:
     if not sample:
         return "no asset was compared, so nothing is known about any"
     if sample >= population:
-        return f"{found:,} of all {sample:,} assets {differ} at the level {level}"
+        return f"{found:,} of all {counted(sample, 'asset')} {differ} at the level {level}"
     most = most_different(population, sample, found)
     return (
-        f"{found:,} of {sample:,} sampled of {population:,} assets {differ} at the level {level}: with "
+        f"{found:,} of {sample:,} sampled of {counted(population, 'asset')} {differ} at the level {level}: with "
         f"{100 * CONFIDENCE:.0f} % confidence at most {most:,} of all ({_percent(most, population)}) differ"
     )
 

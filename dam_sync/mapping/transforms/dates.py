@@ -18,6 +18,7 @@ from dam_sync.model.diagnostic import Similar
 from dam_sync.model.values import Scalar, instant_text
 
 ISO = "iso"
+NO_DAY = "no day in the date"  # the rule of a note
 
 
 @cache
@@ -56,10 +57,24 @@ class _Moment(EachTransform):
     def moment(self, text: str) -> datetime | date | None:
         """The first format that fits."""
         for form in self.in_:
-            found = _read_iso(text, self.place) if form == ISO else _read_as(text, form, self.place)
+            found = read_date(text, form, self.place)
             if found is not None:
                 return found
         return None
+
+    def dayless(self, value: Scalar, context: TransformContext, made: Result) -> Result:
+        """The result, with a note if the value was read by a format that names no day."""
+        if isinstance(value, date) or made.note is not None:
+            return made
+        text = context.languages.text(value) or ""
+        form = next((form for form in self.in_ if read_date(text, form, self.place) is not None), ISO)
+        if form == ISO or re.search(r"%[djUWVcxsD]", form):
+            return made
+        written = made.values[0]
+        detail = (
+            f"{shown(value)} is written as {shown(instant_text(written) if isinstance(written, datetime) else written)}"
+        )
+        return replace(made, note=Note(NO_DAY, detail, ValueOutcome.KEPT))
 
     def spelt(self, moment: datetime | date) -> Result:
         """The value as text in the format `out`."""
@@ -72,7 +87,8 @@ class _Moment(EachTransform):
 class Date(_Moment):
     name: ClassVar[str] = "date"
     summary: ClassVar[str] = (
-        "a date, parsed by the first format of `in` that fits; a timestamp is converted to `zone` first"
+        "a date, parsed by the first format of `in` that fits; a timestamp is converted to `zone` first. A format "
+        "without a day gives the first one of the month or year, which is a named loss"
     )
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
@@ -86,7 +102,7 @@ class Date(_Moment):
         if found is None:
             return self.fail(f"{shown(value)} is not a date of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
-            return self.spelt(found) if self.out else Result((found,))
+            return self.dayless(value, context, self.spelt(found) if self.out else Result((found,)))
         moment = _local(found, self.place)
         made = self.spelt(moment.date()) if self.out else Result((moment.date(),))
         return (
@@ -112,6 +128,9 @@ class DateTime(_Moment):
             return self.fail(f"{shown(value)} is not a timestamp of the form {' or '.join(self.in_)}")
         if not isinstance(found, datetime):
             found = datetime.combine(found, time(), self.place)
+        return self.dayless(value, context, self._written(found))
+
+    def _written(self, found: datetime) -> Result:
         if self.out == ISO:
             return Result((instant_text(aware(found)),))
         return self.spelt(_local(found, self.place)) if self.out else Result((aware(found),))
@@ -125,6 +144,11 @@ def _usable(form: str) -> bool:
     except (ValueError, re.error):
         return False
     return "%" in form
+
+
+def read_date(text: str, form: str, zone: tzinfo) -> datetime | date | None:
+    """The text as a date of this format; None if it is none. zone: of a time of day without one."""
+    return _read_iso(text, zone) if form == ISO else _read_as(text, form, zone)
 
 
 def _read_as(text: str, form: str, zone: tzinfo) -> datetime | date | None:

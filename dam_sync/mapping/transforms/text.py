@@ -149,7 +149,10 @@ class Truncate(EachTransform):
 
 class SafeName(EachTransform):
     name: ClassVar[str] = "safe_name"
-    summary: ClassVar[str] = "a file name that every system accepts, at most `max` characters; keeps the extension"
+    summary: ClassVar[str] = (
+        "a file name that every system accepts, at most `max` characters; keeps the extension. A changed name is a "
+        "named loss"
+    )
     example: ClassVar[str] = "{safe_name: {max: 128}}"
     short: ClassVar[str] = "max"
     each_language: ClassVar[bool] = True
@@ -158,7 +161,13 @@ class SafeName(EachTransform):
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
         text = self.text_of(value, context)
-        return text if isinstance(text, Result) else Result((safe_name(text, self.max),))
+        if isinstance(text, Result):
+            return text
+        name = safe_name(text, self.max)
+        changed = name != unicodedata.normalize("NFC", text)  # the two forms of an accent look alike
+        return Result(
+            (name,), Note(self.name, f"{shown(text)} is {shown(name)}", ValueOutcome.KEPT) if changed else None
+        )
 
 
 class Split(EachTransform):

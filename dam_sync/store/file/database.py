@@ -42,6 +42,7 @@ OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 CACHE_KIB = 4 * 1024
 WAL_PAGES = 2_000  # pages after which SQLite moves the log back into the file
+LARGEST_LOG = 2 * WAL_PAGES * 4096  # bytes that it practically never exceeds
 
 HELPERS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a state
 
@@ -218,6 +219,13 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
     if _is_busy(error):
         holder = holder_of(path) or "another process"
         return StoreBusy(f"{holder} holds {what} {path}", hint="wait until it is done and run again")
+    if (limit := _limit_reached(error, path)) is not None:
+        hint = (
+            "raise this limit (`ulimit -f`, or `LimitFSIZE=` of a systemd unit), or free some space in "
+            f"{path.parent} if its disk has a quota, and run the same command again; it resumes where it stopped"
+        )
+        bound = f"a file of this process may have at most {limit:,} bytes"
+        return DiskFull(f"no space left to write {what} {path}: {bound}", hint=hint)
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
         hint = f"free some space in {path.parent} and run the same command again; it resumes where it stopped"
         return DiskFull(f"no space left to write {what} {path}", hint=hint)
@@ -244,6 +252,23 @@ def _damaged(path: Path, what: str, error: BaseException) -> ConfigError:
 
 def _plain(error: BaseException) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _limit_reached(error: BaseException, path: Path) -> int | None:
+    """The size that files of this process may have, if one of the state may have reached it, which SQLite reports as
+    "disk I/O error". None otherwise."""
+    too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
+    if not too_large and getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
+        return None
+    try:
+        import resource  # not on every system
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    files = (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm"))
+    largest = max((file.stat().st_size for file in files if file.exists()), default=0)
+    reached = too_large or largest + LARGEST_LOG > limit  # the log may have reached it, and be removed by now
+    return limit if limit != resource.RLIM_INFINITY and reached else None
 
 
 def _is_full(error: BaseException, path: Path) -> bool:

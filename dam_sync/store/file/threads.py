@@ -72,10 +72,13 @@ class GroupWriter(ABC):
 
     def post(self, job: Job[T]) -> asyncio.Future[T]:
         """Hand a job over without waiting for it; it is durable once its future has a result. Jobs become durable in
-        the order in which they were handed over. The future must be looked at, and must not be cancelled."""
+        the order in which they were handed over. The future must be looked at, unless the caller is stopped by another
+        error, and must not be cancelled."""
         if self._closed:
             raise RuntimeError("the store was closed")
-        return self._submit(job).future
+        future = self._submit(job).future
+        future.add_done_callback(_looked_at)
+        return future
 
     async def close(self) -> None:
         """Finish pending jobs and end the thread; safe to repeat."""
@@ -220,6 +223,12 @@ class ReaderThread:
     def _read(self, job: Job[T]) -> T:
         with translate_errors(self._path), transaction(self._connection, "DEFERRED"):
             return job(self._connection)
+
+
+def _looked_at(future: asyncio.Future[Any]) -> None:
+    """Keeps asyncio from logging the error of a job whose caller was stopped meanwhile, for example by a full disk."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _answer(group: list[WriteRequest]) -> None:

@@ -93,7 +93,8 @@ function showRun(section, run, bounds) {
   if (!run) return;
   const most = run.total ?? run.at_most, bar = part(section, "progress", true);
   const of = run.total !== null ? ` of ${number.format(run.total)}` : run.at_most ? ` of at most ${number.format(run.at_most)}` : "";
-  text(section, "progress", run.moves || run.done ? `${number.format(run.done)}${of} assets` : run.phase);
+  const assets = run.done === 1 && !of ? "asset" : "assets";
+  text(section, "progress", run.moves || run.done ? `${number.format(run.done)}${of} ${assets}` : run.phase);
   if (run.moves && most) {
     bar.max = most;
     bar.value = Math.min(run.done, most);

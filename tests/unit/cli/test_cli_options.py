@@ -72,17 +72,18 @@ def test_what_is_not_a_file_of_its_own_is_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "shown"),
     [
-        ["explain", "job.yaml", "a\udcff"],
-        ["run", "job.yaml", "--only", "\udcff"],
-        ["conflicts", "j", "--only", "\udcff"],
+        (["explain", "job.yaml", "a\udcff"], "the argument ID"),
+        (["run", "job.yaml", "--only", "\udcff"], "the option --only"),
+        (["conflicts", "j", "--only", "\udcff"], "the option --only"),
+        (["verify", "j", "--level", "\udcff"], "the option --level"),
     ],
 )
-def test_an_argument_that_is_not_text_is_a_wrong_argument(arguments: list[str]) -> None:
+def test_an_argument_that_is_not_text_is_a_wrong_argument(arguments: list[str], shown: str) -> None:
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 2
-    assert "is not valid text" in done.output
+    assert f"{shown} is not valid text" in done.output
 
 
 @pytest.mark.parametrize(

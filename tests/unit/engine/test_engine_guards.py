@@ -147,6 +147,26 @@ def test_which_flag_goes_on(findings: list[GuardFinding], options: RunOptions, s
     assert all(each.message in caught.value.message and each.hint in caught.value.hint for each in findings)
 
 
+def test_several_reasons_have_a_line_each_and_hints_say_which_they_are_about() -> None:
+    other = GuardFinding("the target is\nanother", RIGHTS.hint)
+    with pytest.raises(SafetyStop) as caught:
+        refuse([RIGHTS, MEANS, other], RunOptions())
+    assert caught.value.message.splitlines() == [
+        "3 reasons not to continue:",
+        f"1. {RIGHTS.message}",
+        f"2. {MEANS.message}",
+        "3. the target is\\nanother",
+    ]
+    assert caught.value.hint.splitlines() == [
+        "what to do about each:",
+        f"1 and 3: {RIGHTS.hint}",
+        f"2: {MEANS.hint}",
+    ]
+    with pytest.raises(SafetyStop) as caught:
+        refuse([RIGHTS, other], RunOptions())
+    assert caught.value.hint == RIGHTS.hint
+
+
 # -- how much is too much ----------------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,7 @@ unmapped: report
         Loss("fields.title.fr", "language not carried"),
         Loss("fields.inventory", "not mapped"),
         Loss("placements.folder[]", "strip_prefix", "nothing is left"),
+        Loss("filename", "safe_name", "“été?.jpg” is “été_.jpg”"),
     }
     assert tally_of(drafted)["fields.keywords[]", "written"] == 1
     assert tally_of(drafted)["fields.keywords[]", "transformed"] == 1

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import similarity
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.capabilities import Feature
+from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Term
 from tests.support.schemas import able, schema
@@ -40,6 +42,21 @@ def test_every_pair_of_services_compiles(tmp_path: Path, pair: tuple[str, str], 
     assert crosswalk.writes == set(by_target(found))
     required = {key for key, known in target.fields.items() if known.required}
     assert required <= crosswalk.writes
+
+
+@pytest.mark.parametrize("name", ["object_type", "lib:workType", "Genre", "object_category"])
+def test_a_classification_is_offered_for_what_catalogues_call_it(name: str) -> None:
+    assert similarity(Field("classification", TEXT), Field(name, TERM)).score == pytest.approx(0.8)
+
+
+def test_names_that_the_first_mapping_changes_are_noted() -> None:
+    names = ("CON.jpg", "e\u0301te\u0301.jpg", "what?.jpg", "")
+    sample = Sample.of(Asset(AssetId(name), Revision("1"), filename=name) for name in names)
+    note = "the line filename changes 2 of 3 sampled names, such as “CON.jpg” to “_CON.jpg”"
+    assert f"{note}; without `safe_name` they stay as they are" in suggest(C, B, sample=sample).notes
+    named = replace(B, naming=Naming(frozenset("?"), 128))
+    assert note in suggest(C, named, sample=sample).notes
+    assert not any("line filename" in text for text in suggest(C, B).notes)
 
 
 def test_the_whole_text_of_one(tmp_path: Path) -> None:

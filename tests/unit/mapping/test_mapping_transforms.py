@@ -294,3 +294,45 @@ def test_every_language_keeps_its_own_text() -> None:
     assert LanguagePreference().text(Localized({"de": "See", "en": "Sea"})) == "Sea"
     assert LanguagePreference(("it",)).text(Localized({"de": "See"})) == "See"
     assert LanguagePreference().text(Localized({})) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("CON.jpg", "_CON.jpg"),
+        ("what?.jpg", "what_.jpg"),
+        ('a "quoted" name.jpg', "a _quoted_ name.jpg"),
+        ("two  spaces.jpg", "two spaces.jpg"),
+    ],
+)
+def test_a_file_name_that_is_changed_is_a_named_loss(name: str, safe: str) -> None:
+    made = each("safe_name", name)
+    assert made.values == (safe,)
+    assert made.note is not None
+    assert (made.note.rule, made.note.outcome) == ("safe_name", ValueOutcome.KEPT)
+    assert made.note.detail == f"“{name}” is “{safe}”"
+
+
+@pytest.mark.parametrize("name", ["sea.jpg", "e\u0301te\u0301.jpg", "été.jpg"])
+def test_a_file_name_that_stays_or_only_changes_its_normal_form_is_no_loss(name: str) -> None:
+    assert each("safe_name", name) == Result(("été.jpg" if "t" in name else name,))
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "written"),
+    [
+        ({"date": ["iso", "%Y"]}, "1922", date(1922, 1, 1)),
+        ({"date": {"in": "%B %Y", "out": "%d.%m.%Y"}}, "March 1922", "01.03.1922"),
+        ({"datetime": "%Y"}, "1922", datetime(1922, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_date_that_names_no_day_is_a_named_loss(step: Json, value: str, written: Scalar) -> None:
+    made = each(step, value)
+    assert made.values == (written,)
+    assert made.note is not None
+    assert (made.note.rule, made.note.outcome) == ("no day in the date", ValueOutcome.KEPT)
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%j.%Y", "%d %b %y"])
+def test_a_date_with_a_day_is_no_loss(form: str) -> None:
+    assert each({"date": form}, date(2024, 2, 29).strftime(form)) == Result((date(2024, 2, 29),))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dam_sync.report import sentences
@@ -28,6 +30,27 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
 def test_one_is_said_in_the_singular(number: int, said: str) -> None:
     (note,) = sentences.about_orphans(number)
     assert note.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        sentences.about_relations([("no such kind", 1)]),
+        sentences.about_relations([("", 1)]),
+        sentences.about_disappeared(1, 0, ["7"]),
+        sentences.about_disappeared(1, 1, ["7"], removes=True),
+        sentences.about_probation(1, "2026-03-02"),
+        sentences.about_adopted(0, 1),
+        sentences.about_unclaimed(1, ["7"]),
+        sentences.about_unseen(("tags",), 1),
+    ],
+    ids=lambda notes: notes[0][:30],
+)
+def test_no_number_is_followed_by_a_wrong_plural(notes: list[str]) -> None:
+    (note,) = notes
+    assert re.search(r"\b1 [a-z]", note)
+    assert not re.search(r"\b1 (?:[a-z]+ )?(?:assets|relations|runs)\b", note)
+    assert not re.search(r"\b1 [a-z ]+? (?:are|were|have|match|wait|they)\b", note)
 
 
 def test_what_a_person_should_know_is_said_with_what_to_do() -> None:

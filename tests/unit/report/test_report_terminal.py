@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from rich.console import Console
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.verification.verdict import Verdict
 from dam_sync.report.output import PIPE_WIDTH
-from dam_sync.report.terminal import print_table
+from dam_sync.report.terminal import WITH_OPTIONS, print_report, print_table
 from dam_sync.report.verdict import file_evidence, grouped
+from tests.support.reports import large_report
 
 
 def lines(title: str, width: int) -> list[str]:
@@ -61,3 +65,39 @@ def test_marks_of_a_check_have_colours_on_a_terminal_and_none_where_nobody_wants
         with console.capture() as shown:
             print_table(console, "Check", ("", "found"), [("FAULT", "a"), ("WARN", "b"), ("OK", "c")])
         assert ("\x1b[31m" in shown.get() and "\x1b[33m" in shown.get() and "\x1b[32m" in shown.get()) == coloured
+
+
+def printed(report: dict[str, Any], everything: str = "") -> str:
+    console = Console(width=PIPE_WIDTH)
+    console.plain = True  # type: ignore[attr-defined]
+    with console.capture() as shown:
+        print_report(console, report, everything)
+    return shown.get()
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        ("plan", "`--json` lists all, `--html FILE` up to 200"),
+        ("run", "`report JOB --csv FILE` lists all"),
+        ("adopt", "`report JOB --kind adopt --csv FILE` lists all"),
+    ],
+)
+def test_a_table_that_leaves_rows_out_says_where_all_are(kind: str, where: str) -> None:
+    report = large_report(14) | {"kind": kind}
+    assert f"… and 2 more: {where}" in printed(report)
+    assert f"… and 2 more: {WITH_OPTIONS}" in printed(report, WITH_OPTIONS)
+
+
+def test_a_loss_is_shown_with_an_example() -> None:
+    report = large_report(1) | {"names": {"7": "sea.jpg"}}
+    example = ("7", "“CON.jpg” is “_CON.jpg”")
+    report["losses"] = [
+        {"path": "filename", "rule": "safe_name", "assets": 3, "text": "", "examples": [example]},
+        {"path": "tags", "rule": "not mapped", "assets": 1, "text": "", "examples": [("8", "")]},
+        {"path": "title", "rule": "truncate", "assets": 1, "text": "", "examples": [("9", "x" * 500)]},
+    ]
+    text = printed(report)
+    assert "safe_name   3       sea.jpg (7): “CON.jpg” is “_CON.jpg”\n" in text
+    assert "not mapped  1       8\n" in text
+    assert "x…\n" in text

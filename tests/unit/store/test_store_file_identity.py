@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -114,3 +115,33 @@ def test_a_quota_is_a_full_disk_though_there_is_room(
     told = explain_error(error, tmp_path / "job.db")
     assert type(told) is kind
     assert str(tmp_path) in f"{told.hint} {told.message}"
+
+
+LIMITED = """
+import resource, sqlite3, sys
+from pathlib import Path
+from dam_sync.store.file.database import explain_error
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+connection = sqlite3.connect(sys.argv[1])
+try:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE large (value BLOB)")
+    for _ in range(200):
+        connection.execute("INSERT INTO large VALUES (zeroblob(10000))")
+        connection.commit()
+except sqlite3.Error as error:
+    connection.close()
+    told = explain_error(error, Path(sys.argv[1]))
+    print(type(told).__name__, told.exit_code, told.message, told.hint, sep="\\n")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="this system has no limit on the size of files")
+@pytest.mark.parametrize("limit", [40_000, 300_000, 1_000_000])
+def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, limit: int) -> None:
+    """SQLite tells nothing but an error of the disk, also where it has removed its log before anybody looks."""
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "job.db"), str(limit)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert told[:2] == ["DiskFull", "1"]
+    assert f"a file of this process may have at most {limit:,} bytes" in told[2]
+    assert "`ulimit -f`" in told[3]

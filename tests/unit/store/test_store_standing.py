@@ -14,7 +14,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.migrations import VERSION, migrate
-from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.note_keys import WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_command
 from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome, RunRow
 from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of
@@ -41,6 +41,7 @@ async def _filled(path: Path) -> SqlStore:
     second = await store.begin("museum", rollback_command(run.id))
     await store.finish(second.id, None, listed=False)
     await store.set_meta(WATERMARK, "2026-03-01T12:00:00Z")
+    await store.set_meta(tenant_key("source"), "museum.dam.example")
     rows = [Deletion("1", "t1", UNLISTED, START, 2, 1, "all"), Deletion("2", "t2", IN_TRASH, START, 1, 1, "all")]
     await store.keep_deletions(rows, ())
     await store.put_corrections([CorrectionRow("3", "title", "a", "too long", ("b",))])
@@ -62,11 +63,14 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
     assert found.corrections == (await store.correction_count())[0] == 1
     assert found.gone == [GoneAsset(d.source, d.target, d.reason, d.since) for d in await store.deletions()]
     assert len(found.gone) == 2
+    assert found.tenants == {"source": "museum.dam.example"}
+    assert found.runs[0].job == "museum"
     await store.close()
 
 
 def _standing(row: RunRow) -> StandingRun:
-    return StandingRun(row.number, row.command, row.started_at, row.ended_at, row.state, row.beat_at, row.host, row.pid)
+    lease = (row.beat_at, row.host, row.pid, row.job)
+    return StandingRun(row.number, row.command, row.started_at, row.ended_at, row.state, *lease)
 
 
 async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tmp_path: Path) -> None:

@@ -230,3 +230,18 @@ async def assert_every_create_is_known(store: SqlStore, run: int, made: list[str
             assert found in ([("intent",)], [("done",)])
             assert name in works
     assert len(made) == len(set(made))
+
+
+async def test_a_job_whose_caller_was_stopped_logs_nothing(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(c: Connection) -> None:
+        raise ValueError("the disk is full")
+
+    posted = writer_of(store).post(fails)
+    await asyncio.wait([posted])
+    del posted
+    await store.set_meta("next", 1)  # the writer keeps the last group of jobs
+    gc.collect()
+    await asyncio.sleep(0)
+    assert "never retrieved" not in caplog.text
+    with pytest.raises(ValueError, match="full"):
+        await writer_of(store).post(fails)

@@ -43,10 +43,11 @@ def write(folder: Path, schedule: str, more: str = "", name: str = "job") -> Pat
     return path
 
 
-def report_of(parked: int = 0) -> Report:
+def report_of(parked: int = 0, exposure: list[dict[str, Any]] | None = None) -> Report:
     side = ReportedSide("x", "tenant", calls={"GET /": 3})
-    groups = [{"cause": "InvalidValue", "count": parked}] if parked else []
-    return Report("run", "job", side, side, "", "", run=1, counts={"listed": 2, "created": 1}, parked=groups)
+    groups: list[Any] = [{"cause": "InvalidValue", "count": parked}] if parked else []
+    counts = {"listed": 2, "created": 1}
+    return Report("run", "job", side, side, "", "", run=1, counts=counts, parked=groups, exposure=exposure or [])
 
 
 class Scripted(WatchedJob):
@@ -55,6 +56,7 @@ class Scripted(WatchedJob):
     script: Run
     began: list[datetime]
     memory: list[Any]  # in place of the state, unless empty
+    exposure: list[dict[str, Any]]
 
     async def load(self) -> Any:
         return self.memory[0] if self.memory else await super().load()
@@ -68,7 +70,7 @@ class Scripted(WatchedJob):
     async def execute(self, options: RunOptions) -> Report:
         self.began.append(options.clock.now())
         await self.script(options)
-        return report_of()
+        return report_of(exposure=self.exposure)
 
 
 @dataclass
@@ -81,6 +83,8 @@ class World:
     began: list[datetime] = field(default_factory=list)
     told: list[tuple[WatchRecord, list[str]]] = field(default_factory=list)
     memory: list[Any] = field(default_factory=lambda: [None])  # empty: the state of the job
+    exposure: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     def watch(self, span: timedelta, during: Callable[[Scripted], Awaitable[None]] | None = None) -> Scripted:
         """Watch for so long, then stop; the job."""
@@ -89,7 +93,7 @@ class World:
     async def _watch(self, span: timedelta, during: Callable[[Scripted], Awaitable[None]] | None) -> Scripted:
         options = self.universe.options()
         job = Scripted(self.path, options, SharedRates(options.clock), asyncio.Semaphore(4), self._told)
-        job.script, job.began, job.memory = self.script, self.began, self.memory
+        job.script, job.began, job.memory, job.exposure = self.script, self.began, self.memory, self.exposure
         await job.remember()
         watching = asyncio.ensure_future(job.watch())
         if during is not None:
@@ -101,7 +105,8 @@ class World:
 
     def _told(self, job: WatchedJob, before: WatchRecord, report: Any) -> None:
         self.told.append((job.record, events_of(job.record, before)))
-        assert line_of(job, report).startswith("job: ")
+        self.lines.append(line_of(job, report))
+        assert self.lines[-1].startswith("job: ")
 
     @property
     def results(self) -> list[RunResult]:
@@ -127,6 +132,17 @@ def universe() -> Iterator[Universe]:
 
 async def works(options: RunOptions) -> None:
     await options.clock.sleep(60)
+
+
+def test_assets_that_are_held_back_keep_no_later_run_from_its_time(universe: Universe, tmp_path: Path) -> None:
+    world = World(universe, write(tmp_path, "{every: 1h}"), works)
+    rule = {"rule": "archived_as_published", "assets": 1, "examples": ["7"], "meaning": "archived at the source"}
+    world.exposure = [{**rule, "fate": "set aside"}]
+    job = world.watch(3 * HOUR)
+    assert set(world.results) == {RunResult.DONE}
+    assert (len(world.results), job.exit_code) == (3, 6)
+    assert "archived_as_published 1 (7)" in world.lines[-1]
+    assert "`dam-sync errors JOB` says what to do" in world.lines[-1]
 
 
 def test_runs_begin_on_schedule_and_a_restart_catches_up_once(universe: Universe, tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""A job file whose `state:` names that of another job: `status` says so, and `run` gives one line for each reason."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.small import Small, hurry, photos, small
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
+    hurry(monkeypatch)
+    with small(tmp_path, photos(2)) as made:
+        made.run()
+        yield made
+
+
+def test_status_names_the_tenants_and_the_job_that_wrote_the_state(desk: Small) -> None:
+    before = desk.ran("status", "--json", code=0).data
+    assert {"source", "target"} <= set(before["now"])
+    assert "notes" not in before
+    name = before["job"]
+    desk.edit(f"name: {name}", "name: another")
+    desk.ran("status", code=0).says(f"was written by a job called {name}, and this one is called another", "`state:`")
+    assert desk.ran("status", "--json", code=0).data["written by"] == name
+
+
+def test_a_run_gives_each_reason_a_line(desk: Small) -> None:
+    with closing(sqlite3.connect(desk.state)) as connection, connection:
+        connection.execute("UPDATE note SET value = '\"elsewhere\"' WHERE key LIKE 'tenant:%'")
+    lines = desk.ran("run", "--no-progress", code=6).err.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("error: "))
+    assert lines[start] == "error: 2 reasons not to continue:"
+    assert lines[start + 1].startswith("1. the state belongs to a source called elsewhere")
+    assert lines[start + 2].startswith("2. the state belongs to a target called elsewhere")
+    assert lines[start + 3].startswith("hint: give the job a new `state:` file")

@@ -1,0 +1,26 @@
+"""Numbers with their nouns and verbs."""
+
+from __future__ import annotations
+
+import pytest
+
+from dam_sync.model.wording import agreed, counted, the_first
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "first", "verb"),
+    [
+        (0, "0 assets", "the first 0 assets", "are"),
+        (1, "1 asset", "the first asset", "is"),
+        (2, "2 assets", "the first 2 assets", "are"),
+        (1200, "1,200 assets", "the first 1,200 assets", "are"),
+    ],
+)
+def test_nouns_and_verbs_agree_with_their_number(number: int, noun: str, first: str, verb: str) -> None:
+    assert counted(number, "asset") == noun
+    assert the_first(number, "asset") == first
+    assert agreed(number, "is", "are") == verb
+
+
+def test_an_irregular_plural_is_given() -> None:
+    assert counted(2, "copy", "copies") == "2 copies"
