@@ -51,7 +51,10 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
         assert f"--max-deletes {created}" in asked.stderr, "the preview says what would stop it"
         dry = typed(pair, "rollback", "--run", "1", "--dry-run")
         assert (dry.exit_code, living(pair.target)) == (0, there), "a dry run is not stopped, it says what would"
+        assert f"{created} of {created} assets would be moved to the trash of the target" in dry.stderr
         assert "more than `max_deletes` 5% allows" in dry.stderr
+        allowed = typed(pair, "rollback", "--run", "1", "--dry-run", "--max-deletes", "100%")
+        assert (allowed.exit_code, "would stop" in allowed.stderr) == (0, False), "100 % of what is linked is allowed"
         assert f"--max-deletes {created}" in dry.stderr
         refused = typed(pair, "rollback", "--run", "1", "--yes")
         assert (refused.exit_code, living(pair.target)) == (6, there)
