@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_type_hints
 
 import typer
 
-from dam_sync.cli.options import COMMON, SharedOption
+from dam_sync.cli.options import COMMON, WRITTEN, SharedOption
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.report.output import Output
 
@@ -49,6 +50,7 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
                 from dam_sync.api.logs import logging_to  # loads structlog
 
                 _refuse_undecodable({**given, **run_options})
+                _refuse_own_files({**given, **run_options, **common}, output)
                 context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
             function(output, **given)
 
@@ -65,6 +67,16 @@ def _refuse_undecodable(given: Mapping[str, Any]) -> None:
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         if not all(_is_valid(text) for text in texts if isinstance(text, str)):
             raise ConfigError(f"the argument {name.upper()} is not valid text", hint="check the encoding of the shell")
+
+
+def _refuse_own_files(given: Mapping[str, Any], output: Output) -> None:
+    """Raise ConfigError if what is to be written would replace a file of the job."""
+    written = [path for name, path in given.items() if name in WRITTEN and isinstance(path, Path) and path.exists()]
+    jobs = [job for job in (given.get("job"), *(given.get("jobs") or ())) if isinstance(job, Path) and job.is_file()]
+    if written and jobs:
+        from dam_sync.api.own_files import refuse_own_files  # loads the mapping
+
+        refuse_own_files(jobs, written, output.run_options.get("connectors"))
 
 
 def _is_valid(text: str) -> bool:
