@@ -35,7 +35,7 @@ def check(output: Output, job: JobFile) -> None:
         output.next(*after_check(str(job), code))
         return code
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command(*PLAN)
@@ -53,7 +53,7 @@ def plan(
         output.next(*after_plan(str(job), options.output, sampled=bool(options.sample), wave=report.wave))
         return 10 if detailed and report.operations else 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command(*BOUNDS, *WORKERS, *FOLLOW, WAVE, *RUN)
@@ -81,7 +81,7 @@ def run(
         output.next(*after_report(report.as_json(), str(job)))
         return code
 
-    execute(output, act)
+    execute(output, act, writes=True)
 
 
 def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> AbstractAsyncContextManager[None]:
@@ -113,7 +113,7 @@ def verify(
         output.next(*after_report(report.as_json(), str(job)))
         return 3 if not report.clean else 5 if report.early else 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command(ACCEPT)
@@ -140,4 +140,4 @@ def adopt(
         output.next(*after_report(report.as_json(), str(job)))
         return 4 if report.counts.get("ambiguous") else 0
 
-    execute(output, act)
+    execute(output, act, writes=True)
