@@ -16,7 +16,7 @@ from dam_sync.report.terminal import duration
 WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the terminal was closed"}
 INTERRUPTED = "stopped by {}; writes in progress were finished"
-STOPPING = "stopping after {}: writes in progress are finished first; once more stops at once, and loses nothing"
+STOPPING = "stopping after {}: writes in progress are finished first; a second one stops at once, and loses nothing"
 REPEATED = "stopped by {}; nothing was written to the services"
 AGAIN = "run the same command again; it starts from the beginning"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, JobFile
-from dam_sync.report.next_step import after_check, after_plan, after_report
+from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -106,11 +107,13 @@ def verify(
 ) -> None:
     """Read both services back and compare them."""
     from dam_sync.api.job import Job
+    from dam_sync.api.state_commands import open_rollback
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).verify(level, sample, options, differences=csv_file)
         output.report(report.as_json())
-        output.next(*after_report(report.as_json(), str(job)))
+        undoing = await open_rollback(job, options.clock, options.storage)
+        output.next(*(after_open_rollback(str(job), undoing) if undoing else after_report(report.as_json(), str(job))))
         return 3 if not report.clean else 5 if report.early else 0
 
     execute(output, act, repeats=True)
@@ -137,7 +140,11 @@ def adopt(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).adopt(adoption, options)
         output.report(report.as_json())
-        output.next(*after_report(report.as_json(), str(job)))
+        ways = " ".join(
+            [*([f"--by-field {shlex.quote(by_field)}"] if by_field else []), *["--by-file"][: int(by_file)]]
+        )
+        files = {"listed": csv_file, "decided": decisions}
+        output.next(*after_adoption(str(job), report.counts, ways=ways, dry_run=dry_run, **files))
         return 4 if report.counts.get("ambiguous") else 0
 
     execute(output, act, writes=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +104,17 @@ def test_a_mistyped_rollback_says_so(tmp_path: Path, words: list[str], told: str
         result = typed(pair, "rollback", *words, "--yes")
         assert result.exit_code == 2
         assert told in " ".join(result.stderr.split())
+
+
+def test_what_is_suggested_beside_an_unfinished_rollback_is_to_finish_it(tmp_path: Path) -> None:
+    """Any run would be refused until then."""
+    with small.small(tmp_path, small.photos(2)) as job:
+        job.run()
+        job.ran("rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--no-progress", code=0)
+        with closing(sqlite3.connect(job.state)) as state, state:
+            assert state.execute("UPDATE run SET state = 'stopped' WHERE command = 'rollback 1'").rowcount == 1
+        job.run(code=6)
+        for verb, options, code in (("verify", ("--no-progress",), 3), ("errors", (), 0), ("status", (), 0)):
+            told = job.ran(verb, *options, code=code)
+            suggested = [line for line in told.err.splitlines() if line.startswith("next:")]
+            assert suggested == [f"next: dam-sync rollback {job.pair.job} --run 1"], verb

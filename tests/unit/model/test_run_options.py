@@ -52,7 +52,7 @@ def test_the_first_signal_says_what_is_waited_for() -> None:
     with pytest.raises(Transient):
         run_async(RunOptions(), act, on_stop=said.append)
     assert said == [
-        "stopping after Ctrl-C: writes in progress are finished first; once more stops at once, and loses nothing"
+        "stopping after Ctrl-C: writes in progress are finished first; a second one stops at once, and loses nothing"
     ]
 
 
