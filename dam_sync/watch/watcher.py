@@ -109,8 +109,13 @@ def line_of(job: WatchedJob, report: Json) -> str:
         moved = ", ".join(f"{number:,} {kind}" for kind, number in report["counts"].items() if number)
         what = f"run {report['run']} is done: {moved or 'nothing to do'}"
     elif record.error:
-        what = f"{record.result.value}: {record.error.get('message', '')}"
-    following = "waits for you" if decision.at is None else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
+        hint = record.error.get("hint", "") if decision.at is None else ""  # otherwise the next run needs nobody
+        what = f"{record.result.value}: {record.error.get('message', '')}{f' (hint: {hint})' if hint else ''}"
+    following = (
+        "waits for you, and is tried again after SIGHUP"
+        if decision.at is None
+        else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
+    )
     return f"{job.name}: {what}; {following}"
 
 
