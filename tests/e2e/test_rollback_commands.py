@@ -106,6 +106,20 @@ def test_a_mistyped_rollback_says_so(tmp_path: Path, words: list[str], told: str
         assert told in " ".join(result.stderr.split())
 
 
+def test_a_run_after_several_rollbacks_finds_names_beside_those_in_the_trash(tmp_path: Path) -> None:
+    """Whoever corrects the mapping and starts over twice or more often: each rolled back asset keeps its name."""
+    with small.small(tmp_path, small.photos(2)) as job:
+        for number in (1, 3, 5):
+            job.run()
+            job.ran("rollback", "--run", str(number), "--yes", "--max-deletes", "100%", "--no-progress", code=0)
+        job.run()
+        there = [each["filename"] for each in job.pair.target.assets if each["status"] != "trash"]
+        assert [name.rpartition("-")[2] for name in there] == ["3.jpg", "3.jpg"], there
+        job.ran("verify", "--level", "bytes", "--no-progress", code=0)
+        job.run("--repair")
+        assert [each["filename"] for each in job.pair.target.assets if each["status"] != "trash"] == there
+
+
 def test_what_is_suggested_beside_an_unfinished_rollback_is_to_finish_it(tmp_path: Path) -> None:
     """Any run would be refused until then."""
     with small.small(tmp_path, small.photos(2)) as job:
