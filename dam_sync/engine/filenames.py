@@ -48,7 +48,7 @@ class FilenameAllocator:
         raise Conflict(
             f"the target already has files called “{draft.filename}” and so on up to “{name}”",
             asset=asset.id,
-            hint="assets in the trash of the target keep their names: delete those of earlier runs there for good, or "
+            hint="assets in the trash of the target keep their names: delete those of earlier runs there permanently, or "
             "map `asset.filename` to something unique",
         )
 
