@@ -48,8 +48,8 @@ class FilenameAllocator:
         raise Conflict(
             f"the target already has files called “{draft.filename}” and so on up to “{name}”",
             asset=asset.id,
-            hint="assets in the trash of the target keep their names: delete those of earlier runs there permanently, or "
-            "map `asset.filename` to something unique",
+            hint="assets in the trash of the target keep their names: delete those of earlier runs there permanently, "
+            "or map `asset.filename` to something unique",
         )
 
     async def _reserved(self, folded: str, asset: str) -> bool:
