@@ -21,6 +21,8 @@ SAVE_AS = (
 def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterator[tuple[int, dict[str, str]]]]:
     """The rows of a CSV that has these columns, and their line numbers. Raises ConfigError."""
     try:
+        if not path.exists():
+            raise ConfigError(f"there is no file {path}", hint=hint)
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
             raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
         with path.open(encoding="utf-8-sig", newline="") as text:

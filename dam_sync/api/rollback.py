@@ -68,11 +68,15 @@ class _Undoing:
     options: RunOptions
     began: float
     context: RunContext = field(init=False)
+    linked: int = field(
+        init=False, default=0
+    )  # before anything is undone: a dry run undoes it in its copy of the state
 
     async def preview(self, listed: UndoList) -> RollbackReport:
         """What would be undone, by the state alone."""
         self.context = run_context_of(self.opened, self.store, await self._begin(), self.options)
         undoing = self._rollback(listed, await self._is_whole())
+        self.linked = await self.store.link_count()
         await undoing.survey()
         return await self._report(undoing)
 
@@ -84,11 +88,11 @@ class _Undoing:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
                 await self.options.clock.sleep(RESUME_PAUSE)
             await refuse_other_services(context)
-            whole = await self._is_whole()
+            whole, self.linked = await self._is_whole(), await self.store.link_count()
             surveyed = self._rollback(listed, whole)
             await surveyed.survey()
             if not run.resumed:
-                if not context.dry and (found := await self._too_many(surveyed)):
+                if not context.dry and (found := self._too_many(surveyed)):
                     raise SafetyStop(found, hint=LIMIT_HINT.format(number=surveyed.counts[TRASHED]))
                 if surveyed.is_done:
                     await self.store.withdraw(run.id, "nothing to undo")
@@ -126,9 +130,9 @@ class _Undoing:
         window = await self.store.get_meta(window_key(self.row.id))
         return window is not None and window["since"] is None
 
-    async def _too_many(self, surveyed: Rollback) -> str:
+    def _too_many(self, surveyed: Rollback) -> str:
         """Why it would move more assets to the trash than is allowed; empty if it would not."""
-        number, linked = surveyed.counts[TRASHED], await self.store.link_count()
+        number, linked = surveyed.counts[TRASHED], self.linked
         limit = self._limit()
         if not number or limit.allows(number, linked):
             return ""
@@ -166,10 +170,10 @@ class _Undoing:
             cannot=_groups(undoing.listed),
             counts=dict(undoing.counts),
             trashed=undoing.counts[TRASHED],
-            linked=await self.store.link_count(),
+            linked=self.linked,
             calls=dict(context.target.calls),
         )
-        report.over = await self._too_many(undoing) if context.dry else ""
+        report.over = self._too_many(undoing) if context.dry else ""
         report.notes.extend(await self._notes(undoing))
         report.notes.extend([LIMIT_NOTE.format(report.over, report.trashed)] if report.over else [])
         report.done = undoing.is_done

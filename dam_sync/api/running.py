@@ -16,16 +16,23 @@ from dam_sync.report.terminal import duration
 WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "SIGHUP, the terminal was closed"}
 INTERRUPTED = "stopped by {}; writes in progress were finished"
+STOPPING = "stopping after {}: writes in progress are finished first; a second one stops at once, and loses nothing"
+REPEATED = "stopped by {}; nothing was written to the services"
+AGAIN = "run the same command again; it starts from the beginning"
 
 
 def run_async(
     options: RunOptions,
     act: Callable[[RunOptions], Coroutine[Any, Any, int]],
     on_hangup: Callable[[], None] | None = None,
+    *,
+    on_stop: Callable[[str], None] | None = None,
+    repeats: bool = False,
 ) -> int:
     """Run a command's coroutine and return its exit code. Ctrl-C and termination signals stop it cleanly, a second one
     at once. A hangup is one of them unless `on_hangup` is called for it; one that is ignored (`nohup`) stays
-    ignored."""
+    ignored. on_stop: is given a sentence at the first signal. repeats: the command only reads both services and has
+    nothing to resume, so the first signal ends it at once."""
     received: list[str] = []
 
     async def main() -> int:
@@ -33,8 +40,10 @@ def run_async(
         show_outage(options.progress.outage)
 
         def on_signal(name: str) -> None:
-            if received and task is not None:
+            if (received or repeats) and task is not None:
                 task.cancel()
+            elif on_stop is not None:
+                on_stop(STOPPING.format(SIGNALS[name]))
             received.append(SIGNALS[name])
             options.stop_token.stop(INTERRUPTED.format(SIGNALS[name]), hurry=True)
 
@@ -43,7 +52,10 @@ def run_async(
         try:
             return await act(options)
         except asyncio.CancelledError:
-            raise Transient(f"aborted by {received[-1] if received else ''}") from None
+            by = received[-1] if received else ""
+            if repeats:
+                raise Transient(REPEATED.format(by), hint=AGAIN) from None
+            raise Transient(f"aborted by {by}") from None
         except (StopRequested, BaseExceptionGroup) as error:
             raise cause_of(error) from error
 

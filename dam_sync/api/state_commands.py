@@ -11,6 +11,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
+from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import ParkedRow
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def job_errors(
     storage: Storage | None = None,
 ) -> dict[str, Any]:
     """`errors`: parked assets by cause; `retry` puts them back into the queue. unfinished: the last run, if it was
-    stopped, otherwise 0."""
+    stopped, otherwise 0; rollback: the run of which the rollback is not finished, otherwise 0."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
@@ -43,7 +44,18 @@ async def job_errors(
         retried = await store.unpark(list(causes) or None) if retry else 0
         last = await store.runs(at_most=1)
         stopped = last[0].number if last and last[0].state != "done" else 0
-        return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried, "unfinished": stopped}
+        unfinished = {"unfinished": stopped, "rollback": await _open_rollback(store)}
+        return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried, **unfinished}
+
+
+async def open_rollback(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK, storage: Storage | None = None) -> int:
+    """The run of which the rollback is not finished, otherwise 0."""
+    async with existing_store(stored_job_of(path), clock, read_only=True, storage=storage) as store:
+        return await _open_rollback(store)
+
+
+async def _open_rollback(store: SqlStore) -> int:
+    return next((rollback_of(each) or 0 for each in await store.rollbacks() if each.state != "done"), 0)
 
 
 def _refuse_unknown(causes: Sequence[str], known: set[str]) -> None:

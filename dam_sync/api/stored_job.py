@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,9 +38,11 @@ async def state_exists(job: JobConfig) -> bool:
 
 
 async def refuse_unwritable_state(job: JobConfig) -> None:
-    """Raises ConfigError for a server on which the user lacks a right that a run needs, StoreUnreachable."""
+    """Raises ConfigError for a file that a run could not write, or a server on which the user lacks a right that a run
+    needs; StoreUnreachable. Creates and changes nothing."""
     place = job.state_place
     if isinstance(place, Path):
+        _refuse_unwritable_file(place)
         return
     from dam_sync.store.store import server_extra
 
@@ -47,6 +50,18 @@ async def refuse_unwritable_state(job: JobConfig) -> None:
         from dam_sync.store.server.shared_schema import SCHEMA
         from dam_sync.store.server.store import refuse_unwritable
     await asyncio.to_thread(refuse_unwritable, place, (place.schema, SCHEMA))
+
+
+def _refuse_unwritable_file(state: Path) -> None:
+    """The folder must be writable as well: SQLite keeps the newest commits in files of its own beside the state."""
+    folder = next((each for each in state.absolute().parents if each.exists()), state.parent)
+    refused = [path for path in (state, folder) if path.exists() and not os.access(path, os.W_OK)]
+    if refused:
+        hint = (
+            f"let this user write {refused[0]}, mount its disk writable, or name another place with `state:` in the "
+            "job file"
+        )
+        raise ConfigError(f"the state {state} cannot be written: {refused[0]} is read-only for this user", hint=hint)
 
 
 async def existing_state(job: JobConfig) -> Path | StateServer:

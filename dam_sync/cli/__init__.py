@@ -52,11 +52,13 @@ def top(version: Annotated[bool, typer.Option("--version", help="Print the versi
 
 
 YOUNG_OBJECTS = 20_000  # of which a part may be in cycles
+CTRL_C = 130  # the exit code of typer for Ctrl-C outside of a command, while it parses what was typed
 
 
 def main() -> None:
     """The `dam-sync` command. Its process looks for reference cycles less often than by default: loading the libraries
-    and reading pages of rows make many objects and hardly any cycle, and looking took up to a fifth of its time."""
+    and reading pages of rows make many objects and hardly any cycle, and looking took up to a fifth of its time.
+    Raises KeyboardInterrupt for a Ctrl-C before the command begins."""
     gc.set_threshold(YOUNG_OBJECTS)
     _open_closed_streams()
     try:
@@ -66,6 +68,10 @@ def main() -> None:
             sys.stdout.flush()
     except OSError as problem:
         sys.exit(_unwritten(problem))
+    except SystemExit as ended:
+        if ended.code == CTRL_C:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _unwritten(problem: OSError) -> int:

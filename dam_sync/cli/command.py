@@ -7,12 +7,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_type_hints
 
 import typer
 
-from dam_sync.cli.options import COMMON, SharedOption
-from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.cli.options import COMMON, WRITTEN, SharedOption
+from dam_sync.model.errors import ConfigError, DamSyncError, Transient
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -45,12 +46,14 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
             run_options = {each.name: given.pop(each.name) for each in shared}
             common = {each.name: given.pop(each.name) for each in COMMON}
             output = _output(common, {**_given(run_options), **(context.obj or {})})
-            with exit_on_error(output):
+            with exit_on_interrupt(output), exit_on_error(output):
                 from dam_sync.api.logs import logging_to  # loads structlog
 
                 _refuse_undecodable(context, {**given, **run_options})
+                _refuse_own_files({**given, **run_options, **common}, output)
                 context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
-            function(output, **given)
+            with exit_on_interrupt(output):
+                function(output, **given)
 
         wrapped.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
         wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -77,6 +80,16 @@ def _as_in_usage(context: typer.Context, name: str) -> str:
     return f"the argument {getattr(found, 'metavar', None) or name.upper()}"
 
 
+def _refuse_own_files(given: Mapping[str, Any], output: Output) -> None:
+    """Raise ConfigError if what is to be written would replace a file of the job."""
+    written = [path for name, path in given.items() if name in WRITTEN and isinstance(path, Path) and path.exists()]
+    jobs = [job for job in (given.get("job"), *(given.get("jobs") or ())) if isinstance(job, Path) and job.is_file()]
+    if written and jobs:
+        from dam_sync.api.own_files import refuse_own_files  # loads the mapping
+
+        refuse_own_files(jobs, written, output.run_options.get("connectors"))
+
+
 def _is_valid(text: str) -> bool:
     try:
         text.encode()
@@ -89,9 +102,12 @@ def execute(
     output: Output,
     act: Callable[[RunOptions], Coroutine[Any, Any, int]],
     on_hangup: Callable[[], None] | None = None,
+    *,
+    writes: bool = False,
+    repeats: bool = False,
 ) -> NoReturn:
     """Run a command's coroutine and exit with its code; every error is printed as two lines and sets the exit
-    code. on_hangup: see `run_async`."""
+    code. on_hangup, repeats: see `run_async`. writes: the first Ctrl-C says what is waited for."""
     from dam_sync.api.running import run_async, snapshots  # loads asyncio
     from dam_sync.model.run_options import RunOptions
 
@@ -101,7 +117,8 @@ def execute(
         line = output.show_progress(snapshots(run_options))
         line.start()
         try:
-            code = run_async(run_options, act, on_hangup)
+            on_stop = output.note if writes else None
+            code = run_async(run_options, act, on_hangup, on_stop=on_stop, repeats=repeats)
         finally:
             line.stop()
     except Exception as error:  # noqa: BLE001 -- a bug of ours is reported, not hidden
@@ -117,7 +134,20 @@ def confirm(output: Output, question: str) -> None:
     """Ask before something is removed, and exit with 1 unless the user confirms. Without a terminal nobody is asked."""
     if output.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    typer.confirm(question, abort=True, err=True)
+    if not typer.confirm(question, err=True):
+        output.note("nothing was done")
+        raise typer.Exit(1)
+
+
+@contextmanager
+def exit_on_interrupt(output: Output) -> Iterator[None]:
+    """Exit with 5 after a Ctrl-C at a question, or while the command is loaded: nothing has begun then."""
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Abort):
+        error = Transient("stopped by Ctrl-C before anything was done", hint="run the same command again")
+        output.error(error)
+        raise typer.Exit(error.exit_code) from None
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def suggest(
         output.next(*after_map(str(job), "suggest"))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 def _note_open(output: Output, found: SuggestedMapping) -> None:
@@ -74,7 +74,7 @@ def check(output: Output, job: JobFile) -> None:
         output.next(*after_map(str(job), "check"))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command()
@@ -92,7 +92,7 @@ def test(output: Output, job: JobFile) -> None:
         output.next(*after_map(str(job), "test"))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command()
@@ -131,7 +131,7 @@ def diff(
         output.next(*after_map_diff(str(job), changed=bool(found.changed)))
         return 3 if found.changed else 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command()
@@ -168,7 +168,7 @@ def sheet(
             output.next(*after_map(str(job), "pins"))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 def _shown(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, JobFile
-from dam_sync.report.next_step import after_check, after_plan, after_report
+from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def check(output: Output, job: JobFile) -> None:
         output.next(*after_check(str(job), code))
         return code
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command(*PLAN)
@@ -53,7 +54,7 @@ def plan(
         output.next(*after_plan(str(job), options.output, sampled=bool(options.sample), wave=report.wave))
         return 10 if detailed and report.operations else 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command(*BOUNDS, *WORKERS, *FOLLOW, WAVE, *RUN)
@@ -81,7 +82,7 @@ def run(
         output.next(*after_report(report.as_json(), str(job)))
         return code
 
-    execute(output, act)
+    execute(output, act, writes=True)
 
 
 def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> AbstractAsyncContextManager[None]:
@@ -106,14 +107,16 @@ def verify(
 ) -> None:
     """Read both services back and compare them."""
     from dam_sync.api.job import Job
+    from dam_sync.api.state_commands import open_rollback
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).verify(level, sample, options, differences=csv_file)
         output.report(report.as_json())
-        output.next(*after_report(report.as_json(), str(job)))
+        undoing = await open_rollback(job, options.clock, options.storage)
+        output.next(*(after_open_rollback(str(job), undoing) if undoing else after_report(report.as_json(), str(job))))
         return 3 if not report.clean else 5 if report.early else 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 @command(ACCEPT)
@@ -137,7 +140,11 @@ def adopt(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).adopt(adoption, options)
         output.report(report.as_json())
-        output.next(*after_report(report.as_json(), str(job)))
+        ways = " ".join(
+            [*([f"--by-field {shlex.quote(by_field)}"] if by_field else []), *["--by-file"][: int(by_file)]]
+        )
+        files = {"listed": csv_file, "decided": decisions}
+        output.next(*after_adoption(str(job), report.counts, ways=ways, dry_run=dry_run, **files))
         return 4 if report.counts.get("ambiguous") else 0
 
-    execute(output, act)
+    execute(output, act, writes=True)

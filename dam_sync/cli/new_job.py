@@ -59,7 +59,7 @@ def init(
         output.next(*after_init(str(job), complete=not done.unset))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 def _ask(question: str, default: str) -> str:

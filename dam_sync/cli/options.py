@@ -8,6 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+WRITTEN = frozenset({"html", "csv", "csv_file", "output", "out", "nginx", "apache", "log_file"})  # paths written to
+READ = frozenset(  # paths read from, and the folder of a demo
+    {"job", "jobs", "mapping", "plan", "decisions", "filled", "import_", "file", "faults", "load", "files", "folder"}
+)
+
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).")]
 
 

@@ -75,7 +75,8 @@ async def _parked(
         output.note(f"{counted(parked['retried'], 'asset')} will be tried again by the next run")
     values = any(row["failed"] for row in parked["assets"])
     stopped = bool(parked["unfinished"])
-    output.next(*after_errors(str(job), parked["count"], parked["retried"], values=values, stopped=stopped))
+    rest = {"values": values, "stopped": stopped, "rollback": parked["rollback"]}
+    output.next(*after_errors(str(job), parked["count"], parked["retried"], **rest))
 
 
 def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:

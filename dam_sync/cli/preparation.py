@@ -44,7 +44,7 @@ def inspect(
         output.next(*after_inspect(str(job)))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 def _show(output: Output, inventory: Inventory) -> None:
@@ -91,4 +91,4 @@ def rehearse(
         output.next(*after_rehearsal(str(job)))
         return code or (0 if found.verification.clean else 3)
 
-    execute(output, act)
+    execute(output, act, repeats=True)

@@ -45,7 +45,7 @@ def report(
         output.next(*after_kept_report(str(job)))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 def _list_reports(output: Output, job: Path, listed: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ def explain(
         output.next(*after_explain(str(job), story))
         return 0
 
-    execute(output, act)
+    execute(output, act, repeats=True)
 
 
 async def _story(job: Path, called: str, by: str, live: bool, options: RunOptions) -> dict[str, Any]:

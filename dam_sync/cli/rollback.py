@@ -59,7 +59,7 @@ def rollback(
 
     if not (dry_run or output.yes):
         _ask(output, job, asked)
-    execute(output, act)
+    execute(output, act, writes=True)
 
 
 def _ask(output: Output, job: JobFile, asked: RollbackRequest) -> None:
@@ -75,7 +75,7 @@ def _ask(output: Output, job: JobFile, asked: RollbackRequest) -> None:
         return 0
 
     try:
-        execute(output, preview)
+        execute(output, preview, repeats=True)
     except typer.Exit as ended:
         if ended.exit_code:
             raise

@@ -50,7 +50,8 @@ def status(output: Output, job: JobFile) -> None:
                 output.note(f"WARN: {text}")
         last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
         unfinished = "" if last["result"] == "done" else str(last["command"])
-        output.next(*after_status(str(job), unfinished=unfinished, parked=data["now"].get("parked", 0)))
+        parked, running = data["now"].get("parked", 0), last["result"] == "running"
+        output.next(*after_status(str(job), unfinished=unfinished, parked=parked, running=running))
         return 0
 
     execute(output, act)

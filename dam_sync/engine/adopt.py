@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_versions
-from dam_sync.engine.filenames import FilenameAllocator, with_suffix
+from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.removals.parts import version_key
@@ -201,8 +201,9 @@ class MatchingWorker(Worker):
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
         """Matches by the file name that a run would have used at the target."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
-        given = with_suffix(draft.filename, marker, self.context.target.limits.filename)
-        return replace(draft, filename=given) if actual.filename.casefold() == given.casefold() else draft
+        beside = names_beside(draft.filename, marker, self.context.target.limits.filename)
+        given = next((name for name in beside if name.casefold() == actual.filename.casefold()), draft.filename)
+        return replace(draft, filename=given)
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
         target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)

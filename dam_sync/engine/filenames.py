@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 
 from dam_sync.engine.guards.lost_state import is_marked, refuse_marks, whole
 from dam_sync.engine.run_context import RunContext
@@ -17,6 +18,7 @@ from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.note_keys import MARKS_KNOWN, NAMES_KNOWN
 
 LONGEST_EXTENSION = 16
+MOST_NAMES = 10  # tried for one asset: after each rollback, one more of them is in the trash
 _SLACK = timedelta(seconds=1)
 
 
@@ -39,14 +41,15 @@ class FilenameAllocator:
             return draft
         if new and not self.fresh:
             await self._look(await self._known_until())
-        most = self.context.target.limits.filename
-        for name in (draft.filename, with_suffix(draft.filename, marker, most)):
+        others = names_beside(draft.filename, marker, self.context.target.limits.filename)
+        for name in chain((draft.filename,), others):
             if await self._reserved(name.casefold(), asset.id):
                 return draft if name == draft.filename else replace(draft, filename=name)
         raise Conflict(
-            f"the target already has files called “{draft.filename}” and “{name}”",
+            f"the target already has files called “{draft.filename}” and so on up to “{name}”",
             asset=asset.id,
-            hint="rename one of them, or map `asset.filename` to something unique",
+            hint="assets in the trash of the target keep their names: delete those of earlier runs there permanently, "
+            "or map `asset.filename` to something unique",
         )
 
     async def _reserved(self, folded: str, asset: str) -> bool:
@@ -97,6 +100,12 @@ def is_ours(context: RunContext, asset: Asset) -> bool:
     """Whether an existing asset of the target carries the marker of an asset of this source."""
     field = context.crosswalk.marker
     return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_account.tenant)
+
+
+def names_beside(name: str, marker: str, most: int) -> Iterator[str]:
+    """The names that an asset may get where its own is taken, in this order: `sea_MARKER.jpg`, `sea_MARKER-2.jpg` …"""
+    for suffix in (marker, *(f"{marker}-{number}" for number in range(2, MOST_NAMES))):
+        yield with_suffix(name, suffix, most)
 
 
 def with_suffix(name: str, suffix: str, most: int) -> str:

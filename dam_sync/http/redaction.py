@@ -31,6 +31,10 @@ _SIGNED = (
     r"|x-(?:amz|goog|oss)-[\w-]{1,60})"
 )
 
+_REFERENCE = (
+    r"\$\{(?:env|file|keyring):[^\s{}]*\}(?=[\s,;&\"']|$)"  # names a secret, and is what to correct in a job file
+)
+
 _PARAMETER = re.compile(rf"(?i)\b{_SIGNED}=")
 
 
@@ -50,7 +54,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     (re.compile(r"\beyJ[\w-]{8,}(?:\.[\w-]*)*"), MASK),
     (
         re.compile(
-            rf"(?i)(\b{_SECRET_KEY}\b[\"']?\s*[:=]\s*)(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?!{re.escape(MASK)})[^\s,;&\"'}}]+)"
+            rf"(?i)(\b{_SECRET_KEY}\b[\"']?\s*[:=]\s*)(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?!{re.escape(MASK)}|{_REFERENCE})[^\s,;&\"'}}]+)"
         ),
         rf"\1{MASK}",
     ),

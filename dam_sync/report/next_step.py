@@ -33,9 +33,7 @@ def after_plan(job: str, file: Path | None, *, sampled: bool, wave: str = "") ->
 
 
 def after_report(report: Mapping[str, Any], job: str) -> list[str]:
-    """What to do after a run, verification or adoption."""
-    if report["kind"] == "adopt":
-        return [_line("adopt", job, "--csv ambiguous.csv")] if report["counts"]["ambiguous"] else [_line("plan", job)]
+    """What to do after a run or verification."""
     wave = f"--wave {shlex.quote(report['wave'])}" if report.get("wave") else ""
     if report["kind"] == "verify":
         clean = bool(wave) and report["verdict"] is not None and report["verdict"]["clean"]
@@ -46,6 +44,26 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
         *([_line("conflicts", job)] if open_conflicts else []),
         _line("verify", job, wave),
     ]
+
+
+def after_adoption(
+    job: str, counts: Mapping[str, int], *, ways: str, dry_run: bool, listed: Path | None, decided: Path | None
+) -> list[str]:
+    """Decide what is ambiguous, save the links that a dry run found, or plan. ways: the options by which assets were
+    matched, which the next adoption needs as well; listed: where the ambiguous ones are; decided: decisions read."""
+    if counts.get("ambiguous") and listed is None:
+        return [_line("adopt", job, f"{ways} --csv ambiguous.csv".strip())]
+    found = any(number for name, number in counts.items() if name.startswith("would be linked"))
+    file = listed if counts.get("ambiguous") else decided
+    if counts.get("ambiguous") or (dry_run and found):
+        read = f"--decisions {shlex.quote(str(file))}" if file else ""
+        return [_line("adopt", job, f"{ways} {read}".strip())]
+    return [_line("plan", job)]
+
+
+def after_open_rollback(job: str, run: int) -> list[str]:
+    """Until the rollback of this run is finished, no other run starts."""
+    return [_line("rollback", job, f"--run {run}")]
 
 
 def _after_verify(verdict: Mapping[str, Any] | None, job: str, wave: str = "") -> list[str]:
@@ -83,9 +101,13 @@ def after_rehearsal(job: str) -> list[str]:
     return [_line("plan", job)]
 
 
-def after_errors(job: str, parked: int, retried: int, *, values: bool = False, stopped: bool = False) -> list[str]:
+def after_errors(
+    job: str, parked: int, retried: int, *, values: bool = False, stopped: bool = False, rollback: int = 0
+) -> list[str]:
     """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list;
-    stopped: the last run is to be resumed."""
+    stopped: the last run is to be resumed; rollback: the run of which the rollback is not finished."""
+    if rollback:
+        return after_open_rollback(job, rollback)
     if retried or (stopped and not parked):
         return [_line("run", job)]
     correct = [_line("errors", job, "--csv errors.csv")] if values else []
@@ -109,9 +131,12 @@ def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:
     return [_line("run" if decided else "verify", job)]
 
 
-def after_status(job: str, *, unfinished: str, parked: int) -> list[str]:
-    """Resume an interrupted run or rollback, look at parked assets, or verify. unfinished: its command."""
+def after_status(job: str, *, unfinished: str, parked: int, running: bool = False) -> list[str]:
+    """Resume an interrupted run or rollback, look at parked assets, or verify. unfinished: its command; running: it is
+    under way, so nothing else can start."""
     verb, _, number = unfinished.partition(" ")
+    if running:
+        return [_line("status", job)]
     if unfinished:
         return [_line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)]
     return [_line("errors", job)] if parked else [_line("verify", job)]

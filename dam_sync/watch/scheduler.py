@@ -133,9 +133,9 @@ def decide(timetable: Timetable, record: WatchRecord, now: datetime) -> Decision
     return Decision(due, reason) if opening <= now else Decision(opening, _limited(reason, opening, max(due, now)))
 
 
-def one_line(error: Mapping[str, Json]) -> str:
-    """The message of an error, which may have a line for each reason, as a part of a line."""
-    return " ".join(str(error.get("message", "")).split("\n"))
+def one_line(error: Mapping[str, Json], part: str = "message") -> str:
+    """The message or hint of an error, which may have a line for each reason, as a part of a line."""
+    return " ".join(str(error.get(part, "")).split("\n"))
 
 
 def _limited(reason: str, opening: datetime, due: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -216,5 +217,7 @@ async def _listening(runner: web.AppRunner, address: ListenAddress, most: int) -
     try:
         return await asyncio.get_running_loop().create_server(protocol, address.host, address.port, backlog=128)
     except OSError as error:
-        hint = "choose another port"
-        raise ConfigError(f"--listen {address.host}:{address.port}: {error.strerror}", hint=hint) from None
+        taken = error.errno == errno.EADDRINUSE
+        why = "another process uses it, perhaps another `watch` of this job" if taken else error.strerror
+        hint = "stop that process, or choose another port with --listen or `webhooks.listen` in the job file"
+        raise ConfigError(f"cannot listen on {address.host}:{address.port}: {why}", hint=hint) from None

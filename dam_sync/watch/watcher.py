@@ -110,8 +110,13 @@ def line_of(job: WatchedJob, report: Json) -> str:
         moved = ", ".join(f"{number:,} {kind}" for kind, number in report["counts"].items() if number)
         what = f"run {report['run']} is done: {moved or 'nothing to do'}{_held_back(report)}"
     elif record.error:
-        what = f"{record.result.value}: {one_line(record.error)}"
-    following = "waits for you" if decision.at is None else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
+        hint = one_line(record.error, "hint") if decision.at is None else ""  # otherwise the next run needs nobody
+        what = f"{record.result.value}: {one_line(record.error)}{f' (hint: {hint})' if hint else ''}"
+    following = (
+        "waits for you, and is tried again after SIGHUP"
+        if decision.at is None
+        else f"next run {decision.at:%Y-%m-%d %H:%M:%S} UTC"
+    )
     return f"{job.name}: {what}; {following}"
 
 

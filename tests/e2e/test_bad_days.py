@@ -29,9 +29,9 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
 
 
-def wrapped(job: Small, *wrapper: str, code: int) -> Ran:
-    """`run` in a process of its own, started by another program."""
-    command = [*wrapper, sys.executable, "-m", "dam_sync", "run", str(job.pair.job), "--no-progress"]
+def wrapped(job: Small, *wrapper: str, code: int, verb: str = "run") -> Ran:
+    """A command in a process of its own, started by another program."""
+    command = [*wrapper, sys.executable, "-m", "dam_sync", verb, str(job.pair.job), "--no-progress"]
     done = run_process(command, capture_output=True, text=True, timeout=120, check=False)
     return job.looked_through(Ran(done.returncode, done.stdout, done.stderr), code)
 
@@ -53,10 +53,20 @@ def test_the_state_is_read_only(tmp_path: Path) -> None:
     if heeding and shutil.which("setpriv") is None:
         pytest.skip("root heeds no rights here, and there is no setpriv")
     with small(tmp_path, photos(3)) as job:
+        job.state.parent.mkdir(mode=0o500)
+        first = wrapped(job, *heeding, verb="check", code=2)
+        first.says(
+            f"the state {job.state} cannot be written: {job.state.parent} is read-only", "`state:` in the job file"
+        )
+        job.state.parent.chmod(0o700)
+        wrapped(job, *heeding, verb="check", code=0)
         job.run("--limit", "1", code=8)
         job.state.chmod(0o400)
         job.state.parent.chmod(0o500)
         try:
+            wrapped(job, *heeding, verb="check", code=2).says(
+                f"the state {job.state} cannot be written: {job.state} is"
+            )
             told = wrapped(job, *heeding, code=2)
             told.says("the state", str(job.state), "cannot be written", "may read and write both")
         finally:

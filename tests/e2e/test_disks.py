@@ -217,6 +217,9 @@ def test_the_disk_of_the_state_is_read_only(disk: Disk, tmp_path: Path) -> None:
     """Nothing is moved; what was done can still be read, and a plan can be made."""
     with on(disk, tmp_path, photos(3)) as job:
         with disk.read_only():
+            job.on_disk("check", code=2).says(
+                "the state", str(disk.folder / "job.db"), "cannot be written", "read-only"
+            )
             told = job.on_disk("run", "--no-progress", code=2)
             told.says("the state", str(disk.folder / "job.db"), "cannot be written", "read-only", "may read and write")
         job.on_disk("run", "--no-progress", "--limit", "1", code=8)

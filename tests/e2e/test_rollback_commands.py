@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,10 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
         assert f"--max-deletes {created}" in asked.stderr, "the preview says what would stop it"
         dry = typed(pair, "rollback", "--run", "1", "--dry-run")
         assert (dry.exit_code, living(pair.target)) == (0, there), "a dry run is not stopped, it says what would"
+        assert f"{created} of {created} assets would be moved to the trash of the target" in dry.stderr
         assert "more than `max_deletes` 5% allows" in dry.stderr
+        allowed = typed(pair, "rollback", "--run", "1", "--dry-run", "--max-deletes", "100%")
+        assert (allowed.exit_code, "would stop" in allowed.stderr) == (0, False), "100 % of what is linked is allowed"
         assert f"--max-deletes {created}" in dry.stderr
         refused = typed(pair, "rollback", "--run", "1", "--yes")
         assert (refused.exit_code, living(pair.target)) == (6, there)
@@ -99,3 +104,31 @@ def test_a_mistyped_rollback_says_so(tmp_path: Path, words: list[str], told: str
         result = typed(pair, "rollback", *words, "--yes")
         assert result.exit_code == 2
         assert told in " ".join(result.stderr.split())
+
+
+def test_a_run_after_several_rollbacks_finds_names_beside_those_in_the_trash(tmp_path: Path) -> None:
+    """Whoever corrects the mapping and starts over twice or more often: each rolled back asset keeps its name."""
+    with small.small(tmp_path, small.photos(2)) as job:
+        for number in (1, 3, 5):
+            job.run()
+            job.ran("rollback", "--run", str(number), "--yes", "--max-deletes", "100%", "--no-progress", code=0)
+        job.run()
+        there = [each["filename"] for each in job.pair.target.assets if each["status"] != "trash"]
+        assert [name.rpartition("-")[2] for name in there] == ["3.jpg", "3.jpg"], there
+        job.ran("verify", "--level", "bytes", "--no-progress", code=0)
+        job.run("--repair")
+        assert [each["filename"] for each in job.pair.target.assets if each["status"] != "trash"] == there
+
+
+def test_what_is_suggested_beside_an_unfinished_rollback_is_to_finish_it(tmp_path: Path) -> None:
+    """Any run would be refused until then."""
+    with small.small(tmp_path, small.photos(2)) as job:
+        job.run()
+        job.ran("rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--no-progress", code=0)
+        with closing(sqlite3.connect(job.state)) as state, state:
+            assert state.execute("UPDATE run SET state = 'stopped' WHERE command = 'rollback 1'").rowcount == 1
+        job.run(code=6)
+        for verb, options, code in (("verify", ("--no-progress",), 3), ("errors", (), 0), ("status", (), 0)):
+            told = job.ran(verb, *options, code=code)
+            suggested = [line for line in told.err.splitlines() if line.startswith("next:")]
+            assert suggested == [f"next: dam-sync rollback {job.pair.job} --run 1"], verb

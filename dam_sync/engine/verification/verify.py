@@ -18,7 +18,7 @@ from dam_sync.engine.compare import Difference, Scope, defaults_of, differences,
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
-from dam_sync.engine.filenames import with_suffix
+from dam_sync.engine.filenames import names_beside
 from dam_sync.engine.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
@@ -401,7 +401,7 @@ class Verifier:
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
         draft, renamed = Renamed(self.context, asset, actual, self.terms).of(drafted)
-        suffix = with_suffix(drafted.draft.filename, marker, self.context.target.limits.filename)
+        beside = names_beside(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [
             Difference(
                 rejection.path,
@@ -413,7 +413,8 @@ class Verifier:
         ]
         if asset.file is None:  # without a file a name means nothing, and some services invent one
             draft = replace(draft, filename="")
-        draft = replace(draft, filename=suffix) if link.filename == suffix and draft.filename else draft
+        if draft.filename and link.filename in beside:
+            draft = replace(draft, filename=link.filename)
         kept = kept_values(link, draft, asset.file)
         return overlay(draft, kept), [*unfit, *(one for one in renamed if one.path not in kept)]
 

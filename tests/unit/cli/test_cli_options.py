@@ -100,6 +100,7 @@ def test_only_a_terminal_is_asked(
     if goes_on:
         confirm(output, "Remove it?")
     else:
-        with pytest.raises(typer.Abort):
+        with pytest.raises(typer.Exit) as ended:
             confirm(output, "Remove it?")
+        assert (ended.value.exit_code, shown.getvalue().endswith("nothing was done\n")) == (1, True)
     assert ("Remove it?" in shown.getvalue()) == bool(text)

@@ -184,3 +184,15 @@ def test_a_link_that_others_were_given_is_masked_as_long_as_it_is_in_use(text: s
 def test_a_link_that_is_no_url_hides_nothing() -> None:
     with lending("nothing"), lending(""):
         assert redact("nothing / else") == "nothing / else"
+
+
+def test_a_reference_to_a_secret_is_none() -> None:
+    """An error has to say which variable is not set."""
+    for text in (
+        "webhooks.secret: ${env:HOOK_SECRET} is not set",
+        "source.auth.password: ${file:/run/secrets/a} cannot be read",
+        "target.auth.api_key: ${keyring:dam-sync/museum}",
+    ):
+        assert redact(text) == text
+    for text in ("password: ${hunter22", "secret=hunter22", "secret: ${other:hunter22}", "secret: ${env:hunter22}x"):
+        assert "hunter22" not in redact(text)

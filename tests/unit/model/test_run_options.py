@@ -41,6 +41,35 @@ def test_a_second_signal_ends_it_at_once() -> None:
         run_async(RunOptions(), act)
 
 
+def test_the_first_signal_says_what_is_waited_for() -> None:
+    said: list[str] = []
+
+    async def act(options: RunOptions) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.05)
+        raise StopRequested(options.stop_token.reason)
+
+    with pytest.raises(Transient):
+        run_async(RunOptions(), act, on_stop=said.append)
+    assert said == [
+        "stopping after Ctrl-C: writes in progress are finished first; a second one stops at once, and loses nothing"
+    ]
+
+
+def test_a_command_that_only_reads_is_ended_by_the_first_signal() -> None:
+    async def act(_: RunOptions) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+        return 0
+
+    with pytest.raises(Transient, match="stopped by Ctrl-C; nothing was written to the services") as caught:
+        run_async(RunOptions(), act, repeats=True)
+    assert (caught.value.exit_code, caught.value.hint) == (
+        5,
+        "run the same command again; it starts from the beginning",
+    )
+
+
 def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     """As `nohup` starts a command."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

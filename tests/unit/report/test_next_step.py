@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dam_sync.report.next_step import after_map_diff, after_plan, after_redirects, after_rollback, after_sheet
+from dam_sync.report.next_step import (
+    after_adoption,
+    after_errors,
+    after_map_diff,
+    after_plan,
+    after_redirects,
+    after_rollback,
+    after_sheet,
+    after_status,
+)
 
 
 def test_a_plan_that_was_written_is_the_one_to_run() -> None:
@@ -28,3 +37,29 @@ def test_a_preview_of_a_rollback_leads_to_it_only_where_something_would_be_undon
     assert after_rollback("job.yaml", 3, dry_run=True, complete=True) == ["rollback job.yaml --run 3"]
     assert after_rollback("job.yaml", 3, dry_run=True, complete=True, done=True) == ["status job.yaml"]
     assert after_rollback("job.yaml", 3, dry_run=False, complete=True, done=True) == ["plan job.yaml"]
+
+
+def test_an_unfinished_rollback_is_finished_before_anything_else() -> None:
+    assert after_errors("job.yaml", 0, 0, stopped=True, rollback=4) == ["rollback job.yaml --run 4"]
+    assert after_status("job.yaml", unfinished="rollback 4", parked=0) == ["rollback job.yaml --run 4"]
+
+
+def test_a_run_under_way_is_watched_and_not_started_again() -> None:
+    assert after_status("job.yaml", unfinished="run", parked=0, running=True) == ["status job.yaml"]
+
+
+def adopted(dry_run: bool = False, listed: Path | None = None, decided: Path | None = None, **counts: int) -> list[str]:
+    counts = {name.replace("_", " "): number for name, number in counts.items()}
+    return after_adoption("job.yaml", counts, ways="--by-file", dry_run=dry_run, listed=listed, decided=decided)
+
+
+def test_an_adoption_goes_on_in_the_way_in_which_it_began() -> None:
+    asked = Path("my matches.csv")
+    assert adopted(ambiguous=3) == ["adopt job.yaml --by-file --csv ambiguous.csv"]
+    assert adopted(ambiguous=3, listed=asked) == ["adopt job.yaml --by-file --decisions 'my matches.csv'"]
+    assert adopted(dry_run=True, would_be_linked_by_file=3) == ["adopt job.yaml --by-file"], "no link is saved yet"
+    assert adopted(dry_run=True, decided=asked, would_be_linked_by_file=3) == [
+        "adopt job.yaml --by-file --decisions 'my matches.csv'"
+    ]
+    assert adopted(dry_run=True, ambiguous=0) == ["plan job.yaml"], "nothing would be linked"
+    assert adopted(linked_by_file=3) == ["plan job.yaml"]

@@ -179,6 +179,9 @@ def test_a_safety_stop_waits_for_a_person(universe: Universe, tmp_path: Path) ->
     assert world.after() == [timedelta()]
     assert job.record.result is RunResult.BLOCKED
     assert job.decision.reason == "waits for you: the mapping changed"
+    assert line_of(job, None) == (
+        "job: blocked: the mapping changed (hint: --accept-changes); waits for you, and is tried again after SIGHUP"
+    )
     assert world.told[0][1] == ["stopped"]
 
     async def reload(job: Scripted) -> None:  # a restart lets it try again, and so does a reload

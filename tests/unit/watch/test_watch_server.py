@@ -146,9 +146,10 @@ async def test_a_request_that_is_not_http_leaves_no_traceback(url: str, caplog: 
 
 async def test_a_port_that_is_taken_is_told(watcher: Watcher, url: str) -> None:
     port = int(url.rpartition(":")[2])
-    with pytest.raises(ConfigError, match=f"--listen 127.0.0.1:{port}"):
+    with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}: another process uses it") as caught:
         async with serving(application(watcher), ListenAddress("127.0.0.1", port)):
             await asyncio.sleep(0)
+    assert "stop that process, or choose another port" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["8088", ":8088", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "0.0.0.0:8088"])

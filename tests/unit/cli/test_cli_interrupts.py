@@ -1,0 +1,41 @@
+"""Ctrl-C before a command has anything to stop: while it is loaded, and at a question."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOADING = """
+import sys
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+from dam_sync.__main__ import main
+main()
+"""
+VERBS = ("check", "inspect", "plan", "run", "verify", "adopt", "rehearse")
+
+
+def interrupted(module: str, *typed: str) -> subprocess.CompletedProcess[str]:
+    """A command at which Ctrl-C is pressed while it loads the module."""
+    code = LOADING.format(module=module)
+    return subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("module", ["dam_sync.cli", "typer"])
+def test_while_the_commands_are_loaded(module: str) -> None:
+    ended = interrupted(module, "status", "museum.yaml")
+    assert (ended.returncode, ended.stdout) == (5, "")
+    assert ended.stderr == "error: stopped by Ctrl-C before anything was done\nhint: run the same command again\n"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_while_a_command_loads_what_it_needs(verb: str, tmp_path: Path) -> None:
+    ended = interrupted("dam_sync.api.job", verb, str(tmp_path / "museum.yaml"))
+    assert (ended.returncode, ended.stdout) == (5, "")
+    assert ended.stderr == "error: stopped by Ctrl-C before anything was done\nhint: run the same command again\n"

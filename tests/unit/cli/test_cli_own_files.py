@@ -1,0 +1,91 @@
+"""What a command writes never replaces a file that its job consists of."""
+
+from __future__ import annotations
+
+from inspect import signature
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dam_sync.cli import cli
+from dam_sync.cli.mapping import map_
+from dam_sync.cli.options import READ, WRITTEN
+
+JOB = """\
+version: 1
+name: own
+source: {kind: folder, options: {path: library}}
+target: {kind: folder, options: {path: export}}
+mapping: own.mapping.yaml
+state: own.db
+"""
+MAPPING = "version: 1\nvocabularies: {subject: {source: keywords, target: subject, pins: subject.pins.csv}}\n"
+OWN = {
+    "own.yaml": "the job file",
+    "own.mapping.yaml": "the mapping",
+    "own.db": "the state",
+    "own.db-wal": "the state",
+    "subject.pins.csv": "a table of the mapping",
+}
+WRITING = (
+    ("plan", "-o"),
+    ("plan", "--csv"),
+    ("run", "--html"),
+    ("run", "--csv"),
+    ("verify", "--csv"),
+    ("adopt", "--csv"),
+    ("rehearse", "--html"),
+    ("inspect", "--html"),
+    ("report", "--html"),
+    ("report", "--csv"),
+    ("errors", "--csv"),
+    ("conflicts", "-o"),
+    ("redirects", "--nginx"),
+    ("redirects", "--apache"),
+    ("rollback", "--run=1", "-o"),
+    ("status", "--log-file"),
+    ("watch", "--log-file"),
+)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A job with each of its files."""
+    for name in OWN:
+        (tmp_path / name).write_text("kept")
+    (tmp_path / "own.mapping.yaml").write_text(MAPPING)
+    path = tmp_path / "own.yaml"
+    path.write_text(JOB)
+    return path
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("typed", WRITING, ids=" ".join)
+def test_an_output_that_is_a_file_of_the_job_is_refused(job: Path, typed: tuple[str, ...], name: str) -> None:
+    before = {each: (job.parent / each).read_bytes() for each in OWN}
+    verb, *options = typed
+    result = CliRunner().invoke(cli, [verb, str(job), *options, str(job.parent / name)])
+    assert result.exit_code == 2, result.output
+    assert f"{job.parent / name} is {OWN[name]} of this job, and would be replaced; nothing was done" in result.stderr
+    assert "hint: name another file" in result.stderr
+    assert {each: (job.parent / each).read_bytes() for each in OWN} == before
+
+
+def test_a_link_to_the_state_is_refused_too(job: Path) -> None:
+    (job.parent / "report.html").symlink_to("own.db")
+    result = CliRunner().invoke(cli, ["report", str(job), "--html", str(job.parent / "report.html")])
+    assert (result.exit_code, "the state of this job" in result.stderr) == (2, True)
+
+
+def test_each_path_of_a_command_is_read_or_written() -> None:
+    """An option that is in neither list would not be protected."""
+    commands = [info.callback for info in (*cli.registered_commands, *map_.registered_commands)]
+    paths = {
+        name
+        for command in commands
+        for name, annotation in signature(command).parameters.items()  # type: ignore[arg-type]
+        if "Path" in str(annotation.annotation)
+    }
+    assert paths - READ - WRITTEN == set()
+    assert paths >= WRITTEN
