@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import httpx
 import pytest
@@ -57,12 +58,13 @@ class SlowRefusals(httpx.AsyncBaseTransport):
 async def test_links_that_another_call_reads_meanwhile_are_followed(opened: Open) -> None:
     tenant = opened(FULL, asset(2), **MOVED)
     first, second = (entry.id for entry in await entries(tenant.connect()))
-    tenant.transport = SlowRefusals()
-    service, title = tenant.connect(), Localized({"en": "New"})
-    async with asyncio.TaskGroup() as group:
-        group.create_task(service.update(first, Patch(fields={"title": title})))
-        group.create_task(service.fetch(second))
-    assert (await service.fetch(first)).fields["title"] == title
+    title = Localized({"en": "New"})
+    async with aclosing(SlowRefusals()) as tenant.transport:
+        service = tenant.connect()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(service.update(first, Patch(fields={"title": title})))
+            group.create_task(service.fetch(second))
+        assert (await service.fetch(first)).fields["title"] == title
 
 
 @pytest.mark.parametrize("bulk", ["auto", "off"])
