@@ -2,7 +2,8 @@
 
 An asset is matched by our marker, by a field of the target that holds its id, or by name, size and digest of its file.
 A link records the draft of the source asset as if it had been written, so that the next run has nothing to do;
-where the target asset differs from that draft, the paths are reported and `run --repair` brings them in line.
+where the target asset differs from that draft, the paths are reported and `run --repair` brings them in line. Terms and
+containers that the target lacks are not recorded: their ids are not known before a run creates them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_versions
+from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.pipeline import Pipeline
@@ -26,8 +28,10 @@ from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
+from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.run_options import MATCHING
+from dam_sync.model.values import Row, Term, Value
 from dam_sync.store.candidates import CandidateMatch, Candidates
 from dam_sync.store.rows import LinkRow, Outcome
 
@@ -206,7 +210,7 @@ class MatchingWorker(Worker):
         return replace(draft, filename=given)
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
-        target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)
+        target, policy, meant = self.context.target, self.context.policy, draft_to_json(recorded(draft, actual))
         kept = kept_versions(asset, target.capabilities, policy)
         relations = fresh_relations(asset, None, self.context.target_schema)
         return LinkRow(
@@ -224,6 +228,36 @@ class MatchingWorker(Worker):
             relations=tuple(sorted((one.kind, str(one.target)) for one in relations)),
             draft=meant,
         )
+
+
+def recorded(draft: Draft, actual: Asset) -> Draft:
+    """The draft without terms and containers that exist in the dry run only. Of a value with such a term, what the
+    target asset has."""
+    fields = {key: _recorded(value, actual.fields.get(key)) for key, value in draft.fields.items()}
+    return replace(
+        draft,
+        fields={key: value for key, value in fields.items() if value is not None},
+        placements=frozenset(place for place in draft.placements if not place.id.startswith(INVENTED)),
+    )
+
+
+def _recorded(value: Value, actual: Value | None) -> Value | None:
+    if actual is None or not _is_invented(value):
+        return None if _is_invented(value) else value
+    wanted = set(canonical(value))
+    held = tuple(
+        one for one in (actual if isinstance(actual, tuple) else (actual,)) if wanted.issuperset(canonical(one))
+    )
+    return held if isinstance(value, tuple) and held else next(iter(held), None)
+
+
+def _is_invented(value: Value) -> bool:
+    """Whether a value is a term of the dry run, or has one."""
+    if isinstance(value, tuple):
+        return any(map(_is_invented, value))
+    if isinstance(value, Row):
+        return any(map(_is_invented, value.cells.values()))
+    return isinstance(value, Term) and value.id.startswith(INVENTED)
 
 
 def held_versions(kept: tuple[FileRef, ...], actual: FileRef | None) -> tuple[FileRef, ...]:

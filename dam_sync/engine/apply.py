@@ -31,7 +31,7 @@ from dam_sync.engine.three_way import Files, kept_values, may_overwrite, overlay
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Loss, Patch, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, MembershipWrite
-from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.codec import draft_from_json, draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.journal import NamespacedJournal, completed, note_fact
@@ -253,7 +253,8 @@ class TargetWriter:
         named = drafted.draft
         if versions and repair is None:
             named = await self._named(named, settlement, journal)
-        await self._add_versions(known, versions, asset.file, named, journal, again)
+        kept = drafted.draft.placements & draft_from_json(link.draft).placements
+        await self._add_versions(known, versions, asset.file, named, journal, again, kept)
         await self._detach(known, action.removals.attachments, journal)
         sent = await self._attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)
@@ -313,7 +314,9 @@ class TargetWriter:
         draft: Draft,
         journal: Journal,
         again: int | None = None,
+        places: frozenset[Placement] = frozenset(),
     ) -> None:
+        """places: where the asset was before, so that the last of them takes the place of the version before."""
         for file in versions:
             name = journal_names.version(version_key(file), again)
 
@@ -322,10 +325,19 @@ class TargetWriter:
                     scoped = NamespacedJournal(journal, journal_names.inside(name))
                     await self.context.target.replace(made, content, scoped)
                     _sent(content)
+                if file == versions[-1]:
+                    await self._carry_memberships(made, places)
                 return True
 
             with self._recording(made, {"version": [None, file.name]}):
                 await journal.run(name, add, idempotent=True)
+
+    async def _carry_memberships(self, known: AssetId, places: frozenset[Placement]) -> None:
+        """Containers that are filled in bulk may list versions; new assets are placed with their last one."""
+        target = self.context.target
+        bulk = (p for p in places if target.capabilities.membership(p.kind) is MembershipWrite.IN_BULK and p.id)
+        if containers := sorted(bulk, key=str):
+            await target.carry_memberships(known, containers)
 
     async def _named(self, draft: Draft, settlement: Settlement, journal: Journal) -> Draft:
         """The draft with the file name that stands at the target: new versions bring their own, after which nothing

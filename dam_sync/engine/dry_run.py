@@ -20,7 +20,16 @@ from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term
-from dam_sync.model.writes import Attachment, Change, Membership, PartRemoval, Renaming, TrashMove, VersionReturn
+from dam_sync.model.writes import (
+    Attachment,
+    CarriedMemberships,
+    Change,
+    Membership,
+    PartRemoval,
+    Renaming,
+    TrashMove,
+    VersionReturn,
+)
 
 INVENTED = "planned-"  # begins the ids of what was not created
 GROWN_KEPT = 1_000  # assets of which it is remembered that they got a version: those written at the same time
@@ -213,6 +222,10 @@ class DryTarget(Service):
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         """Nothing is sent."""
         self.finishing += self._estimate(Membership(container, (*add, *remove)))
+
+    async def carry_memberships(self, asset: AssetId, containers: Sequence[Placement]) -> None:
+        """Nothing is sent."""
+        self._estimate(CarriedMemberships(tuple(containers)))
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""

@@ -22,8 +22,8 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What `probe()` proved. tenant: a stable name of the instance; unnamed: what a plan knew it by, before a run gave
-    it that name. total: assets this credential sees, if counted.
+    """What `probe()` proved. tenant: a stable name of the instance; unnamed: what a plan or an adoption knew it by,
+    before a run gave it that name. total: assets this credential sees, if counted.
 
     notes: missing permissions and capabilities, as sentences for the operator; as_source, as_target: those that concern
     the service only where a job reads it, or writes to it. They need no decision; undecided_as_source and

@@ -287,6 +287,11 @@ class Service(ABC):
         `Capabilities.memberships` says which kinds of container are filled by it."""
         raise Unsupported("cannot place in bulk")
 
+    async def carry_memberships(self, asset: AssetId, containers: Sequence[Placement]) -> None:
+        """Called once an asset that was in these containers has a new version. Services whose containers list versions
+        put the new one in the place of those before; an asset that others took out stays out. Safe to repeat."""
+        return
+
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Adds an attachment to an asset."""
         raise Unsupported("cannot hold attachments")

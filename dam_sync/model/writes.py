@@ -20,6 +20,13 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedMemberships:
+    """Containers of an asset that got a new version."""
+
+    containers: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
     """A file that is to be attached to an asset."""
 
@@ -56,11 +63,10 @@ class Renaming:
 
 
 _Returning: TypeAlias = TrashMove | VersionReturn | PartRemoval
-Change: TypeAlias = (
-    Draft | Patch | FileRef | Term | Placement | Membership | Attachment | Relation | Renaming | _Returning
-)
+_Placing: TypeAlias = Placement | Membership | CarriedMemberships
+Change: TypeAlias = Draft | Patch | FileRef | Term | _Placing | Attachment | Relation | Renaming | _Returning
 """A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
-`ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`, an
-Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove `remove` or `restore`, a VersionReturn
-`restore_version`, a PartRemoval `detach` of a FileRef or `unrelate` of a Relation, a Renaming `rename_term` or
-`rename_container`."""
+`ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`,
+CarriedMemberships `carry_memberships`, an Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove
+`remove` or `restore`, a VersionReturn `restore_version`, a PartRemoval `detach` of a FileRef or `unrelate` of a
+Relation, a Renaming `rename_term` or `rename_container`."""

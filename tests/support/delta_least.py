@@ -182,7 +182,11 @@ D = Least(
         TEXT: Counter({_GROUP: 1, "PATCH /v1/asset/{id}": 1}),
         RENAME: Counter(),  # a file is not renamed
         MOVE: Counter({_GROUP: 1}),  # which file of it is a member
-        VERSION: Counter({_GROUP: 1, "POST /v1/asset": 1}),  # 6.6: the look that the last was processed is the same
+        # 6.6: the look that the last was processed is the same; a collection has the file of one version: it is read,
+        # gets the new one and loses the one before
+        VERSION: Counter(
+            {_GROUP: 1, "POST /v1/asset": 1, "GET /v1/collection/{id}": 1, "PATCH /v1/collections/{id}": 2}
+        ),
         DELETE: Counter({_GROUP: 3, "POST /v1/asset/{id}/delete": 1}),  # 15: version by version, read before and after
     },
     moved=Counter({"GET /v1/collection/{id}": 2}),

@@ -17,7 +17,8 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
         return
     for side, account in (("source", context.source_account), ("target", context.target_account)):
         tenant = await context.store.get_meta(tenant_key(side))
-        if tenant not in (None, account.tenant):
+        named_since = side == "target" and tenant == account.unnamed  # adopted, and named by this run
+        if tenant not in (None, account.tenant) and not named_since:
             yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, but the job file now leads to {account.tenant}",
                 f"give the job {empty_state(context)}; if it is the same library under another name, continue with "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
 from dam_sync.model.service import Calls, Context
 from dam_sync.model.values import Term
-from dam_sync.model.writes import Change, Membership, PartRemoval, Renaming, TrashMove
+from dam_sync.model.writes import CarriedMemberships, Change, Membership, PartRemoval, Renaming, TrashMove
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED
 from dam_sync.services.d_templates.target.update import TemplatesUpdate, cleared_by, status_term
@@ -36,6 +36,8 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
                 return self._trash_calls(change)
             case Renaming():
                 return self._renaming_calls(change)
+            case CarriedMemberships():
+                return +self._carrying_calls(len(change.containers))
             case _:
                 return self._calls_of(change, size)
 
@@ -131,6 +133,15 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
             seen = batches
         self._counted.add("fill")
         return Counter({facts.VERSIONS: lookups, operation: batches, facts.COLLECTION: seen})
+
+    def _carrying_calls(self, containers: int) -> Counter[str]:
+        """Each is read, then gets a file and loses another."""
+        operation = facts.FILL_WHOLE if self._fills_whole else facts.FILL
+        seen = 0 if self._fills_by_changes or "fill" in self._counted else 2
+        if self._fills_whole:
+            seen = 2 * containers
+        self._counted |= {"fill"} if containers else set()
+        return Counter({operation: 2 * containers, facts.COLLECTION: containers + (seen if containers else 0)})
 
     def _relation_calls(self, relation: Relation | PartRemoval) -> Counter[str]:
         """The owner was just created or changed, so it is known, except when nothing was read in this session yet. For

@@ -23,11 +23,17 @@ async def opened() -> AsyncIterator[Opened]:
         yield one
 
 
-def play(opened: Opened, monkeypatch: pytest.MonkeyPatch, *, whole: bool = False, security: str = "") -> None:
-    """whole: an update takes away what it does not name; security: `append` or `ignore`."""
+def play(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, *, whole: bool = False, required: str = "", security: str = ""
+) -> None:
+    """whole: an update takes away what it does not name, and is refused if that is `required`; security: `append` or
+    `ignore`."""
 
     def update(identity: str, body: Any) -> Said:
         row = opened.script.records[identity]
+        named = {entry["metadataDefinitionId"] for entry in body.get("metadata", [])}
+        if required and "metadata" in body and required not in named:
+            return d.said({"status": "error", "message": "Invalid fields for metadata template"}, 403)
         if whole and "metadata" in body:
             row["metadata"] = [entry for entry in body["metadata"] if len(entry) > 1]
         elif security == "append":
@@ -54,6 +60,40 @@ async def test_where_an_update_takes_away_what_it_does_not_name_all_of_it_is_sen
         await service.update(asset, Patch(fields={"title": "Other"}))
         assert values(opened, record) == {d.TITLE: "Other", d.MARK: key, d.COLOR: [{"valueId": d.RED}]}
     assert service.calls[facts.UPDATE] == 3
+
+
+async def test_an_update_of_values_and_security_takes_nothing_away_either(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(opened, monkeypatch, whole=True)
+    service = opened.connect(security="Full Access")
+    made = [await service.create(draft(key, colors=(Term("Red", d.RED),)), None, MemoryJournal()) for key in ("a", "b")]
+    await service.update(made[0], Patch(fields={"title": "Other"}))
+    await service.update(made[1], Patch(fields={"title": "Other"}, rights=Rights(groups=frozenset({"Full Access"}))))
+    assert values(opened, "object-0002") == {d.TITLE: "Other", d.MARK: "b", d.COLOR: [{"valueId": d.RED}]}
+
+
+async def test_an_update_that_names_all_there_is_shows_nothing_about_what_it_does_not_name(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(opened, monkeypatch, whole=True)
+    service = opened.connect(security="Full Access")
+    poor = opened.script.records[opened.script.add(metadata=[OLD])]["fileId"]
+    rich = await service.create(draft("a", colors=(Term("Red", d.RED),)), None, MemoryJournal())
+    for asset in (AssetId(poor), rich):
+        await service.update(asset, Patch(fields={"title": "Other"}))
+    assert values(opened, "object-0002") == {d.TITLE: "Other", d.MARK: "a", d.COLOR: [{"valueId": d.RED}]}
+
+
+async def test_an_update_that_has_to_name_what_is_required_is_sent_with_all_there_is(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(opened, monkeypatch, whole=True, required=d.TITLE)
+    service = opened.connect(security="Full Access")
+    made = [await service.create(draft(key), None, MemoryJournal()) for key in ("a", "b")]
+    for asset, record, key in zip(made, ("object-0001", "object-0002"), ("a", "b"), strict=True):
+        await service.update(asset, Patch(fields={"colors": (Term("Red", d.RED),)}))
+        assert values(opened, record) == {d.TITLE: "New", d.MARK: key, d.COLOR: [{"valueId": d.RED}]}
 
 
 OLD = {"metadataDefinitionId": d.TITLE, "metadataDefinitionValue": "Old"}

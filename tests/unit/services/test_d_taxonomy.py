@@ -78,6 +78,30 @@ async def test_collections_hold_files_and_are_read_back(
     assert current not in script.collections[place.id]["collectionDocument"]
 
 
+@pytest.mark.parametrize("newer", [True, False])
+async def test_a_collection_gets_the_new_version_in_the_place_of_those_before(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, newer: bool
+) -> None:
+    script = opened.script
+    asset = AssetId(script.records[script.add()]["fileId"])
+    older = script.records[script.add(family=asset)]["fileId"]
+    current, other = (script.records[script.add(**family)]["fileId"] for family in ({"family": asset}, {}))
+    if not newer:
+        monkeypatch.setattr(script, "_fill", lambda *_: d.said({"message": "Missing Authentication Token"}, 403))
+    service = opened.connect()
+    places = [await service.ensure_container("collection", (name,)) for name in ("Spring", "Autumn", "Gone")]
+    for place, members in zip(places, ([asset, other, older], [other], []), strict=True):
+        script.collections[place.id]["collectionDocument"] = members
+    read = script._collection
+    gone = places[2].id
+    refusal = d.said({"message": "Collection does not exist"}, 403)
+    monkeypatch.setattr(script, "_collection", lambda identity: refusal if identity == gone else read(identity))
+    for _ in range(2):
+        await service.carry_memberships(asset, places)
+        assert script.collections[places[0].id]["collectionDocument"] == [other, current]
+        assert script.collections[places[1].id]["collectionDocument"] == [other]
+
+
 async def test_a_call_without_effect_is_not_proven_by_what_was_there_before(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,8 @@ _SHAPELESS = "has an attribute whose shape is not documented"
 @dataclass(slots=True)
 class UpdateProof:
     """What the first updates of a session showed (assumption 14). partial: an update keeps attributes that it does not
-    name; False: it drops them, so that all have to be sent. replaces: it replaces the list of security templates."""
+    name; False: it drops them, so that all have to be sent; None: no update left out one that had a value. replaces: it
+    replaces the list of security templates."""
 
     partial: bool | None = None
     replaces: bool = False
@@ -29,7 +30,7 @@ class UpdateProof:
         """Whether such an update was not verified yet."""
         return ("metadata" in body and self.partial is None) or ("securityTemplateIds" in body and not self.replaces)
 
-    def judge(self, body: Mapping[str, Json], before: Record | None, after: Record, forms: MetadataForms) -> None:
+    def judge(self, body: Mapping[str, Json], before: Record | None, after: Record) -> None:
         """Judge the record after the update. Raises Rejected if the update had no effect, or left a security template
         that it does not name."""
         context = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
@@ -37,20 +38,22 @@ class UpdateProof:
             if set(body["securityTemplateIds"]) != set(after.security):
                 raise Rejected("the list of security templates was not replaced", code="security", **context)
             self.replaces = True
-        if before is None:
-            return
-        if not _took_effect(body["metadata"], before, after):
+        if before is not None and not _took_effect(body["metadata"], before, after):
             raise Rejected("the update was accepted but had no effect", code="no effect", **context)
-        self.partial = not lost_of(before, after, body["metadata"], forms)
 
 
 def lost_of(
     before: Record, after: Record, sent: Sequence[Mapping[str, Json]], forms: MetadataForms
 ) -> list[MetadataEntry]:
     """Values that the record had, that were not sent, and that are gone."""
-    named = {str(entry["metadataDefinitionId"]) for entry in sent}
     left = {entry.id for entry in after.entries if _filled(entry)}
-    return [one for one in kept_of(before, forms) if one.id not in named and one.id not in left]
+    return [one for one in unnamed(before, sent, forms) if one.id not in left]
+
+
+def unnamed(record: Record, sent: Sequence[Mapping[str, Json]], forms: MetadataForms) -> list[MetadataEntry]:
+    """Values of a record that an update does not name."""
+    named = {str(entry["metadataDefinitionId"]) for entry in sent}
+    return [one for one in kept_of(record, forms) if one.id not in named]
 
 
 def kept_of(record: Record, forms: MetadataForms) -> list[MetadataEntry]:

@@ -15,7 +15,7 @@ from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, 
 from dam_sync.services.d_templates.codec.values import encode
 from dam_sync.services.d_templates.codec.wire import MetadataEntry, Record, failed, message_of, value_ids
 from dam_sync.services.d_templates.source.versions import VersionGroupIds
-from dam_sync.services.d_templates.target.proof import UpdateProof, carried, unexplained
+from dam_sync.services.d_templates.target.proof import UpdateProof, carried, lost_of, unexplained, unnamed
 from dam_sync.services.d_templates.taxonomy.terms import TemplatesTerms
 
 
@@ -80,14 +80,29 @@ class TemplatesUpdate(TemplatesTerms):
         await self._whole(asset, record, body)
 
     async def _first(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
-        """If an update drops attributes that it does not name, all are sent again, now and from then on."""
+        """If an update drops attributes that it does not name, all are sent again, now and from then on; so they are if
+        it is refused unless it names all that are required."""
+        if "metadata" not in body or self.proof.partial is not None:
+            await self._whole(asset, record, body)
+            self.proof.judge(body, None, await self.version_groups.record(record, asset=asset))
+            return
         forms = await self.tenant.forms.get()
-        first = "metadata" in body and self.proof.partial is None
-        before = await self.version_groups.record(record, asset=asset) if first else None
-        await self._patch(asset, record, body)
-        self.proof.judge(body, before, await self.version_groups.record(record, asset=asset), forms)
-        if before is not None and not self.proof.partial:
+        before = await self.version_groups.record(record, asset=asset)
+        try:
+            await self._patch(asset, record, body)
+        except Rejected:
+            whole = {**body, "metadata": await self._merged(before, body["metadata"])}
+            if len(whole["metadata"]) == len(body["metadata"]):
+                raise  # it named all there is
+            await self._patch(asset, record, whole)
+            self.proof.partial = False
+        after = await self.version_groups.record(record, asset=asset)
+        self.proof.judge(body, before, after)
+        if lost_of(before, after, body["metadata"], forms):
+            self.proof.partial = False
             await self._patch(asset, record, {"metadata": await self._merged(before, body["metadata"])})
+        elif self.proof.partial is None and unnamed(before, body["metadata"], forms):
+            self.proof.partial = True
 
     async def _whole(self, asset: AssetId, record: str, body: dict[str, Json]) -> None:
         if self.proof.partial is False and "metadata" in body:
@@ -113,7 +128,7 @@ class TemplatesUpdate(TemplatesTerms):
         full = [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
         if full:
             rows = [_empty(entry) for entry in full]
-            await self._patch(asset, record, {"metadata": rows})
+            await self._whole(asset, record, {"metadata": rows})
 
     async def _tagged(self, asset: AssetId, record: str) -> tuple[frozenset[str], list[Json]]:
         """The tags of a record, and the raw items that the reloaded vocabulary has no label for."""

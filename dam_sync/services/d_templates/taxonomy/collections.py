@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
@@ -42,6 +42,7 @@ class TemplatesCollections(TemplatesMembers):
         self._known: dict[str, Placement] | None = None
         self._own = LruCache[str, Placement](facts.LISTED_KEPT)  # made or renamed lately, the search may lag
         self._writing = asyncio.Lock()
+        self._carrying = asyncio.Lock()  # one at a time, so that the newer call is tried once
 
     async def containers(self) -> AsyncIterator[Placement]:
         """Every visible collection."""
@@ -160,6 +161,21 @@ class TemplatesCollections(TemplatesMembers):
                 for file in files
             ]
             await self._filled(container.id, come, gone)
+
+    async def carry_memberships(self, asset: AssetId, containers: Sequence[Placement]) -> None:
+        """Collections keep the file that was put into them: that of the current version takes its place (wire D 6.6). A
+        collection that others deleted is left out."""
+        known = await self.version_groups.known(asset)
+        for container in containers:
+            try:
+                members = set(await self._files_in(container.id))
+                older = [file for file in known.files if file in members and file != known.file]
+                if older:
+                    unproven = not (self._fills_by_changes or self._fills_whole)
+                    async with self._carrying if unproven else nullcontext():
+                        await self._filled(container.id, [known.file], older)
+            except NotFound:
+                continue
 
     async def _files(self, asset: AssetId) -> tuple[str, ...]:
         try:
