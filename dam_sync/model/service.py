@@ -185,7 +185,7 @@ class Service(ABC):
         raise Unsupported("cannot find by marker")
 
     def token_of(self, marker: Marker) -> str:
-        """The token (see `Asset`) of an asset that is created for this marker; empty where there are none."""
+        """The token (see `Asset`) of an asset that is created for this marker; empty if the service leaves none."""
         return ""
 
     def members(self) -> AsyncIterator[Membership]:
