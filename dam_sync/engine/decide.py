@@ -169,7 +169,7 @@ def patch_between(before: Json, draft: Draft) -> Patch:
     stays = was_closed and draft.closed  # they would open it
     return Patch(
         fields=_changed_fields(before["fields"], after["fields"]),
-        filename=draft.filename if before["filename"] != draft.filename else None,
+        filename=draft.filename if draft.filename not in ("", before["filename"]) else None,
         status=draft.status if not stays and (opened or before["status"] != draft.status) and draft.status else None,
         placements_add=new_places - old_places,
         placements_remove=old_places - new_places,

@@ -117,6 +117,10 @@ class DryTarget(Service):
         """See `Service.find`."""
         return await self._target.find(marker)
 
+    def token_of(self, marker: Marker) -> str:
+        """See `Service.token_of`."""
+        return self._target.token_of(marker)
+
     def members(self) -> AsyncIterator[Membership]:
         """See `Service.members`."""
         return self._target.members()

@@ -89,6 +89,8 @@ class Repairer:
             return Repair(Patch(), link, None, settlement)
         kept = self._still_there(kept_values(link, draft, asset.file), actual)
         draft = overlay(draft, {**kept, **settlement.values})
+        if asset.file is None:  # its name means nothing, and some services invent one
+            draft = replace(draft, filename=base.filename or "")
         patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
         patch, losses = self._without_reopening(draft, actual, patch)
         lost = self._lost_files(asset, actual, link)

@@ -112,7 +112,7 @@ class ThreeWay:
     # -- name, status, containers, file ---------------------------------------------------------------------------
 
     def _filename(self) -> Iterator[ValueConflict]:
-        ours, theirs = self.patch.filename, self.actual.filename
+        ours, theirs = self.patch.filename, self._name_there
         wrote = [state["filename"] for state in self.before]
         if ours is not None and theirs not in (*wrote, ours, ""):
             yield ValueConflict("filename", wrote[0], ours, theirs)
@@ -121,7 +121,12 @@ class ThreeWay:
     def renamed(self) -> str:
         """The file name that somebody gave the asset at the target only, which a new version keeps; else empty."""
         ours = (self.draft.filename, *(state["filename"] for state in self.before))
-        return "" if self.patch.filename is not None or self.actual.filename in ours else self.actual.filename
+        return "" if self.patch.filename is not None or self._name_there in ours else self._name_there
+
+    @property
+    def _name_there(self) -> str:
+        """The file name at the target; empty without a file, for which some services invent a name."""
+        return "" if self.actual.file is None else self.actual.filename
 
     def _status(self) -> Iterator[ValueConflict]:
         ours, actual = self.patch.status, self.actual

@@ -111,7 +111,8 @@ class Asset:
     created_at: when the work was made or first stored, changed_at: last change, imported_at: arrival at this service.
     inherited_groups: those of its rights that its container grants, and not the asset itself; not stored.
     source_links: public URLs of the asset at this service, for redirects. losses: what the asset has and the
-    service does not return (bytes of older versions, …), by name.
+    service does not return (bytes of older versions, …), by name. token: what marks an asset that a create began, where
+    that is in none of its fields; not stored.
     """
 
     id: AssetId
@@ -135,6 +136,7 @@ class Asset:
     source_links: Mapping[str, str] = field(default_factory=dict)
     inherited_groups: frozenset[str] = frozenset()
     losses: tuple[Loss, ...] = ()
+    token: str = ""
 
     @property
     def file(self) -> FileRef | None:

@@ -184,6 +184,10 @@ class Service(ABC):
         """The asset that was created for this marker; waits for the lag of the index before it returns None."""
         raise Unsupported("cannot find by marker")
 
+    def token_of(self, marker: Marker) -> str:
+        """The token (see `Asset`) of an asset that is created for this marker; empty if the service leaves none."""
+        return ""
+
     def members(self) -> AsyncIterator[Membership]:
         """All memberships, for services whose assets do not carry them."""
         raise Unsupported("assets carry their memberships")

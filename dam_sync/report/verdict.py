@@ -21,6 +21,7 @@ VERDICT_ROWS = {
     "extra": "with additions at the target",
     "missing": "missing at the target",
     "unaccounted": "not accounted for",
+    "doubled": "twice at the target",
     "gone_at_source": "gone from the source since",
     "removed": "removed by policy",
     "early": "too early to decide",

@@ -34,7 +34,9 @@ def _put(*columns: str) -> PreparedStatement:
 
 
 _PUT = _put(*_COLUMNS)
-_LISTED_BY = PreparedStatement(update(SEEN).where(SEEN.c.source == bindparam("of")).values(run=bindparam("now")))
+_LISTED_BY = PreparedStatement(  # never an earlier run than the one that is known
+    update(SEEN).where(SEEN.c.source == bindparam("of"), SEEN.c.run < bindparam("now")).values(run=bindparam("now"))
+)
 
 
 class LinkRepository(Repository):

@@ -194,7 +194,7 @@ class _Listing:
             new = linked.get(entry.id) != self._run and (row is None or row.listed_run != self._run)
             self.listed += new
             if entry.id in self._skip and entry.id in linked:
-                self.unchanged += new
+                self.unchanged += new and (row is None or row.state not in ("pending", "claimed"))  # counts as work
                 if row is not None and row.deleted:
                     restored.append(entry.id)
             elif not (row is not None and row.listed_run == self._run and _same(row, entry)):

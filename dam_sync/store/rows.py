@@ -101,11 +101,12 @@ class LinkRow:
     """A source asset and its target asset.
 
     versions: keys of the files written, oldest first. attachments: keys of those added. A key of a file that left the
-    source and stays at the target begins with `LEFT`. attached: name, size and digests of each as it was sent.
-    relations: `[kind, source id]` of those queued, the kind marked in the same way. draft: what was last written, as
-    JSON. made_at: when the target asset was created, as long as its service may still remove it; None once it stays.
-    evidence: what the last verification proved about it, the weakest of its files; proofs: for each file, by its key.
-    kept: after a conflict, what the target has instead of the value of the draft, by path.
+    source and stays at the target begins with `LEFT`. attached: name, size and digests of each as it was sent; `named`:
+    its name at the source, if that changed since. relations: `[kind, source id]` of those queued, the kind marked in
+    the same way. draft: what was last written, as JSON. made_at: when the target asset was created, as long as its
+    service may still remove it; None once it stays. evidence: what the last verification proved about it, the weakest
+    of its files; proofs: for each file, by its key. kept: after a conflict, what the target has instead of the value of
+    the draft, by path.
     """
 
     source: str

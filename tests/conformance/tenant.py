@@ -87,6 +87,15 @@ class Tenant(Emulated):
         """How this service spells a field of the catalogue."""
         return self.wired.prefix + name
 
+    def as_read(self, fields: Mapping[str, Json]) -> dict[str, Json]:
+        """Plain fields for a comparison of what was read: several values are sorted, if the service publishes no order
+        of them."""
+        ordered = "order" not in self.wired.quiet
+        return {
+            key: value if ordered or not isinstance(value, list) else sorted(value, key=repr)
+            for key, value in fields.items()
+        }
+
     def value(self, identity: AssetId, name: str) -> Json:
         """A field of an asset as the emulator keeps it."""
         return self.truth()[identity]["fields"][self.key(name)]

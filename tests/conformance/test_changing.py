@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Patch, Relation, Rights
-from dam_sync.model.capabilities import MembershipWrite, Operation
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Service
@@ -273,6 +273,25 @@ async def test_a_new_file_becomes_the_current_version(tenant: Tenant, service: S
     assert hashlib.md5(await body(service, found.file)).hexdigest() == wanted[-1]
     kept = wanted[-1:] if "read:versions" in tenant.absent else wanted
     assert [hashlib.md5(await body(service, file)).hexdigest() for file in found.versions] == kept
+
+
+@replaces
+async def test_an_asset_without_a_file_gets_one(tenant: Tenant, service: Service) -> None:
+    """Also one whose file name was to be changed before: it has none until the file comes."""
+    if "fileless" in tenant.wired.refuses:
+        return
+    identity = AssetId(await service.create(await plain_draft(service), None, MemoryJournal()))
+    tenant.advance(30)
+    if service.capabilities.writes(Feature.FILENAME):
+        await service.update(identity, Patch(filename="first.jpg"))
+    journal = MemoryJournal()
+    async with content(tenant, "first.jpg", 700, seed="first") as (given, digest):
+        await service.replace(identity, given, journal)
+    tenant.advance(30)
+    assert digests(tenant, identity) == [digest]
+    assert tenant.truth()[identity]["filename"] == "first.jpg"
+    assert await replaced(tenant, service, identity, "second") == digests(tenant, identity)[-1]
+    assert len(digests(tenant, identity)) == 2
 
 
 @replaces

@@ -161,6 +161,26 @@ async def test_what_was_taken_out_of_the_trash_is_linked_as_before(store: SqlSto
     assert await store.sightings("", 9, run) == [], "it was listed"
 
 
+async def test_what_is_linked_again_while_it_is_listed_is_listed_and_counts_once(store: SqlStore) -> None:
+    """The item of an asset that was parked is claimed before the listing finds the asset linked and unchanged."""
+    await moved(store, "a", "b")
+    await removed(store, await begun(store), "a")
+    run = await begun(store)
+    await listed(store, run, "a", "b")
+    await completed(store, run, Outcome("parked", STILL_IN_TRASH))
+    await store.finish(run, {})
+    await store.unpark([STILL_IN_TRASH])
+    run = await begun(store)
+    (work,) = await store.claim(run, 9, LEASE)
+    await store.put_back(AssetId("a"))
+    entries = tuple(Entry(AssetId(name), Revision("1")) for name in ("a", "b"))
+    await store.record(run, Shard("all"), Batch(entries, None), [AssetId("a"), AssetId("b")])
+    await store.complete(work, Outcome("unchanged", link=LinkRow("a", "t-a")))
+    assert await store.sightings("", 9, run) == [], "it was listed"
+    tally = await store.tally(run)
+    assert (tally["listed"], tally["unchanged"]) == (2, 2)
+
+
 async def test_a_new_link_ends_what_is_known_of_the_trash(store: SqlStore) -> None:
     run = await moved(store, "a")
     await removed(store, run, "a")

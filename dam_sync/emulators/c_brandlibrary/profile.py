@@ -22,7 +22,7 @@ TRIAL = Profile(
     ),
     auth=({"flow": "token", "token": "b7kq.c5wxt2rn.z8hmvd3f"},),
     denied={"flow": "token", "token": "b7kq.c5wxt2rn.wrongkey"},
-    quiet=frozenset({"digests", "values"}),
+    quiet=frozenset({"digests", "values", "order"}),
     appends=frozenset({"PUT /api/v4/assets/{id}"}),  # attachments (wire C 6.4)
     optional=frozenset({"GET /api/v4/libraries/{id}/labels"}),  # wire C 10
     containers={"folder": "section", "collection": "collection", "label": "label"},

@@ -250,7 +250,9 @@ class Document:
         return {"data": {"id": found["id"], "type": found["type"]}}
 
     def _many(self, rows: Sequence[Json]) -> Json:
-        identifiers = [self._one(row)["data"] for row in rows]
+        """Several rows, each time in another order, because none is promised (wire C 2)."""
+        first = self.tenant.next_turn() % max(1, len(rows))
+        identifiers = [self._one(row)["data"] for row in (*rows[first:], *rows[:first])]
         self._count += 1
         if "messy" in self.tenant.plays and identifiers and self._count % 3 == 0:
             nowhere = {"id": self.tenant.names.key(), "type": identifiers[0]["type"]}

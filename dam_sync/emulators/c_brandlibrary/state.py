@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import count
 from typing import TypeVar
 
 from dam_sync.emulators.c_brandlibrary.accounts import Accounts
@@ -60,6 +61,7 @@ class Tenant:
         self.homes: dict[str, str] = {}
         self.gone: set[str] = set()
         self.generation = 0
+        self._turns = count(1)
         self.fire: Fire | None = None
         self._sections: dict[str, dict[str, None]] = {}
         for name in (options.library, *options.more_libraries):
@@ -72,6 +74,10 @@ class Tenant:
     def now(self) -> int:
         """The world's timestamp in epoch milliseconds."""
         return int(self.world.now().timestamp() * 1000)
+
+    def next_turn(self) -> int:
+        """Another number each time."""
+        return next(self._turns)
 
     def settle(self) -> None:
         """Let everything happen whose time has come."""

@@ -168,6 +168,8 @@ class Application(Starlette):
             if fault.action == "reset_before":
                 await reset()
                 return
+            if fault.action == "twice":
+                receive = await _arriving_again(inner, scope, receive)
             if fault.action in ("reset_after", "truncate", "wrong_length", "garble"):
                 send = _spoilt(fault, send, reset, broken)
         with suppress(ClientDisconnect):
@@ -342,6 +344,28 @@ async def _let_go() -> None:
         turned = loop.create_future()
         loop.call_soon(turned.set_result, None)
         await turned
+
+
+async def _arriving_again(inner: ASGIApp, scope: Scope, receive: Receive) -> Receive:
+    """Let the service handle the request, whose response nobody gets; returns the request to be handled again."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + bytes(message.get("body", b"")), bool(message.get("more_body"))
+
+    def request() -> Receive:
+        left = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def arrive() -> Message:
+            return left.pop() if left else await receive()
+
+        return arrive
+
+    async def unheard(message: Message) -> None:
+        pass
+
+    await inner(dict(scope), request(), unheard)
+    return request()
 
 
 def _spoilt(

@@ -14,6 +14,7 @@ ACTIONS = frozenset(
         "throttle",  # throttle:2 - 429 with Retry-After in seconds (1 if not given)
         "reset_before",  # the connection is reset, the service saw nothing
         "reset_after",  # the service did its work, the connection is reset instead of the response
+        "twice",  # the request arrives twice, as from a proxy that repeats it; the second response is returned
         "delay",  # delay:2.5 - that many seconds pass before the service sees the call
         "advance",  # advance:3600 - the world's clock moves on first, so that things expire
         "truncate",  # truncate:0.5 - the connection breaks after that part of the body

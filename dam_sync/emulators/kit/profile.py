@@ -24,7 +24,8 @@ class Profile:
     fixed: kinds of container and vocabularies that no call adds to. refuses: what the contract lets it refuse as
     Unsupported (`fileless`: an asset without a file; `names`: characters to avoid in one reading of its contract).
     quiet: what it does not publish (`digests`; `values`: how many a field has, so that the cost of other values is not
-    known). undigested: calls that download files whose digests it does not publish, though it does those of others.
+    known; `order`: in which order several values of a field were written).
+    undigested: calls that download files whose digests it does not publish, though it does those of others.
     overlaps: its shards share the rows at their borders, which come twice (runs keep rows by id). listing: the
     calls that list assets, as faults match them. reads: calls that only read, though their method is that of a write.
     relation: a kind of relation it has, where not any will do. opening: API calls that opening a file costs. second:

@@ -15,16 +15,20 @@ from dam_sync.model.values import Json
 from dam_sync.store.rows import LEFT, LinkRow
 
 STAYS = "left the source, stays at the target"
+RENAMED = "renamed at the source, keeps its name"
 ATTACHMENTS, RELATIONS, VERSIONS = "attachments", "relations", "versions"
+NAMED = "named"  # the last name at the source, in an entry of `LinkRow.attached`
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What we wrote and the source no longer has: keys of files, and relations as in the link."""
+    """What we wrote and the source no longer has: keys of files, and relations as in the link. names: keys of
+    attachments with the name that they have now."""
 
     attachments: frozenset[str] = frozenset()
     versions: frozenset[str] = frozenset()
     relations: frozenset[tuple[str, str]] = frozenset()
+    names: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def empty(self) -> bool:
@@ -46,10 +50,11 @@ class Removals:
         """The link without what is removed. Files and relations that the target keeps are marked: a file that comes
         back to the source is not sent again."""
         link, gone = without_attachments(link, self.attachments), self.gone
+        attached = {**link.attached, **{key: {**link.attached[key], NAMED: name} for key, name in gone.names}}
         return replace(
             link,
             attachments=tuple(_marked(key, gone.attachments) for key in link.attachments),
-            attached={_marked(key, gone.attachments): sent for key, sent in link.attached.items()},
+            attached={_marked(key, gone.attachments): sent for key, sent in attached.items()},
             versions=tuple(_marked(key, gone.versions) for key in link.versions),
             relations=tuple(filter(None, map(self._relation_left, link.relations))),
         )
@@ -69,6 +74,7 @@ def removals(asset: Asset, link: LinkRow, source: Capabilities, target: Capabili
         _missing(link.attachments, asset.attachments) if _is_whole(asset, source, ATTACHMENTS) else frozenset(),
         _missing(link.versions, asset.versions) if _is_whole(asset, source, VERSIONS) else frozenset(),
         _unrelated(asset, link) if _is_whole(asset, source, RELATIONS) else frozenset(),
+        frozenset(_renamed(asset, link)),
     )
     detaches, unrelates = Operation.DETACH in target, Operation.UNRELATE in target
     known = {key: link.attached[key] for key in link.attachments if key in gone.attachments and key in link.attached}
@@ -76,7 +82,7 @@ def removals(asset: Asset, link: LinkRow, source: Capabilities, target: Capabili
         gone,
         known if detaches else {},
         frozenset(Relation(kind, AssetId(other)) for kind, other in gone.relations) if unrelates else frozenset(),
-        tuple(_losses(gone, known, detaches=detaches, unrelates=unrelates)),
+        (*_losses(gone, known, detaches=detaches, unrelates=unrelates), *_name_losses(gone, link)),
     )
 
 
@@ -91,6 +97,15 @@ def _missing(keys: Sequence[str], files: Sequence[FileRef]) -> frozenset[str]:
 
 def _marked(key: str, gone: frozenset[str]) -> str:
     return LEFT + key if key in gone else key
+
+
+def _renamed(asset: Asset, link: LinkRow) -> Iterator[tuple[str, str]]:
+    """Attachments that have another name than the one that was sent, or reported as lost, last."""
+    for file in asset.attachments:
+        key = version_key(file)
+        sent = link.attached.get(key)
+        if sent and file.name and file.name != sent.get(NAMED, sent["name"]):
+            yield key, file.name
 
 
 def _unrelated(asset: Asset, link: LinkRow) -> frozenset[tuple[str, str]]:
@@ -116,6 +131,12 @@ def _losses(gone: Gone, known: Mapping[str, Json], *, detaches: bool, unrelates:
         yield Loss(ATTACHMENTS, STAYS, f"{unknown}: not added by a run that recorded what it sent")
     if gone.versions:
         yield Loss(VERSIONS, STAYS, f"{len(gone.versions)}: the target has no trash for versions")
+
+
+def _name_losses(gone: Gone, link: LinkRow) -> Iterator[Loss]:
+    if gone.names:
+        names = sorted(f"{link.attached[key]['name']} (now {name})" for key, name in gone.names)
+        yield Loss(ATTACHMENTS, RENAMED, ", ".join(names))
 
 
 def without_attachments(link: LinkRow, keys: Iterable[str]) -> LinkRow:

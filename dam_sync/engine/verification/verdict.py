@@ -54,6 +54,7 @@ class Verdict:
     `groups` counts them all, and `sink` gets each of them.
 
     extra: assets with additions; they count as different only if the policy says so (`fail`).
+    doubled: assets with the marker of an asset that is linked to another one.
     removed: assets that runs moved to the trash of the target, because they are gone from the source.
     missing_compared: of `missing`, those found by comparing linked assets.
     evidence: assets by class; files: files by class, for the current files, older versions and attachments.
@@ -74,6 +75,7 @@ class Verdict:
     missing: int = 0
     missing_compared: int = 0
     unaccounted: int = 0
+    doubled: int = 0
     gone_at_source: int = 0
     removed: int = 0
     early: int = 0
@@ -90,7 +92,7 @@ class Verdict:
     @property
     def clean(self) -> bool:
         """No difference found."""
-        return not (self.different or self.missing or self.unaccounted)
+        return not (self.different or self.missing or self.unaccounted or self.doubled)
 
     @property
     def statement(self) -> str:

@@ -30,6 +30,7 @@ from dam_sync.engine.repair import UNSURE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
+from dam_sync.engine.verification.doubled import CREATED_TWICE, DoubledAssets
 from dam_sync.engine.verification.overwritten import find_causes
 from dam_sync.engine.verification.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.verification.renamed import Renamed
@@ -89,13 +90,14 @@ class Verifier:
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
     files: FileCheck = field(init=False)
+    doubles: DoubledAssets = field(init=False)
     origins: SourceTerms = field(init=False)
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         self.verdict = Verdict(self.level, self.context.policy.extras, sink=self.sink)
         self.scope, self.files = scope_of(self.context.crosswalk), FileCheck(self.context, self.level)
-        self.origins = SourceTerms.of(self.context)
+        self.origins, self.doubles = SourceTerms.of(self.context), DoubledAssets(self.context)
         self.gate = asyncio.Semaphore(max(2, min(self.context.readers, self.context.writers)))
 
     async def run(self) -> Verdict:
@@ -124,6 +126,7 @@ class Verifier:
                 await self._check_batch(batch.entries)
                 self._raise_if_stopped()
         await self._check_unvisited()
+        await self._note_doubled()
         await self._look_again()
         await find_causes(self.context, self.verdict.groups.most_frequent())
 
@@ -268,7 +271,9 @@ class Verifier:
     async def _check_batch(self, entries: Iterable[Entry]) -> None:
         entries = [entry for entry in entries if not entry.deleted]
         links = await self.context.store.links_by_target([entry.id for entry in entries])
-        await self._note_taken_out([entry.id for entry in entries if entry.id not in links])
+        strange = [entry for entry in entries if entry.id not in links]
+        known = await self._note_taken_out([entry.id for entry in strange])
+        self.doubles.collect(entry for entry in strange if entry.id not in known)
         own = await self._own([link.source for link in links.values()])
         async with TaskGroup() as group:
             for entry in entries:
@@ -276,13 +281,26 @@ class Verifier:
                 if link is not None and link.source in own and await self._visit(link):
                     group.start(self._check, link, entry.asset)
 
-    async def _note_taken_out(self, strange: Sequence[AssetId]) -> None:
-        """Assets that a run moved to the trash and somebody took out of it are additions."""
-        for target, kept in (await self.context.store.trashed_at(strange)).items():
+    async def _note_taken_out(self, strange: Sequence[AssetId]) -> Collection[AssetId]:
+        """Assets that a run moved to the trash and somebody took out of it are additions. Returns them."""
+        taken_out = await self.context.store.trashed_at(strange)
+        for target, kept in taken_out.items():
             self.verdict.extra += 1
             taken = "taken out of it"
             found = [Difference("asset", "in the trash of the target", taken, extra=True, pattern=taken)]
             self.verdict.note(kept.link.source, target, found)
+        return taken_out.keys()
+
+    async def _note_doubled(self) -> None:
+        """Assets with the marker of a linked asset, which is another one."""
+        after = ""
+        while self.doubles.listed and (links := await self.context.store.iter_links(after, PAGE)):
+            after = links[-1].source
+            own = await self._own([link.source for link in links])
+            async for link, second in self.doubles.of(link for link in links if link.source in own):
+                self.verdict.doubled += 1
+                wrong = Difference("asset", f"once, as {link.target}", f"also as {second}", pattern=CREATED_TWICE)
+                self.verdict.note(link.source, second, [wrong])
 
     async def _check_unvisited(self) -> None:
         """Linked assets missing from the target's listing: its index may lag, so each is requested."""

@@ -142,7 +142,7 @@ LIMITS = Limits(
     lag=LAG,
     member_batch=1,
     dedup_window=SETTLES,
-    undated=("sections", "collections", "deletions"),  # wire C 2.2: only a listing of everything shows them
+    undated=("sections", "collections", "deletions", "perhaps tags and fields"),  # wire C 2.2, 2.3: a full listing does
     lists_whole=True,
     processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are checked meanwhile
     small_file=SmallFile(uploads=1),  # wire C 4, 6.1: a signed link, and one to upload to
@@ -224,7 +224,7 @@ ASSUMPTIONS = (
     Assumption(2, "a page past the end is an empty one, with the total", "2"),
     Assumption(3, "a search by created_at takes days, both ends included; what lies outside is left out here", "2.2"),
     Assumption(4, "full timestamps in a search are quoted, because of their colons", "2.4"),
-    Assumption(5, "updated_at may stand still when labels or collections change: a full run sees it", "2.3"),
+    Assumption(5, "updated_at may stand still when other parts than texts and files change: a full run sees it", "2.3"),
     Assumption(6, "availability dates may come on lists or on single assets alone: they are requested where", "3.2"),
     Assumption(7, "several records of one key on one asset mean that the key takes several values", "5.1"),
     Assumption(8, "a label's path has its own id at one end; the neighbour is the parent", "5.1"),

@@ -82,6 +82,12 @@ def test_reset_after_has_done_its_work(served: Served, http: httpx.Client) -> No
     assert http.get("/things/1").json()["made"] == 1
 
 
+def test_a_request_that_arrives_twice_does_its_work_twice(served: Served, http: httpx.Client) -> None:
+    fault(served, "twice", "POST /things", times=1)
+    assert http.post("/things").is_success
+    assert http.get("/things/1").json()["made"] == 2
+
+
 def test_a_reset_is_seen_on_the_wire(served: Served) -> None:
     fault(served, "reset_before")
     place = urlsplit(served.url)

@@ -56,6 +56,13 @@ def test_a_changed_value_is_patched_and_nothing_else() -> None:
     assert action == Update(Patch(fields={"title": "Lake"}))
 
 
+def test_an_asset_that_lost_its_file_keeps_the_name_of_the_file_that_stays() -> None:
+    bare = replace(asset(), versions=())
+    assert patch_between(draft_to_json(DRAFT), replace(DRAFT, filename="")).empty
+    action = decide(bare, replace(DRAFT, filename=""), link(), ABLE, Policy())
+    assert action == Skip() or (isinstance(action, Update) and action.patch.filename is None)
+
+
 def test_versions_after_the_last_one_written_are_added() -> None:
     assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ABLE, Policy()) == Update(Patch(), FILES[1:])
 

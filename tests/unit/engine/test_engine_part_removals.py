@@ -104,3 +104,20 @@ def test_files_that_moved_up_in_the_list_are_the_same_files() -> None:
     assert link.attachments == (KEYS[0], version_key(moved))
     assert set(link.attached) == {KEYS[0], version_key(moved)}
     assert with_current_keys(WHOLE, LINK) is LINK
+
+
+@pytest.mark.parametrize("detaches", [True, False])
+def test_a_new_name_of_an_attachment_is_a_loss_once(detaches: bool) -> None:
+    """No operation renames one; it is the same file, so it is not sent again either."""
+    target = able() if detaches else able().without(Operation.DETACH)
+    asset = replace(WHOLE, attachments=(replace(PAPER, name="essay.pdf"), PLAN))
+    schema = Schema({}, capabilities=target)
+    action = decide(asset, DRAFT, LINK, schema, Policy(), source=READS)
+    assert isinstance(action, Update)
+    assert (action.attachments, dict(action.removals.attachments)) == ((), {})
+    assert [(loss.path, loss.rule, loss.detail) for loss in action.losses] == [
+        ("attachments", "renamed at the source, keeps its name", "paper.pdf (now essay.pdf)")
+    ]
+    link = action.removals.applied(LINK)
+    assert decide(asset, DRAFT, link, schema, Policy(), source=READS) == Skip()
+    assert removals(replace(asset, attachments=(PLAN,)), link, READS, target).gone.attachments == {KEYS[0]}

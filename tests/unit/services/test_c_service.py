@@ -141,6 +141,14 @@ async def test_an_asset_whose_values_are_missing_is_found_by_its_token_and_compl
     assert records(tenant, row["id"]) == {(MARKER, "half-1"): 1, ("title", "Title of half-1"): 1}
 
 
+async def test_values_of_a_call_that_arrived_twice_are_there_once(start: Start) -> None:
+    """A value record posted twice is there twice: equal ones are removed after the load (wire C 6.7)."""
+    tenant = start()
+    tenant.fail({"match": "POST */custom_field_values", "do": "twice"})
+    identity = await made(tenant, tenant.connect(), draft("twice-1"))
+    assert records(tenant, identity) == {(MARKER, "twice-1"): 1, ("title", "Title of twice-1"): 1}
+
+
 @pytest.mark.parametrize("fault", ["reset_after", "reset_before"])
 async def test_a_lost_create_is_looked_for_and_not_made_again(start: Start, fault: str) -> None:
     tenant = start(variant="lists_from_index,single_use", lag=20)

@@ -181,3 +181,11 @@ async def test_few_changes_of_a_large_library_are_told_by_the_sample_of_its_fiel
     assert service.calls[facts.LIBRARY_ASSETS] - before == looks
     listed = [entry.id async for batch in service.crawl(shards[0], None) for entry in batch.entries]
     assert listed == [edited]
+
+
+async def test_a_listing_gives_the_same_revisions_each_time(start: Start) -> None:
+    """The rows of a relationship come in any order."""
+    service = start().connect(read_only=True)
+    first = {entry.id: entry.revision for entry in await listed_by(service)}
+    for _ in range(3):
+        assert {entry.id: entry.revision for entry in await listed_by(service)} == first

@@ -266,3 +266,21 @@ def test_an_included_resource_whose_type_is_no_text_is_not_overlooked(kind: Any)
     related_to = {"tags": {"data": [{"id": "t1", "type": "tags"}]}}
     with pytest.raises(ContractBroken):
         document_of({"data": [row(relationships=related_to)], "included": included}, "GET x")
+
+
+def test_several_values_of_a_key_are_read_in_one_order_whatever_the_response_has() -> None:
+    """No order of the records is promised (wire C 2, 3.1); a value that changed its order would count as changed."""
+    names = {"v1": "sea", "v2": "Coast", "v3": "harbour"}
+    read = []
+    for order in (("v1", "v2", "v3"), ("v3", "v1", "v2")):
+        identifiers = [{"id": each, "type": "custom_field_values"} for each in order]
+        included = [
+            {"id": each, "type": "custom_field_values", "attributes": {"key": "keywords", "value": names[each]}}
+            for each in order
+        ]
+        document = document_of(
+            {"data": [row(relationships={"custom_field_values": {"data": identifiers}})], "included": included}, "GET x"
+        )
+        read.append(wire.asset_of(document.rows[0], wire.AssetDecodeContext(Keys()), {}))
+    assert read[0].fields["keywords"] == ("Coast", "harbour", "sea")
+    assert read[0] == read[1]

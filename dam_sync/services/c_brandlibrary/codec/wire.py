@@ -19,7 +19,7 @@ from dam_sync.model.values import Json, Value
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec.envelope import related
 from dam_sync.services.c_brandlibrary.codec.fields import DESCRIPTION, NAME, PAYLOAD, Keys, key_of
-from dam_sync.services.c_brandlibrary.codec.marks import marked, unmarked
+from dam_sync.services.c_brandlibrary.codec.marks import marked, token_in, unmarked
 from dam_sync.services.c_brandlibrary.codec.values import decode, text_of, timestamp_text
 
 INCLUDE = "attachments,section,collections,custom_fields,tags"  # wire C 2.2
@@ -77,6 +77,7 @@ def asset_of(row: Json, context: AssetDecodeContext, counts: Counts) -> Asset:
         changed_at=changed,
         imported_at=parse_timestamp(attributes.get("created_at")),
         losses=(*dict.fromkeys(lost), *_losses(row, counts)),
+        token=token_in(attributes.get("description")),
     )
     return replace(asset, revision=Revision(f"{attributes.get('updated_at') or ''}~{fingerprint(asset)[:16]}"))
 
@@ -311,7 +312,8 @@ def _fields(row: Json, keys: Keys, title: str, lost: list[Loss]) -> dict[str, Va
     lost += [unreadable(f"fields.{key_of(name)}", raw, "value") for name, raw in _strange_values(row)]
     for name, texts in values_of(row).items():
         key = key_of(name)
-        value = decode(keys.fields.get(key) or Field(key, FieldKind.TEXT), list(texts.values()))
+        in_order = sorted(texts.values())  # no order is promised, and another one would count as a change
+        value = decode(keys.fields.get(key) or Field(key, FieldKind.TEXT), in_order)
         if value is not None:
             found[key] = value
     return found

@@ -199,6 +199,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         row = await self._looks.ask(made, seat)
         row = await self._approved(row if _tells(row, draft, content) else await self._reread(made), draft, journal)
         refuse_claimed(row, draft)
+        await self._values.drop_equal(row)
         if pulled and content is not None:
             row, sent = await Arrival(self._api, self._uploads, self._reread).complete(row, content, journal)
         elif waits and not wire.is_settled(row):

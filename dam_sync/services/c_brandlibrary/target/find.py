@@ -51,6 +51,10 @@ class BrandLibraryFinder(BrandLibraryBase):
         found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
         return None if found is None else AssetId(found)
 
+    def token_of(self, marker: Marker) -> str:
+        """In the description, until the asset is complete."""
+        return marks.token_of(marker)
+
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The asset that an interrupted `create` left; without a token only the journal tells what it is like."""
         made, call = await journal.get("create"), SharedCall.of(await journal.get(CALL))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dam_sync.aio.polling import poll_until
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Patch
-from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge, Unsupported
+from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -64,18 +64,19 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         return known or await self._api.one(facts.ASSET, (asset,), (("include", ",".join(parts)),), asset=asset)
 
     async def _rename(self, row: Json, name: str) -> None:
+        """Without a file there is no name to change; a file that is added later brings its own."""
         files = wire.attachments_of(row)
-        if not files:
-            raise Unsupported("an asset without a file has no file name", asset=row["id"])
-        if files[0]["attributes"].get("filename") == name:
+        if not files or files[0]["attributes"].get("filename") == name:
             return
         body = {"data": {"attributes": {"filename": name}}}
         await self._api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=row["id"], repeatable=True)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new version of the first attachment; the previous one is finished first, or it would be lost (wire C
-        6.5)."""
+        6.5). An asset without files is given its first one (wire C 6.4)."""
         before = await journal.run("before", lambda: self._before(asset), idempotent=True)
+        if before["attachment"] is None:
+            return await self.attach(asset, content, journal)
         url = await self._uploads.send(content, journal)
         attachment = str(before["attachment"])
 
@@ -103,7 +104,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             raise
 
     async def _before(self, asset: AssetId) -> Json:
-        """The first attachment, once the service has processed it."""
+        """The first attachment, once the service has processed it; none if the asset has no file."""
         created = self._made_at.drop(asset)
         if created is not None:
             await self._wait_for_first_look(created)
@@ -113,7 +114,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         row = known or await self._api.one(facts.ASSET, (asset,), (("include", "attachments"),), asset=asset)
         files = wire.attachments_of(row)
         if not files:
-            raise Unsupported("an asset without a file cannot get a new version", asset=asset)
+            return {"attachment": None, "count": 0}
         attachment = files[0]["id"]
         done = await self._finished(asset, attachment, facts.READY_SECONDS)
         if done is None:

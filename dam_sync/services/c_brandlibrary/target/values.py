@@ -205,6 +205,15 @@ class FieldValueWriter:
             records = wire.values_of(row).get(named.name, {})
             await self._settle(row["id"], named, records, wanted[key])
 
+    async def drop_equal(self, row: Json) -> None:
+        """Delete records of a new asset that are there twice, because a call arrived twice. Safe to repeat."""
+        for texts in wire.values_of(row).values():
+            known = set[str]()
+            for record, text in texts.items():
+                if text in known:
+                    await self.api.write(facts.DELETE_VALUE, (record,), asset=row["id"], repeatable=True, accept=GONE)
+                known.add(text)
+
     async def _settle(self, asset: str, key: Key, records: Mapping[str, str], texts: tuple[str, ...]) -> None:
         kept: set[str] = set()
         surplus: list[str] = []
