@@ -207,7 +207,7 @@ class Repairer:
         kept = kept_versions(asset, able, self.context.policy)
         files, lost = pair_files(asset, actual, kept, link), _Lost()
         wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair.ours, pair.theirs, link)]
-        wrong += [(part, version_key(file)) for part, file in files.missing]
+        wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]
         for part, key in wrong:
             if part == ATTACHMENTS and Operation.ATTACH in able:
                 lost.attachments.append(key)
@@ -235,6 +235,11 @@ def _before(actual: Asset, patch: Patch) -> Json:
 def _term_ids(value: Json) -> set[str]:
     rows = value if isinstance(value, list) else [value]
     return {str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")}
+
+
+def _is_current(part: str, ours: FileRef, actual: Asset) -> bool:
+    """Whether an older version of the source is the current file of the target, because newer ones are still to come."""
+    return part == VERSIONS and actual.file is not None and ours.agrees(actual.file)
 
 
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
