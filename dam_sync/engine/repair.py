@@ -238,7 +238,7 @@ def _term_ids(value: Json) -> set[str]:
 
 
 def _is_current(part: str, ours: FileRef, actual: Asset) -> bool:
-    """Whether an older version of the source is the current file of the target, because newer ones are still to come."""
+    """Whether an older version of the source is the current file of the target: newer ones are still to come."""
     return part == VERSIONS and actual.file is not None and ours.agrees(actual.file)
 
 
