@@ -87,6 +87,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await known_marks(kept)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
         report = bare_report("adopt", opened, context)
+        report.target = replace(report.target, calls=dict(opened.target.calls))  # without those of writes never sent
         _describe(report, adopted, job, asked)
         if kept is not None and run is not None:
             await keep_report(kept, report, run.id, context.policy)

@@ -1,8 +1,8 @@
 """`run --repair`: restores what somebody changed at the target to what the draft says, if the policy allows it.
 
 Each linked asset is read at the target. Additions of others stay (unless `extras: fail`); a field that changed on both
-sides is a conflict; what would make an asset visible that somebody hid or limited by hand is left unless the job
-accepts it. Assets that are gone are not created again: see `guards.missing`.
+sides is a conflict; what would make an asset visible that somebody hid or restricted by hand is left unless the
+job accepts it. Assets that are gone are not created again: see `guards.missing`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import defaults_of, scope_of, with_unsure
+from dam_sync.engine.compare import date_differs, defaults_of, scope_of, with_unsure
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
 from dam_sync.engine.files import pair_files
 from dam_sync.engine.recovery.intents import merge_patches
 from dam_sync.engine.relations import lacking_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
-from dam_sync.engine.repair_patch import RepairPatch, repaired_paths
+from dam_sync.engine.repair_patch import DATES, RepairPatch, repaired_paths
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, kept_values, overlay
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Rights
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import FIELDS, FILE
@@ -71,6 +71,24 @@ class _Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class _Visible:
+    """What decides who sees an asset of the target, in the form of a draft. hidden: it has no release date, without
+    which nobody sees an asset of this service."""
+
+    draft: Draft
+    hidden: bool
+
+    def after(self, patch: Patch) -> Draft:
+        """The same once the patch is written. A date that the patch neither has nor clears stays."""
+        now = self.draft
+        written = patch.rights or now.rights
+        stays = {DATES[name] for name in DATES.keys() - patch.cleared if getattr(written, DATES[name]) is None}
+        rights = replace(written, **{name: getattr(now.rights, name) for name in stays})
+        closed = now.closed or (self.hidden and rights.release_at is None)
+        return replace(now, status=patch.status or now.status, rights=rights, closed=closed)
+
+
+@dataclass(frozen=True, slots=True)
 class Repairer:
     """Compares assets with what the target actually has; writes nothing."""
 
@@ -92,7 +110,9 @@ class Repairer:
         if asset.file is None:  # its name means nothing, and some services invent one
             draft = replace(draft, filename=base.filename or "")
         patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
-        patch, losses = self._without_reopening(draft, actual, patch)
+        hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None
+        now = _Visible(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
+        patch, losses = self._without_reopening(now, patch, settlement.patch)
         lost = self._lost_files(asset, actual, link)
         relations = await lacking_relations(self.context, asset, actual, link)
         lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
@@ -148,21 +168,40 @@ class Repairer:
             keep=context.policy.extras != "fail",
         ).patch()
 
-    def _without_reopening(self, draft: Draft, actual: Asset, patch: Patch) -> tuple[Patch, list[Loss]]:
-        """A repair does not reopen what was hidden or restricted by hand, unless the job accepts it: status and rights
-        then stay as they are."""
-        context = self.context
+    def _without_reopening(self, now: _Visible, patch: Patch, update: Patch) -> tuple[Patch, list[Loss]]:
+        """A repair does not reopen what was hidden or restricted by hand, unless the job accepts it. Status and rights
+        are then those that the update of a normal run leaves, with the dates that show the asset for less time."""
         if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
             return patch, []
-        now = replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements)
-        then = replace(now, status=patch.status or now.status, rights=patch.rights or now.rights)
-        audience = context.target.audience
-        if not is_wider(audience(now), audience(then), context.clock.now(), context.target.limits.precision):
+        left, then = now.after(update), now.after(patch)
+        if not self._shows_more(left, then):
             return patch, []
         rule = ExposureRule.REOPENED
-        if context.policy.exposure.get(rule) is Waiver.ACCEPT:
+        if self.context.policy.exposure.get(rule) is Waiver.ACCEPT:
             return patch, [Loss(EXPOSURE, f"{rule.value} accepted")]
-        return replace(patch, status=None, rights=None, cleared=frozenset()), [Loss(EXPOSURE, f"{rule.value} {LEFT}")]
+        rights = self._with_closing_dates(left, then)
+        cleared = frozenset(name for name in patch.cleared | update.cleared if getattr(rights, DATES[name]) is None)
+        kept = replace(patch, status=update.status, rights=rights, cleared=cleared)
+        if rights == now.draft.rights:
+            kept = replace(kept, rights=None, cleared=frozenset())
+        return kept, [Loss(EXPOSURE, f"{rule.value} {LEFT}")]
+
+    def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
+        """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""
+        target = self.context.target
+        if target.audience(left).hidden:
+            return left.rights
+        for name in DATES.values():
+            date = getattr(then.rights, name)
+            trial = replace(left, rights=replace(left.rights, **{name: date}))
+            moved = date_differs(date, getattr(left.rights, name), target.limits.precision)
+            if moved and not self._shows_more(left, trial):
+                left = trial
+        return left.rights
+
+    def _shows_more(self, now: Draft, then: Draft) -> bool:
+        target = self.context.target
+        return is_wider(target.audience(now), target.audience(then), self.context.clock.now(), target.limits.precision)
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""
@@ -170,7 +209,7 @@ class Repairer:
         kept = kept_versions(asset, able, self.context.policy)
         files, lost = pair_files(asset, actual, kept, link), _Lost()
         wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair.ours, pair.theirs, link)]
-        wrong += [(part, version_key(file)) for part, file in files.missing]
+        wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]
         for part, key in wrong:
             if part == ATTACHMENTS and Operation.ATTACH in able:
                 lost.attachments.append(key)
@@ -198,6 +237,11 @@ def _before(actual: Asset, patch: Patch) -> Json:
 def _term_ids(value: Json) -> set[str]:
     rows = value if isinstance(value, list) else [value]
     return {str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")}
+
+
+def _is_current(part: str, ours: FileRef, actual: Asset) -> bool:
+    """Whether an older version of the source is the current file of the target: newer ones are still to come."""
+    return part == VERSIONS and actual.file is not None and ours.agrees(actual.file)
 
 
 def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:

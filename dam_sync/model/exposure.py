@@ -52,8 +52,8 @@ MEANINGS: Mapping[ExposureRule, str] = {
     "that. A field rule of `security: groups` that reads `placements` and gives groups counts as your decision",
     ExposureRule.SENSITIVE: "one with values that only some users see at the source; the target shows them to "
     "everybody who sees the asset",
-    ExposureRule.REOPENED: "hidden or restricted by hand at the target; `run --repair` leaves its status and rights as "
-    "they are unless this rule is accepted",
+    ExposureRule.REOPENED: "hidden or restricted by hand at the target; `run --repair` does not make it visible again "
+    "unless this rule is accepted",
 }
 OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.UNRELEASED: ExposureRule.UNRELEASED,

@@ -230,6 +230,24 @@ def test_what_a_person_decided_is_linked(tmp_path: Path) -> None:
         assert moved(pair).twins == {source: target}
 
 
+OTHER = ("a_hypermedia", "e_profiles")  # of which every reading call is a GET
+
+
+def test_an_adoption_reports_only_calls_that_it_sent(tmp_path: Path) -> None:
+    theirs = {"record": "asset", "id": "900", "filename": "theirs.jpg", "status": "published", "form_type": "image"}
+    theirs |= {"fields": {}, "versions": [{"name": "theirs.jpg", "generate": {"size": 100, "seed": 1}}]}
+    bare = [record for record in receiving() if record["record"] != "container"]
+    with any_pair(tmp_path, *OTHER, library(OTHER[1], OTHER[0]), [*bare, theirs], OWN_MARKS) as pair:
+        (target,) = living(pair.target)
+        rows = living(pair.source)
+        source = max(rows, key=lambda one: len(rows[one]["placements"]))
+        sheet = pair.folder / "decided.csv"
+        sheet.write_text(f"source,target,how,reason,decision\n{source},{target},file,,link\n", encoding="utf-8")
+        report = adopted(pair, decisions=sheet)
+        assert report["counts"]["linked by decision"] == 1
+        assert {call.split()[0] for call in report["target"]["calls"]} == {"GET"}, "neither service is written to"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

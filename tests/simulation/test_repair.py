@@ -219,3 +219,14 @@ def test_a_repair_that_waits_for_the_index_of_the_target_can_be_stopped(tmp_path
             assert clock.now() - began < timedelta(seconds=2 * LOOK_SECONDS)
 
         made.universe.do(stopping())
+
+
+@pytest.mark.parametrize("kind", ["b", "d", "e"])
+def test_a_version_that_the_source_added_is_no_loss_of_the_one_before(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, KINDS[kind], (REPLACED,), exposure=REOPENS) as made:
+        made.edit_originals()
+        made.universe.do(made.settle("source"))
+        report = made.run(repair=True)
+        assert report.operations["version"] == 1
+        assert [row for row in report.losses if row["rule"] == "not repaired"] == []
+        assert made.verify()["clean"]

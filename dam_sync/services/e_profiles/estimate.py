@@ -32,7 +32,10 @@ class ProfilesEstimate(ProfilesTarget):
         match change:
             case Draft():
                 plan = self.plan(change)
-                return Counter(draft_calls(change, size, self.limits, plan)) + self._proofs(change, plan)
+                calls = Counter(draft_calls(change, size, self.limits, plan))
+                if calls and self.api.options.versioning:
+                    calls[facts.ASSET] += 1  # whether it became a version of another asset
+                return calls + self._proofs(change, plan)
             case FileRef():
                 return version_calls(size or change.size or 0, self.limits)
             case Patch():

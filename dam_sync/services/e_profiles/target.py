@@ -11,6 +11,8 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
+from dam_sync.model.journal import note_fact
+from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import Context
@@ -26,6 +28,8 @@ from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.linked import opened
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
+TAKEN = silent("name taken")
+MARKED = (("expand", "metadata"),)
 FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
 
 
@@ -50,9 +54,13 @@ class ProfilesTarget(ProfilesPart):
                 code="not closed",
                 hint="create a profile there that does not release automatically, or name one in `closed_profile`",
             )
+        if (taken := await journal.get(TAKEN)) and taken["filename"] == draft.filename:
+            raise _name_taken(taken["asset"])
         form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
         made = await self._uploaded(form, content, journal, draft.marker)
         self.api.uploaded(made)
+        if self.api.options.versioning:
+            await journal.run(silent("alone"), lambda: self._is_alone(made, draft, journal), idempotent=True)
         if draft.tags:
             await journal.run("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), idempotent=True)
         if plan.body:
@@ -66,6 +74,23 @@ class ProfilesTarget(ProfilesPart):
         if pulled is not None:
             return pulled
         return await self.uploads.upload(form, await opened(content), journal, finder())
+
+    async def _is_alone(self, made: AssetId, draft: Draft, journal: Journal) -> Json:
+        """Whether the upload made an asset. Under a name that somebody else took since names were listed, or that an
+        asset has which this user cannot see, it became a version of theirs (wire E 6.7): Conflict, before anything else
+        of that asset is changed. It is not uploaded under this name again."""
+        request = self.api.reading(facts.ASSET, wire.asset_path(made), MARKED, asset=made)
+        row = (await self._send(request, made)).object()
+        marked = draft.marker is None or draft.marker.value in _texts(row, draft.marker.field)
+        if (marked and not wire.needs_versions(row)) or len(await self._versions_of(made)) < 2:
+            return True
+        await note_fact(journal, TAKEN, {"filename": draft.filename, "asset": made})
+        await journal.discard(UPLOAD, "chunks:*")
+        raise _name_taken(made)
+
+    async def _versions_of(self, asset: AssetId) -> list[Json]:
+        request = self.api.reading(facts.VERSIONS, wire.asset_path(asset, "versions"), asset=asset)
+        return wire.whole_of((await self._send(request, asset)).object())
 
     def plan(self, draft: Draft) -> UploadPlan | None:
         """How the draft is uploaded, the tenant having been read; None if that cannot be done unseen."""
@@ -84,7 +109,7 @@ class ProfilesTarget(ProfilesPart):
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other. One that
         was given up for its file is not completed, so that only `unmarked` finds it, till it is in the trash."""
-        made, given_up = await journal.get(UPLOAD), await journal.get(GIVEN_UP)
+        made, given_up = await journal.get(UPLOAD), await _not_ours(journal)
         if made is not None and (unmarked or made != given_up):
             return AssetId(str(made))
         trashed: list[AssetId] = []
@@ -195,7 +220,7 @@ class ProfilesTarget(ProfilesPart):
             return None
 
         async def found() -> Json:
-            return await self._found(marker, [], await journal.get(GIVEN_UP), seconds)
+            return await self._found(marker, [], await _not_ours(journal), seconds)
 
         return found
 
@@ -309,6 +334,23 @@ class ProfilesTarget(ProfilesPart):
         verb = operation.rpartition("/")[2]
         path = wire.asset_path(asset, "tags", verb)
         await self.api.write(operation, path, {"tags": sorted(tags)}, asset=asset)
+
+
+async def _not_ours(journal: Journal) -> Json:
+    """The asset that earlier uploads are not to be completed in: given up for its file, or one of others."""
+    taken = await journal.get(TAKEN)
+    return taken["asset"] if taken else await journal.get(GIVEN_UP)
+
+
+def _name_taken(asset: AssetId) -> Conflict:
+    return Conflict(
+        f"the upload became a version of asset {asset}, which has the same file name",
+        asset=asset,
+        operation=facts.UPLOAD,
+        code="name taken",
+        hint="have the version before it restored there, and give the file another name at the source or by the "
+        "mapping; then `errors JOB --retry`",
+    )
 
 
 @interprets_response

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -158,7 +159,33 @@ async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open, status: 
     off = tenant.connect(chunked=False)
     assert off.limits.parts is None
     await off.schema()
-    assert off.estimate(draft(), 30_000_000) == {"POST /v2/uploads": 1}
+    assert off.estimate(draft(), 30_000_000) == {"POST /v2/uploads": 1, "GET /v2/assets/{id}": 1}
+
+
+BOTH = {"record": "profile", "name": "both", "type": "Photo", "groups": ["public"]}
+
+
+@pytest.mark.parametrize("policy", ["file_only", "file_and_information"])
+async def test_an_asset_of_others_is_not_taken_for_the_one_that_was_created(opened: Open, policy: str) -> None:
+    """Somebody took the file name after names were listed, or the user cannot see the asset (wire E 6.7, 13)."""
+    tenant = opened({**BOTH, "version_policy": policy}, asset(1))
+    service = tenant.connect(version_policy=policy)
+    (theirs,) = tenant.truth()
+    before, journal = tenant.truth()[theirs], MemoryJournal()
+    taken = draft(
+        filename="Photo 1.JPG", profile="both", tags=frozenset({"ours"}), rights=Rights(groups=frozenset({"staff"}))
+    )
+    with pytest.raises(Conflict) as refused:
+        await service.create(taken, Bytes("Photo 1.JPG", b"ours"), journal)
+    assert refused.value.code == "name taken"
+    after = tenant.truth()[theirs]
+    assert (after["tags"], after["rights"]) == (before["tags"], before["rights"])
+    assert await service.find_partial(Marker("srckey", "m-1"), journal) is None, "though it may have our marker now"
+    with pytest.raises(Conflict):
+        await service.create(taken, Bytes("Photo 1.JPG", b"ours"), journal)
+    made = await service.create(replace(taken, filename="other.jpg"), Bytes("other.jpg", b"ours"), journal)
+    assert (made != theirs, tenant.truth()[made]["tags"]) == (True, ["ours"])
+    assert len(tenant.truth()[theirs]["versions"]) == 2, "no call takes the first one away, and no second one came"
 
 
 class Promised(Bytes):
