@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -124,6 +124,10 @@ class DryTarget(Service):
     def members(self) -> AsyncIterator[Membership]:
         """See `Service.members`."""
         return self._target.members()
+
+    def members_of(self, assets: Collection[AssetId]) -> AsyncIterator[Membership]:
+        """See `Service.members_of`."""
+        return self._target.members_of(assets)
 
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """See `Service.terms`."""

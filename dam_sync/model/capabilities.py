@@ -138,7 +138,8 @@ class Capabilities:
 
     operations: the optional methods that can be called. features: what can be read and written; what is absent is
     neither read nor written. limits: numeric limits. memberships: how assets get into containers, by kind;
-    kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`. renames,
+    kinds that are absent are filled by `place` if the service has it, otherwise by `create` and `update`.
+    members_by_asset: `members_of` costs less than reading all memberships. renames,
     moves: the kinds of containers that `rename_container` renames, and moves to another parent. batch: assets that the
     engine writes at once, so that their calls can be shared; each keeps its own journal and outcome. fetches: the
     target fetches the file of a new asset from a URL itself, which must stay reachable for this long; None if it does
@@ -149,6 +150,7 @@ class Capabilities:
     features: Mapping[Feature, Support] = field(default_factory=dict)
     limits: Limits = LIMITED
     memberships: Mapping[str, MembershipWrite] = field(default_factory=dict)
+    members_by_asset: bool = False
     renames: frozenset[str] = frozenset()
     moves: frozenset[str] = frozenset()
     batch: int = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -191,6 +191,11 @@ class Service(ABC):
     def members(self) -> AsyncIterator[Membership]:
         """All memberships, for services whose assets do not carry them."""
         raise Unsupported("assets carry their memberships")
+
+    def members_of(self, assets: Collection[AssetId]) -> AsyncIterator[Membership]:
+        """Those of `members` that are about these assets, where `Capabilities.members_by_asset`. An asset that is gone
+        is in none."""
+        raise Unsupported("cannot read the memberships of single assets")
 
     async def counts(self, fields: Sequence[str]) -> Counts:
         """What the service counts itself, by a few calls; also how many assets have a value in each of these fields."""

@@ -64,10 +64,10 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
     confirmation = await Confirmation.of(context)
     if not confirmation.control:
         return  # nothing shows that the credential still sees the library
-    pending = set[str]()  # target assets
+    pending = set[AssetId]()  # at the target
     async for due in _due(context, policy, counted):
         context.progress.phase = "confirming deletions"
-        pending.update(each.target for each in await confirmation.confirmed(due))
+        pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
         return
     await context.clock.sleep(context.source.limits.lag.total_seconds())

@@ -11,16 +11,19 @@ from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import MembershipWrite, Operation
 
 
-async def read_members(context: RunContext, due: Collection[str] | None = None) -> None:
+async def read_members(context: RunContext, due: Collection[AssetId] | None = None) -> None:
     """Read the containers of these target assets, by default of all, into the state, where every process of the run
-    finds them. Raises the errors of the target; safe to repeat."""
-    able = context.target.capabilities
+    finds them. Where that takes reading all memberships, a run that reads only what changed does not do it. Raises the
+    errors of the target; safe to repeat."""
+    target, able = context.target, context.target.capabilities
     written = (kind for _, kind in context.crosswalk.plan.placements)
     if Operation.MEMBERS not in able or all(able.membership(kind) is not MembershipWrite.IN_BULK for kind in written):
         return
+    if due is not None and not (able.members_by_asset or context.reads_target or context.options.full):
+        return
     context.progress.phase = "reading memberships of the target"
     await context.store.forget_members(TARGET)
-    async for membership in context.target.members():
+    async for membership in target.members_of(due) if due and able.members_by_asset else target.members():
         ours = tuple(AssetId(f"{TARGET}{asset}") for asset in membership.assets if due is None or asset in due)
         if ours and not membership.unsure:
             await context.store.add_members([replace(membership, assets=ours)])

@@ -171,7 +171,12 @@ FEATURES: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.RENAMED_CONTAINERS: YES,
     Feature.MOVED_CONTAINERS: Support(why="collections have no levels"),
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, renames=frozenset({"collection"}))
+CAPABILITIES = Capabilities(
+    features=FEATURES,
+    limits=LIMITS,
+    members_by_asset=True,  # wire D 2.6: a page of collections has the files of each
+    renames=frozenset({"collection"}),
+)
 
 LEAVES = (
     OrphanRetention("an upload session without parts whose id was lost", timedelta(hours=24), "D 6.2"),

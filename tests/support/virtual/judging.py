@@ -268,7 +268,8 @@ class Judge:
 
     def _counts(self, last: Flat, found: Flat, path: str) -> bool:
         """Whether a change there keeps an asset from being removed (see `help jobs`): of relations, and of containers
-        that only their members tell, additions do; of containers that an asset cannot leave, nothing."""
+        that list their members themselves, additions do, if any run reads them; of containers that an asset cannot
+        leave, nothing."""
         was, theirs = (each.get(path, frozenset()) for each in (last, found))
         if path == "relations":
             return bool(theirs - was)
@@ -276,7 +277,7 @@ class Judge:
             return True
         able = discover()[self.target.kind].capabilities
         how = {each: able.membership(each.partition(" ")[0]) for each in was ^ theirs}
-        more = {each for each in theirs - was if how[each] is MembershipWrite.IN_BULK}
+        more = {each for each in theirs - was if how[each] is MembershipWrite.IN_BULK and able.members_by_asset}
         return bool(more) or MembershipWrite.WITH_ASSET in how.values()
 
     def _told(self, after: int) -> dict[str, set[str]]:

@@ -7,7 +7,7 @@ it is their turn, and a scan of everything is remembered in a few bytes for each
 from __future__ import annotations
 
 import marshal
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -90,6 +90,27 @@ class TemplatesMembers(TemplatesPart):
                         for membership in await self._memberships(some, scanned):
                             yield membership
                     group = []
+
+    async def members_of(self, assets: Collection[AssetId]) -> AsyncIterator[Membership]:
+        """The collections that hold a file of any version of these assets."""
+        files: dict[str, AssetId] = {}
+        ordered = sorted(assets)
+        for start in range(0, len(ordered), self.limits.page):
+            some = ordered[start : start + self.limits.page]
+            found = await gather_or_raise([self._files_of(asset) for asset in some])
+            files |= {file: asset for asset, its in zip(some, found, strict=True) for file in its}
+        async with aclosing(self.listed_collections(ListedCollection.filled)) as pages:
+            async for page, _ in pages:
+                for each in page:
+                    members = tuple(dict.fromkeys(files[file] for file in each.files() if file in files))
+                    if members:
+                        yield Membership(each.placement, members)
+
+    async def _files_of(self, asset: AssetId) -> tuple[str, ...]:
+        try:
+            return (await self.version_groups.known(asset)).files
+        except (NotFound, Rejected):
+            return ()  # it is gone, or in the recycle bin
 
     async def listed_collections(
         self, read: Callable[[Json], ListedCollection]
