@@ -198,10 +198,14 @@ class ProfilesTarget(ProfilesPart):
         )
 
     async def remove(self, asset: AssetId) -> None:
-        """To the trash; what is gone already is left so. Safe to repeat."""
+        """To the trash; what is gone or there already is left so. Safe to repeat."""
         path = wire.asset_path(asset)
         gone = frozenset({404, 410})
-        await self.api.client.send(Request(facts.TRASH, "DELETE", path, asset=asset, repeatable=True, accept=gone))
+        try:
+            await self.api.client.send(Request(facts.TRASH, "DELETE", path, asset=asset, repeatable=True, accept=gone))
+        except Conflict:
+            if (await self._state(asset)).get("deleted_date") is None:
+                raise
 
     # -- parts -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Placement, Rights
-from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
+from dam_sync.model.errors import Conflict, InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Membership
 from dam_sync.services.e_profiles.service import ProfilesService
@@ -199,3 +199,18 @@ async def test_hiding_that_has_no_effect_is_refused(opened: Open) -> None:
     tenant.service = Unheeding
     with pytest.raises(Rejected, match="still has a release date"):
         await tenant.connect().update(made, Patch(closed=True))
+
+
+async def test_an_asset_that_is_in_the_trash_already_may_be_refused_there(opened: Open) -> None:
+    """What the call returns for it is not shown (spec 002, States); a lost response has it sent twice."""
+    tenant = opened()
+    service = tenant.connect()
+    await service.schema()
+    made = await created(service, draft())
+    refusal = {"match": "DELETE /v2/assets/*", "nth": 1, "do": "status:409"}
+    tenant.faults.add([refusal])
+    with pytest.raises(Conflict):
+        await service.remove(made)
+    await service.remove(made)
+    tenant.faults.add([refusal])
+    await service.remove(made)
