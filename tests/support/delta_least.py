@@ -29,7 +29,8 @@ class Least:
     before the first write, by a target, and once for what is written at all. write: for one change of each kind at this
     target, the reading before it included, none where the target cannot make the change; moved: once if an asset was
     moved; filed: once for each FILES new files; placed: for each container that assets of other containers come to or
-    go from, where members are written by container. older: whether a source shows the older file versions.
+    go from, where members are written by container; members: once, to see in which containers removed assets are.
+    older: whether a source shows the older file versions.
     """
 
     know: Calls
@@ -46,6 +47,7 @@ class Least:
     trashed: Calls = field(default_factory=Counter)
     moved: Calls = field(default_factory=Counter)
     placed: Calls = field(default_factory=Counter)
+    members: Calls = field(default_factory=Counter)
     older: bool = True
 
 
@@ -187,14 +189,17 @@ D = Least(
         VERSION: Counter(
             {_GROUP: 1, "POST /v1/asset": 1, "GET /v1/collection/{id}": 1, "PATCH /v1/collections/{id}": 2}
         ),
-        DELETE: Counter({_GROUP: 3, "POST /v1/asset/{id}/delete": 1}),  # 15: version by version, read before and after
+        # 15: version by version, read before and after; 2.6: collections list files: which are its own is read first
+        DELETE: Counter({_GROUP: 4, "POST /v1/asset/{id}/delete": 1}),
     },
+    members=Counter({"POST /v1/search/collection": 1}),
     moved=Counter({"GET /v1/collection/{id}": 2}),
     placed=Counter({"PATCH /v1/collections/{id}": 1}),
     changed=Counter({"POST /v1/asset/expose": 1, _SCAN: 1}),  # 3.6: links of 50 files a call; versions fill a page
     trashed=Counter({"POST /v1/asset/{id}/delete": 1}),
 )
-"""`once` and `moved`: the first update and the first new membership are read before and after, for both are assumed."""
+"""`once` and `moved`: the first update and the first new membership, also that of a version, are read before and after:
+both are assumed."""
 
 # -- service E ---------------------------------------------------------------------------------------------------------
 
