@@ -141,11 +141,13 @@ def confirm(output: Output, question: str) -> None:
 
 @contextmanager
 def exit_on_interrupt(output: Output) -> Iterator[None]:
-    """Exit with 5 after a Ctrl-C at a question, or while the command is loaded: nothing has begun then."""
+    """Exit with 5 if a question is left by Ctrl-C or the end of the input, or after a Ctrl-C while the command is
+    loaded: nothing has begun then."""
     try:
         yield
-    except (KeyboardInterrupt, typer.Abort):
-        error = Transient("stopped by Ctrl-C before anything was done", hint="run the same command again")
+    except (KeyboardInterrupt, typer.Abort) as stopped:
+        how = "at a question" if isinstance(stopped, typer.Abort) else "by Ctrl-C"
+        error = Transient(f"stopped {how} before anything was done", hint="run the same command again")
         output.error(error)
         raise typer.Exit(error.exit_code) from None
 

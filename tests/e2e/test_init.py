@@ -108,7 +108,8 @@ def test_a_person_is_asked(desk: Small, tmp_path: Path) -> None:
 
 
 def test_a_person_who_leaves_writes_nothing(tmp_path: Path) -> None:
-    ran("init", str(tmp_path / "museum.yaml"), code=1, typed="a\nhttps://a.example\n")
+    left = ran("init", str(tmp_path / "museum.yaml"), code=5, typed="a\nhttps://a.example\n")
+    left.says("stopped at a question before anything was done")
     assert list(tmp_path.iterdir()) == []
 
 
