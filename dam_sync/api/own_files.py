@@ -12,9 +12,9 @@ from dam_sync.config.job import JobConfig
 from dam_sync.mapping.document import mapping_of_file
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.service import Connector
+from dam_sync.store.file.database import HELPERS
 
 TABLES = ("pins", "synonyms", "csv")  # keys of a mapping that name a file
-LOGS = ("", "-wal", "-shm")  # SQLite keeps the newest commits in files beside the state
 
 
 def refuse_own_files(
@@ -38,7 +38,7 @@ def _own_files(job: Path, connectors: Mapping[str, Connector] | None) -> Iterato
     with suppress(DamSyncError):
         config = job_of(job, connectors)
         yield "the mapping", config.mapping_path
-        for suffix in LOGS:
+        for suffix in ("", *HELPERS):
             yield "the state", config.state_path.with_name(f"{config.state_path.name}{suffix}")
         yield from (("a table of the mapping", path) for path in _tables(config))
 

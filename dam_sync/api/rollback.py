@@ -68,9 +68,7 @@ class _Undoing:
     options: RunOptions
     began: float
     context: RunContext = field(init=False)
-    linked: int = field(
-        init=False, default=0
-    )  # before anything is undone: a dry run undoes it in its copy of the state
+    linked: int = field(init=False, default=0)  # before anything is undone, be it in the copy of a dry run
 
     async def preview(self, listed: UndoList) -> RollbackReport:
         """What would be undone, by the state alone."""

@@ -140,9 +140,8 @@ def adopt(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).adopt(adoption, options)
         output.report(report.as_json())
-        ways = " ".join(
-            [*([f"--by-field {shlex.quote(by_field)}"] if by_field else []), *["--by-file"][: int(by_file)]]
-        )
+        field = f"--by-field {shlex.quote(by_field)}" if by_field else ""
+        ways = f"{field} {'--by-file' if by_file else ''}".strip()
         files = {"listed": csv_file, "decided": decisions}
         output.next(*after_adoption(str(job), report.counts, ways=ways, dry_run=dry_run, **files))
         return 4 if report.counts.get("ambiguous") else 0

@@ -242,13 +242,13 @@ def recorded(draft: Draft, actual: Asset) -> Draft:
 
 
 def _recorded(value: Value, actual: Value | None) -> Value | None:
-    if actual is None or not _is_invented(value):
-        return None if _is_invented(value) else value
-    wanted = set(canonical(value))
-    held = tuple(
-        one for one in (actual if isinstance(actual, tuple) else (actual,)) if wanted.issuperset(canonical(one))
-    )
-    return held if isinstance(value, tuple) and held else next(iter(held), None)
+    if not _is_invented(value):
+        return value
+    wanted, there = set(canonical(value)), actual if isinstance(actual, tuple) else (actual,)
+    held = tuple(one for one in there if one is not None and wanted.issuperset(canonical(one)))
+    if not held:
+        return None
+    return held if isinstance(value, tuple) else held[0]
 
 
 def _is_invented(value: Value) -> bool:

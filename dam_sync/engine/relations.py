@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
@@ -65,8 +65,7 @@ async def added_relations(
     ours |= await context.store.relations_to_remove(link.source)
     known = await _known_links(context, [other for _, other in there])
     wrote = {(kind, target) for target, other in known.items() for kind, source in ours if source == other.source}
-    mirrored = {pair for pair in there if pair[1] in known and _leads_to(known[pair[1]], link.source)}
-    return bool(there - wrote - mirrored)
+    return bool(there - wrote - _mirrored(there, known, link))
 
 
 async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str, LinkRow]:
@@ -76,8 +75,10 @@ async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str,
     return {**{str(key): each.link for key, each in gone.items()}, **{str(key): link for key, link in there.items()}}
 
 
-def _leads_to(link: LinkRow, source: str) -> bool:
-    return any(other == source for _, other in link.relations)
+def _mirrored(pairs: Iterable[tuple[str, str]], known: Mapping[str, LinkRow], link: LinkRow) -> set[tuple[str, str]]:
+    """Those that are a relation of ours seen from its other end. known: links by target id."""
+    leads = {target for target, other in known.items() if any(source == link.source for _, source in other.relations)}
+    return {pair for pair in pairs if pair[1] in leads}
 
 
 async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
@@ -86,10 +87,7 @@ async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: 
     if not pairs:
         return pairs
     others = await context.store.links_by_target([AssetId(other) for _, other in pairs])
-    mirrored = {
-        (kind, other) for kind, other in pairs if other in others and _leads_to(others[AssetId(other)], link.source)
-    }
-    return pairs - mirrored
+    return pairs - _mirrored(pairs, {str(target): other for target, other in others.items()}, link)
 
 
 def hides_relations(actual: Asset) -> bool:

@@ -107,7 +107,7 @@ class Repairer:
             return Repair(Patch(), link, None, settlement)
         kept = self._still_there(kept_values(link, draft, asset.file), actual)
         draft = overlay(draft, {**kept, **settlement.values})
-        if asset.file is None:  # its name means nothing, and some services invent one
+        if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
         patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
         hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None

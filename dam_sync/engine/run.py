@@ -26,8 +26,9 @@ from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.removals.assets import find_deletions, remove_deleted
+from dam_sync.engine.removals.members import keep_members
 from dam_sync.engine.renames.counterparts import Counterparts
-from dam_sync.engine.repair import TARGET, UNSURE
+from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
@@ -41,9 +42,8 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
 from dam_sync.model.run_options import ROTATION
-from dam_sync.model.service import Batch, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.model.writes import Membership
 from dam_sync.store.note_keys import WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
@@ -52,7 +52,6 @@ from dam_sync.store.waves import ELSEWHERE
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 WAITING = "waiting up to {:.0f} s for the search index of the target"
-MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
 async def execute(context: RunContext, *beside: Coroutine[Any, Any, None]) -> None:
@@ -363,25 +362,9 @@ async def _read_members(context: RunContext) -> None:
     await context.store.begin_members(context.run.id)
     for service, prefix in sides:
         if Operation.MEMBERS in service.capabilities:
-            await _keep_members(context.store, service, prefix)
+            await keep_members(context.store, service.members(), prefix)
     await context.store.end_members()
     await refuse_lost_memberships(context)
-
-
-async def _keep_members(store: SqlStore, service: Service, prefix: str) -> None:
-    """Many of them in one transaction: services return few at a time."""
-    read: list[Membership] = []
-    number = 0
-    async for membership in service.members():
-        if membership.unsure and not prefix:
-            continue  # an asset of the source counts as a member of the lower container alone
-        before = UNSURE if membership.unsure else prefix
-        read.append(replace(membership, assets=tuple(AssetId(f"{before}{asset}") for asset in membership.assets)))
-        number += len(membership.assets)
-        if number >= MEMBERS_AT_ONCE:
-            await store.add_members(read)
-            read, number = [], 0
-    await store.add_members(read)
 
 
 async def close_run(context: RunContext, outcome: Json) -> None:

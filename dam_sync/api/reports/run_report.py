@@ -139,15 +139,14 @@ def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> lis
 
 
 def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
-    """A report with only sides, times, origin and notes. Calls are those that were sent and, except for an adoption,
-    those that a dry run estimates."""
-    now, planned = context.clock.now(), kind != "adopt"
+    """A report with only sides, times, origin and notes."""
+    now = context.clock.now()
     return Report(
         kind=kind,
         job=opened.job.name,
         wave="" if context.wave is None else context.wave.name,
-        source=_side(opened.job.source.kind, opened.source_account, opened.source, planned=planned),
-        target=_side(opened.job.target.kind, opened.target_account, opened.target, planned=planned),
+        source=_side(opened.job.source.kind, opened.source_account, opened.source),
+        target=_side(opened.job.target.kind, opened.target_account, opened.target),
         started=instant_text(context.run.started_at.replace(microsecond=0)),
         ended=instant_text(now.replace(microsecond=0)),
         seconds=(now - context.run.started_at).total_seconds(),
@@ -185,9 +184,9 @@ def user_name() -> str:
         return ""
 
 
-def _side(kind: str, account: Account, service: Service, *, planned: bool) -> ReportedSide:
+def _side(kind: str, account: Account, service: Service) -> ReportedSide:
     calls: Counter[str] = Counter(service.calls)
-    if planned and isinstance(service, DryTarget):
+    if isinstance(service, DryTarget):
         calls.update(service.estimated)
     return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls), account.user)
 

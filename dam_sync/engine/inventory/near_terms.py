@@ -104,8 +104,8 @@ def _alike(siblings: Sequence[LabeledTerm]) -> Iterator[NearKeys]:
 
 
 def _misspelled(siblings: Sequence[LabeledTerm], locales: Sequence[str]) -> Iterator[NearKeys]:
-    """Pairs with a few letters added, left out, replaced or swapped, one of which may be a slip of the other. Two
-    words of a dictionary are not, such as tower and power. Digits must be the same."""
+    """Pairs with a few characters added, left out, replaced or swapped, one of which may be a misspelling of the other:
+    not two words of a dictionary, such as tower and power. Digits must be the same."""
     words: dict[str, LabeledTerm] = {}
     for term in siblings:
         words.setdefault(simplified(term.label), term)

@@ -1,14 +1,18 @@
-"""Containers of target assets that are to be moved to the trash, where only the containers list their members."""
+"""Memberships that only the containers list: kept in the state, and compared before an asset goes to the trash."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
-from dam_sync.engine.repair import TARGET
+from dam_sync.engine.repair import TARGET, UNSURE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import MembershipWrite, Operation
+from dam_sync.model.writes import Membership
+from dam_sync.store.store import SqlStore
+
+MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
 async def read_members(context: RunContext, due: Collection[AssetId] | None = None) -> None:
@@ -23,10 +27,30 @@ async def read_members(context: RunContext, due: Collection[AssetId] | None = No
         return
     context.progress.phase = "reading memberships of the target"
     await context.store.forget_members(TARGET)
-    async for membership in target.members_of(due) if due and able.members_by_asset else target.members():
-        ours = tuple(AssetId(f"{TARGET}{asset}") for asset in membership.assets if due is None or asset in due)
-        if ours and not membership.unsure:
-            await context.store.add_members([replace(membership, assets=ours)])
+    found = target.members_of(due) if due and able.members_by_asset else target.members()
+    await keep_members(context.store, found, TARGET, due)
+
+
+async def keep_members(
+    store: SqlStore, found: AsyncIterator[Membership], prefix: str, only: Collection[AssetId] | None = None
+) -> None:
+    """Store memberships under ids with this prefix, of these assets if `only` names some. Many of them in one
+    transaction: services return few at a time."""
+    read: list[Membership] = []
+    number = 0
+    async for membership in found:
+        if membership.unsure and not prefix:
+            continue  # an asset of the source counts as a member of the lower container alone
+        before = UNSURE if membership.unsure else prefix
+        ours = tuple(AssetId(f"{before}{each}") for each in membership.assets if only is None or each in only)
+        if not ours:
+            continue
+        read.append(replace(membership, assets=ours))
+        number += len(ours)
+        if number >= MEMBERS_AT_ONCE:
+            await store.add_members(read)
+            read, number = [], 0
+    await store.add_members(read)
 
 
 async def with_members(context: RunContext, actual: Asset) -> Asset:

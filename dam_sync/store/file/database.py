@@ -265,7 +265,7 @@ def _limit_reached(error: BaseException, path: Path) -> int | None:
     except ImportError:
         return None
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    files = (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm"))
+    files = (path.with_name(path.name + ending) for ending in ("", *HELPERS))
     largest = max((file.stat().st_size for file in files if file.exists()), default=0)
     reached = too_large or largest + LARGEST_LOG > limit  # the log may have reached it, and be removed by now
     return limit if limit != resource.RLIM_INFINITY and reached else None

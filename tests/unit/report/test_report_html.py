@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dam_sync.engine.verification.verdict import Verdict
 from dam_sync.report.html import render_html
 from tests.support.reports import large_report
 
@@ -42,6 +43,17 @@ def test_the_verdict_of_a_run_is_not_that_of_a_plan() -> None:
         )
         assert words in page
         assert "and 2 more" in page, "of seven points"
+
+
+def test_whatever_makes_a_verification_fail_is_no_equality() -> None:
+    for verdict, words in ((Verdict("digest", checked=2, equal=2), "Equal"), (_doubled(), "Differences found")):
+        page = render_html(large_report(3) | {"kind": "verify", "verdict": verdict.as_json()})
+        assert f"</span> {words}</p>" in page
+    assert "1 twice at the target" in page
+
+
+def _doubled() -> Verdict:
+    return Verdict("digest", checked=2, equal=2, doubled=1)
 
 
 def test_a_rehearsal_says_first_that_it_was_one() -> None:

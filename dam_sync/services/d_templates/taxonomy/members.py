@@ -110,7 +110,7 @@ class TemplatesMembers(TemplatesPart):
         try:
             return (await self.version_groups.known(asset)).files
         except (NotFound, Rejected):
-            return ()  # it is gone, or in the recycle bin
+            return ()  # the removal itself reports what it is: gone, or refused
 
     async def listed_collections(
         self, read: Callable[[Json], ListedCollection]
