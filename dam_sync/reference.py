@@ -83,6 +83,9 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "may delete a new asset as a duplicate within": lambda limits: (
         f"{s:.0f} s" if (s := limits.dedup_window.total_seconds()) else "never"
     ),
+    "an incomplete upload waits for a decision after": lambda limits: (
+        f"{s:.0f} s" if (s := limits.queue_window.total_seconds()) else "never"
+    ),
 }
 
 

@@ -422,8 +422,8 @@ class TargetWriter:
         )
 
     def _now(self) -> datetime | None:
-        """When a file was uploaded, if the service may still remove it."""
-        return self.context.clock.now() if self.context.target.limits.dedup_window else None
+        """When a file was uploaded, if it is open whether it stays."""
+        return self.context.clock.now() if self.context.target.limits.probation else None
 
     def _completed(
         self,

@@ -113,6 +113,10 @@ class DryTarget(Service):
         """See `Service.missing`."""
         return await self._target.missing(assets, since)
 
+    async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """See `Service.incomplete`."""
+        return await self._target.incomplete(assets, since)
+
     async def find(self, marker: Marker) -> AssetId | None:
         """See `Service.find`."""
         return await self._target.find(marker)

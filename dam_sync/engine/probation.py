@@ -1,7 +1,8 @@
-"""Watches new assets that the target may still delete as duplicates; parks those that disappear.
+"""Watches new assets of which it is open whether they stay; parks those that do not.
 
 Some services accept an upload and silently delete it later if they already have its bytes. Creating it again
-would only repeat that, so such an asset is parked until its file changes or a person retries it.
+would only repeat that, so such an asset is parked until its file changes or a person retries it. Others accept an
+upload under a name that is in use, and queue it until a person decides about it; nobody sees the asset until then.
 """
 
 from __future__ import annotations
@@ -26,17 +27,23 @@ HINT = (
     f'then `errors JOB --cause "{CAUSE}" --retry`'
 )
 PARKED = Outcome(action="parked", cause=CAUSE, hint=HINT)
+QUEUED = "upload queued"
+DECIDE = (
+    "take the upload as an asset of its own, or discard it, in the queue of uploads at the target, then "
+    f'`errors JOB --cause "{QUEUED}" --retry`'
+)
 PAGE = 500
 AT_ONCE = 20_000  # links checked at once by one listing of the target
 
 
 async def watch_probation(context: RunContext, *, due: bool = False, run: int = 0) -> list[Removal]:
-    """Check the assets that may have been removed. due: only once the probation of some has ended.
+    """Check the assets that are on probation. due: only once that of some has ended.
 
-    Those whose probation has ended are completed; those that are gone are parked and returned. Safe to repeat.
+    Those that stay are completed; those that wait for a decision are parked; those that are gone are parked and
+    returned. Safe to repeat.
     """
     now = context.clock.now()
-    stays = now - context.target.limits.dedup_window
+    stays = now - context.target.limits.probation
     if not (await context.store.on_probation(stays if due else None)).number:
         return []
     context.progress.phase = "checking new assets"
@@ -46,16 +53,22 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
         after = links[-1].source
         asked = [link for link in links if not due or _stays(link, stays)]
         made = min((link.made_at for link in asked if link.made_at), default=now)
-        missing = await context.target.missing([AssetId(link.target) for link in asked], made)
-        gone += [link for link in asked if link.target in missing]
-        there = [link.source for link in asked if link.target not in missing and _stays(link, stays)]
+        if context.target.limits.dedup_window:
+            missing = await context.target.missing([AssetId(link.target) for link in asked], made)
+            gone += [link for link in asked if link.target in missing]
+            there = [link.source for link in asked if link.target not in missing and _stays(link, stays)]
+        else:
+            incomplete = await context.target.incomplete([AssetId(link.target) for link in asked], made)
+            there = [link.source for link in asked if link.target not in incomplete]
+            queued = [link for link in asked if link.target in incomplete and _stays(link, stays)]
+            await _park_queued(context, queued, run)
         await context.store.end_probation(there)
     return await _park(context, gone, run) if gone else []
 
 
 def until_text(context: RunContext, last: datetime) -> str:
     """The end of the last probation as text, to the second."""
-    until = last + context.target.limits.dedup_window + timedelta(seconds=1)
+    until = last + context.target.limits.probation + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
@@ -80,6 +93,17 @@ async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, 
 def _stays(link: LinkRow, stays: datetime) -> bool:
     """Whether the probation of an existing asset has ended."""
     return link.made_at is None or link.made_at <= stays
+
+
+async def _park_queued(context: RunContext, links: Sequence[LinkRow], run: int) -> None:
+    """They keep their links, so that nothing is uploaded again, and stay on probation."""
+    for link in links:
+        window = context.target.limits.queue_window.total_seconds() / 60
+        message = f"{link.target} is still not complete at the target {window:.0f} minutes after its upload"
+        outcome = Outcome("parked", cause=QUEUED, hint=DECIDE, message=message)
+        if await context.store.park_settled(link.source, outcome, run):
+            context.progress.parked += 1
+            log.warning("asset.queued_by_target", asset=link.source, target=link.target, message=message)
 
 
 async def _park(context: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:

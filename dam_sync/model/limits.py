@@ -129,7 +129,8 @@ class Limits:
     several shards; single_bytes: largest upload in one request; largest_bytes: largest file; precision: of its
     timestamps; lag: how long its index may run behind;
     member_batch: assets per membership call; filename: characters in a file name; dedup_window: how long the service
-    may still silently delete a new asset or file as a duplicate, index lag included; processing_time: expected wait
+    may still silently delete a new asset or file as a duplicate, index lag included; queue_window: after how long an
+    upload that is not complete waits for a decision of a person, zero if none ever does; processing_time: expected wait
     until a small upload is usable, used in estimates.
     """
 
@@ -146,6 +147,7 @@ class Limits:
     member_batch: int = 1
     filename: int = 255
     dedup_window: timedelta = timedelta(0)
+    queue_window: timedelta = timedelta(0)
     processing_time: timedelta = timedelta(0)
     small_file: SmallFile = SmallFile()
     undated: tuple[str, ...] = ()  # what changes without updating an asset's date, so that listings by date miss it
@@ -157,6 +159,11 @@ class Limits:
     rewrites: str = (
         ""  # a sentence: which fields the service fills from the metadata inside files after they were written
     )
+
+    @property
+    def probation(self) -> timedelta:
+        """How long it is open whether a new asset stays; zero if that is never open."""
+        return max(self.dedup_window, self.queue_window)
 
     @property
     def hits(self) -> int:

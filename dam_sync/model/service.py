@@ -175,6 +175,11 @@ class Service(ABC):
             gone += [] if there else [asset]
         return frozenset(gone)
 
+    async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """Which of these assets, created after `since`, exist and have an upload that is not complete. Only a service
+        whose `limits.queue_window` is not zero overrides this. Safe to repeat."""
+        return frozenset()
+
     async def is_trashed(self, asset: AssetId) -> bool:
         """Whether an asset is in the trash; a service of which `fetch` needs several calls overrides this with one.
         Raises NotFound."""

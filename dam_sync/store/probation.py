@@ -1,8 +1,9 @@
-"""Target assets that the service may still delete as duplicates, and those that it deleted."""
+"""Target assets of which it is open whether they stay, and those that the service deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select, text, update
@@ -57,19 +58,24 @@ class ProbationRepository(Repository):
         def job(c: Connection) -> None:
             for row in rows:
                 _remove(c, row, now)
-                parked = {
-                    "action": outcome.action,
-                    "cause": outcome.cause,
-                    "hint": outcome.hint,
-                    "message": row.message,
-                }
-                rest = {"operation": outcome.operation, "evidence": "", "losses": "null", "settled_at": now}
-                counted = {"run": run} if run else {}
-                mine = (WORK.c.asset == row.source, WORK.c.state == "settled")
-                c.execute(update(WORK).where(*mine).values(**parked, **rest, **counted))
+                _park(c, row.source, replace(outcome, message=row.message), run, now)
 
         if rows:
             await self._write(job)
+
+    async def park_settled(self, source: str, outcome: Outcome, run: int = 0) -> bool:
+        """Park an asset whose work is done; its link stays. Counted in `run`, if there is one. False if it is parked
+        for that already, or is work. Safe to repeat."""
+        now = self._now()
+
+        def job(c: Connection) -> bool:
+            parked = (WORK.c.asset == source, WORK.c.state == "settled", WORK.c.cause == outcome.cause)
+            counted = (WORK.c.run == run,) if run else ()
+            if c.execute(select(WORK.c.asset).where(*parked, *counted)).first() is not None:
+                return False
+            return _park(c, source, outcome, run, now)
+
+        return await self._write(job)
 
     async def removals(self, sources: Sequence[str]) -> dict[AssetId, Removal]:
         """Removals of these source assets that were not created again; the others are absent."""
@@ -79,6 +85,14 @@ class ProbationRepository(Repository):
             return {AssetId(row.source): Removal(row.source, row.target, row.file, row.message) for row in found}
 
         return await self._read(job)
+
+
+def _park(c: Connection, source: str, outcome: Outcome, run: int, now: str) -> bool:
+    parked = {"action": outcome.action, "cause": outcome.cause, "hint": outcome.hint, "message": outcome.message}
+    rest = {"operation": outcome.operation, "evidence": "", "losses": "null", "settled_at": now}
+    counted = {"run": run} if run else {}
+    mine = (WORK.c.asset == source, WORK.c.state == "settled")
+    return bool(c.execute(update(WORK).where(*mine).values(**parked, **rest, **counted)).rowcount)
 
 
 def _remove(c: Connection, row: Removal, now: str) -> None:

@@ -62,6 +62,7 @@ FETCH_SECONDS = 600.0  # assumption 31: a file that is fetched before the respon
 FETCH_RATE = 1_000_000  # so many bytes a second
 LEAST_FETCH_SECONDS = 60.0  # for which a later run waits, however long earlier ones did
 PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
+ASKED_SINGLY = 2  # new assets whose state is requested one by one rather than by a listing
 TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its upload; then it is queued, or stuck
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
 SCROLL_TRIES = 3  # a scroll that lost a page is begun again so often
@@ -145,6 +146,7 @@ LIMITS = Limits(
     small_file=SmallFile(downloads=2),  # wire E 4: the link redirects to storage
     member_batch=100,  # wire E 5.4: maximum not shown, batches of 100
     filename=FILENAME,
+    queue_window=timedelta(seconds=PENDING_SECONDS),
     undated=("names of terms",),  # wire E 2.5: not known to move the date
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import datetime
 
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.crawl.partition import ByDate, Whole, window_of
@@ -84,6 +85,24 @@ class ProfilesCrawl(ProfilesFiles):
             self.api.just_read.put(asset, row)
         found = wire.asset_of(row, await self.tenant.load(), more)
         return self._as_read(Entry(found.id, found.revision, found.changed_at, found)).asset or found
+
+    async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+        """By a listing of the newest, and one call for each asset that is not in it: the index knows nothing of queued
+        uploads (wire E 2.5), nor of the latest."""
+        unseen = set(assets)
+        if len(unseen) > facts.ASKED_SINGLY:
+            asked = query.added_in(since - facts.OVERLAP, None)
+            async with aclosing(ProfilesListing(self.search, asked, expand="").rows(None)) as found:
+                async for some in found:
+                    unseen.difference_update(map(wire.id_of, some.rows))
+        return frozenset([asset for asset in assets if asset in unseen and await self._is_incomplete(asset)])
+
+    async def _is_incomplete(self, asset: AssetId) -> bool:
+        try:
+            row = await self.api.get(facts.ASSET, wire.asset_path(asset), (("expand", facts.STATUS),), asset=asset)
+        except NotFound:
+            return False
+        return not wire.is_trashed(row) and not wire.is_complete(row)
 
     async def is_trashed(self, asset: AssetId) -> bool:
         """By one call, without versions and documents."""

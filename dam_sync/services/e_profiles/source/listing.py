@@ -73,6 +73,7 @@ class ProfilesListing:
 
     search: ProfilesSearch
     narrow: str = ""
+    expand: str | None = None  # None: what the option expand says
 
     async def rows(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
         """Each asset once, oldest upload first; resumes from any cursor it gave.
@@ -101,7 +102,7 @@ class ProfilesListing:
         async def fetch(params: Params) -> Page:
             nonlocal asked, promised
             asked = self._from(params["after"])
-            hits = await self.search.page(asked, expand=self.search.api.options.expand)
+            hits = await self.search.page(asked, expand=self._expanded)
             promised = hits.total if promised is None else promised
             return new_of(hits, params)
 
@@ -111,6 +112,10 @@ class ProfilesListing:
                 if behind is None:
                     await self._prove(listed, promised or 0)
                 yield Rows(page.rows, asked, {**behind, "promised": promised} if behind else None)
+
+    @property
+    def _expanded(self) -> str:
+        return self.search.api.options.expand if self.expand is None else self.expand
 
     def _from(self, after: str | None) -> str:
         return self._between(parse_instant(after) - facts.TICK, None) if after else self.narrow
@@ -125,7 +130,7 @@ class ProfilesListing:
         known = frozenset(place["ids"])
         asked = self._between(low - facts.TICK, high)
         listed: set[str] = set()  # a scroll that lost its place begins again, and lists rows twice
-        async with aclosing(self.search.scroll(asked, expand=self.search.api.options.expand)) as pages:
+        async with aclosing(self.search.scroll(asked, expand=self._expanded)) as pages:
             async for rows, last in pages:
                 new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
                 listed.update(wire.id_of(row) for row in new)
