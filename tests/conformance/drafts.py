@@ -208,3 +208,16 @@ def writes(spent: Mapping[str, int]) -> list[tuple[str, int]]:
     reads = {"GET *", "HEAD *"}.union(*(wired.reads for wired in WIRED.values()))
     found = [(name, number) for name, number in spent.items() if not any(fnmatchcase(name, read) for read in reads)]
     return sorted((name.replace("{}", "*"), number) for name, number in found)
+
+
+async def one(tenant: Tenant, service: Service, *, full: bool = False, **more: Any) -> AssetId:
+    """A new asset, looked at by the service."""
+    draft = await (full_draft(tenant, service, **more) if full else plain_draft(service, **more))
+    identity, _ = await made(tenant, service, draft)
+    tenant.advance(30)
+    return identity
+
+
+def state(tenant: Tenant, identity: AssetId) -> Json:
+    """The truth of one asset but for when it changed."""
+    return {key: value for key, value in tenant.truth()[identity].items() if key != "changed_at"}

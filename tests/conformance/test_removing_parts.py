@@ -10,9 +10,8 @@ import pytest
 from dam_sync.model.asset import AssetId, FileRef, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.service import Service
-from tests.conformance.drafts import worked, writes
+from tests.conformance.drafts import one, state, worked, writes
 from tests.conformance.tenant import Tenant, content
-from tests.conformance.test_changing import one, state
 from tests.support.connected import body
 from tests.support.journal import Crash, MemoryJournal
 

@@ -150,8 +150,28 @@ def without_attachments(link: LinkRow, keys: Iterable[str]) -> LinkRow:
 
 
 def with_current_keys(asset: Asset, link: LinkRow) -> LinkRow:
-    """The link with the present keys of its attachments: a source that numbers them gives those behind a removed one
-    other ids, and one that had left the source may be there again."""
+    """The link with the present keys of its files: a source that numbers attachments gives those behind a removed one
+    other ids, one that had left the source may be there again, and size and digest of a version may have become known
+    since."""
+    return _with_current_attachments(asset, _with_current_versions(asset, link))
+
+
+def _with_current_versions(asset: Asset, link: LinkRow) -> LinkRow:
+    here = {version_key(file): file for file in asset.versions}
+    former = {key: now for now, file in here.items() if now not in link.versions for key in _former_keys(file)}
+    renamed = {key: former[key] for key in link.versions if key in former and key not in here}
+    return replace(link, versions=tuple(renamed.get(key, key) for key in link.versions)) if renamed else link
+
+
+def _former_keys(file: FileRef) -> Iterator[str]:
+    """The keys of a file while its service had not read it: without a digest, and without a size. Only an upload time
+    shows that it is the same file."""
+    if file.created_at is not None:
+        unread = replace(file, digests={})
+        yield from (version_key(each) for each in (unread, replace(unread, size=None)))
+
+
+def _with_current_attachments(asset: Asset, link: LinkRow) -> LinkRow:
     here = {version_key(file): file for file in asset.attachments}
     fresh = {key: file for key, file in here.items() if key not in link.attachments}
     renamed: dict[str, str] = {}

@@ -134,13 +134,15 @@ def part_of(path: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Before:
     """What there was when a run began. links: source ids by target id; wrote: what the job had written, by
-    source asset; known: ids of terms and containers of the target that stand for some of the source."""
+    source asset; known: ids of terms and containers of the target that stand for some of the source; partial: source
+    assets whose create was begun."""
 
     source: Mapping[str, Row]
     target: Mapping[str, Row]
     links: Mapping[str, str]
     wrote: Mapping[str, tuple[Flat, Flat]]
     known: frozenset[str]
+    partial: frozenset[str]
     ledger: int
 
 
@@ -190,7 +192,10 @@ class Judge:
         drafts = self._ask("SELECT source, draft FROM link")
         wrote = {asset: written_by(json.loads(draft)) for asset, draft in drafts}
         known = frozenset(key for (key,) in self._ask("SELECT target FROM counterpart"))
-        return Before(source, target, links, wrote, known, self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0])
+        begun = self._ask("SELECT asset FROM work WHERE EXISTS (SELECT 1 FROM step WHERE scope = 'asset:' || asset)")
+        partial = frozenset(asset for (asset,) in begun) - wrote.keys()
+        ledger = self._ask("SELECT coalesce(max(seq), 0) FROM ledger")[0][0]
+        return Before(source, target, links, wrote, known, partial, ledger)
 
     def _note_restored(self, key: str, last: Flat, now: Flat) -> None:
         """An asset that the job had removed, or people themselves, and that people took out of the trash."""
@@ -241,7 +246,7 @@ class Judge:
         asset = before.links.get(key) or self.links.get(key, key)
         ours = before.wrote.get(asset, ({}, {}))
         edited = {path for path in {*found, *last} if found.get(path) != last.get(path)}
-        edited -= {"status"} if {TRASH} in (last["status"], found["status"]) else set()
+        edited -= {"status"} if {TRASH} in (last["status"], found["status"]) or asset in before.partial else set()
         if now["status"] == {TRASH} != found["status"] and edited:
             kept = {path for path in edited if self._counts(last, found, path)}
             seen = {path for path in kept if not self._is_ours(found, ours, path)}

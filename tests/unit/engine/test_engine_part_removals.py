@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -104,6 +105,17 @@ def test_files_that_moved_up_in_the_list_are_the_same_files() -> None:
     assert link.attachments == (KEYS[0], version_key(moved))
     assert set(link.attached) == {KEYS[0], version_key(moved)}
     assert with_current_keys(WHOLE, LINK) is LINK
+
+
+@pytest.mark.parametrize("unread", [{"digests": {}}, {"digests": {}, "size": None}], ids=["no digest", "no size"])
+def test_a_version_whose_size_and_digest_became_known_is_no_new_one(unread: dict[str, object]) -> None:
+    dated = replace(NEW, created_at=datetime(2026, 1, 2, tzinfo=UTC))
+    asset, unread_file = replace(WHOLE, versions=(OLD, dated)), replace(dated, **unread)
+    link = replace(LINK, versions=(version_key(OLD), version_key(unread_file)))
+    assert with_current_keys(asset, link).versions == (version_key(OLD), version_key(dated))
+    later = replace(dated, created_at=datetime(2026, 1, 3, tzinfo=UTC))
+    other = replace(WHOLE, versions=(OLD, later))
+    assert with_current_keys(other, link) is link, "another file under the same id"
 
 
 @pytest.mark.parametrize("detaches", [True, False])

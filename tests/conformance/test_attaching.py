@@ -1,0 +1,90 @@
+"""The contract of a target: attachments and relations are added once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import pytest
+
+from dam_sync.model.asset import Relation
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.errors import Unsupported
+from dam_sync.model.service import Service
+from tests.conformance.catalogue import LINK, SCHEMA, asset
+from tests.conformance.drafts import (
+    one,
+    worked,
+)
+from tests.conformance.tenant import Tenant, content
+from tests.support.connected import body
+from tests.support.journal import MemoryJournal
+
+Fresh = Callable[..., Tenant]
+pytestmark = pytest.mark.needs(Operation.CREATE)
+attaches = pytest.mark.needs(Operation.ATTACH, "write:attachments")
+relates = pytest.mark.needs(Operation.RELATE, "write:relations")
+
+
+@attaches
+async def test_an_attachment_arrives_whole(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service)
+    async with content(tenant, "paper.pdf", 5000) as (given, digest):
+        await service.attach(identity, given, MemoryJournal())
+    (row,) = tenant.truth()[identity]["attachments"]
+    assert (row["name"], row["size"], row["digests"]["md5"]) == ("paper.pdf", 5000, digest)
+    (file,) = (await service.fetch(identity)).attachments
+    assert hashlib.md5(await body(service, file)).hexdigest() == digest
+
+
+@attaches
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.needs("network")
+async def test_an_attachment_is_not_doubled(tenant: Tenant, service: Service, fault: str, nth: int) -> None:
+    """The first write announces, the second carries the bytes to the storage host."""
+    identity, journal = await one(tenant, service), MemoryJournal()
+    async with content(tenant, "paper.pdf", 5000) as (given, digest):
+        tenant.fail({"match": "P* *", "nth": nth, "do": fault})
+        await worked(lambda: service.attach(identity, given, journal), journal)
+    (row,) = tenant.truth()[identity]["attachments"]
+    assert row["digests"]["md5"] == digest
+
+
+@attaches
+async def test_two_attachments_are_two(tenant: Tenant, service: Service) -> None:
+    identity, journal = await one(tenant, service), MemoryJournal()
+    for name in ("a.pdf", "b.pdf"):
+        async with content(tenant, name, 50) as (given, _):
+            await service.attach(identity, given, journal)
+    assert [row["name"] for row in tenant.truth()[identity]["attachments"]] == ["a.pdf", "b.pdf"]
+
+
+@relates
+async def test_a_relation_is_made_once(tenant: Tenant, service: Service) -> None:
+    source, target = tenant.of_catalogue(1), tenant.of_catalogue(4)
+    for _ in range(2):
+        await service.relate(source, Relation(tenant.relation, target))
+    rows = tenant.truth()[source]["relations"]
+    assert sorted(row["target"] for row in rows) == sorted([tenant.of_catalogue(2), target])
+    assert Relation(tenant.relation, target) in (await service.fetch(source)).relations
+
+
+@relates
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+@pytest.mark.needs("network")
+async def test_a_relation_whose_answer_was_lost_is_one(fresh: Fresh, fault: str) -> None:
+    link = {"relations": [{"kind": LINK, "target": "2"}]}
+    tenant = fresh([*SCHEMA, asset(1, **link), asset(2), asset(3)])
+    service = tenant.connect()
+    source, target = tenant.of_catalogue(1), tenant.of_catalogue(3)
+    tenant.fail({"match": "POST *", "nth": 1, "do": fault})
+    await worked(lambda: service.relate(source, Relation(tenant.relation, target)), MemoryJournal())
+    assert [row["target"] for row in tenant.truth()[source]["relations"]].count(target) == 1
+
+
+@relates
+@pytest.mark.needs("checks")
+async def test_a_kind_of_relation_that_is_not_there_is_refused(tenant: Tenant, service: Service) -> None:
+    with pytest.raises(Unsupported):
+        await service.relate(tenant.of_catalogue(1), Relation("no such kind", tenant.of_catalogue(2)))
