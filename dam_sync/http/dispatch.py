@@ -31,7 +31,8 @@ from dam_sync.model.limits import MonthlyAllowance, Pace
 from dam_sync.model.write_record import count_call
 
 _READING = frozenset({"GET", "HEAD"})
-_TOO_FAST = frozenset({429, 503})
+_THROTTLED = 429
+_TOO_FAST = frozenset({_THROTTLED, 503})
 _CARRIED = frozenset({"accept", "accept-encoding", "range", "if-range", "user-agent"})  # to another origin
 _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip, deflate"}
 
@@ -213,7 +214,9 @@ class RequestDispatcher:
 
     def _learn(self, response: RawResponse, permit: Permit) -> None:
         if response.status in _TOO_FAST:
-            self.bucket.slow_down(permit, self._retry_after(response.headers, self._clock.now()))
+            retry_after = self._retry_after(response.headers, self._clock.now())
+            permit.failing = response.status != _THROTTLED and retry_after is None
+            self.bucket.slow_down(permit, retry_after)
         elif response.status < 500:
             self.bucket.succeeded(permit)
 

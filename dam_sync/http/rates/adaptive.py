@@ -10,11 +10,12 @@ from dam_sync.model.values import Json
 
 _GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
 _CAREFUL = 0.1  # of the gain, near a rate that was once too fast
+_TOO_FAST, _FAILING = 0.5, 0.9  # of the rate are left after a refusal, and after a failure that may have another cause
 
 
 class AdaptiveRate:
-    """Calls per second below a limit. A refusal halves it, every success regains some of it: a doubling in about 23 s,
-    slower near the rate that was too fast. Without a limit it is learned: see `LearnedRate`. No input/output."""
+    """Calls per second below a limit. A refusal halves it, a failure that need not be about the rate takes a tenth of
+    it, every success regains some: a doubling in about 23 s, slower near the rate that was too fast. Without a limit it is learned: see `LearnedRate`. No input/output."""
 
     def __init__(self, ceiling: float | None) -> None:
         if ceiling is not None and not ceiling > 0:
@@ -46,13 +47,15 @@ class AdaptiveRate:
             self.ceiling = per_second
             self._rate = per_second if current is None else min(current, per_second)
 
-    def refused(self, accepted: float | None) -> None:
-        """The service refused a call; it accepted so many in the second before, None just after a pause."""
+    def refused(self, accepted: float | None, *, failing: bool = False) -> None:
+        """The service refused a call; it accepted so many in the second before, None just after a pause. failing: it
+        did not say that the call came too soon."""
         if self.ceiling is None:
             self.learned.refused(accepted)
         else:
-            self._knee = self._rate or self.ceiling
-            self._rate = max(SLOWEST, self._knee / 2)
+            now = self._rate or self.ceiling
+            self._knee = self.ceiling if failing else now
+            self._rate = max(SLOWEST, now * (_FAILING if failing else _TOO_FAST))
 
     def succeeded(self) -> None:
         """A call succeeded that was sent after the last refusal."""

@@ -155,7 +155,8 @@ class LeasedRateLimiter(RateLimiter):
             before = self._seen.paused_until if self._seen is not None else -math.inf
             await self._ask(self._permits.pause(max(seconds for _, seconds in refused)))
             self._due.clear()
-            await self._lower(max((turn for turn, _ in refused), key=lambda turn: turn.released), before)
+            latest = max((turn for turn, _ in refused), key=lambda turn: turn.released)
+            await self._lower(latest, before, failing=all(turn.failing for turn, _ in refused))
 
     async def _next(self) -> Permit | None:
         """A permit; None if something must be looked at again."""
@@ -255,13 +256,13 @@ class LeasedRateLimiter(RateLimiter):
             self._rate.adopt(lease.learned)
             self._slowed_at = lease.learned.get("slowed_at", -math.inf)
 
-    async def _lower(self, turn: Permit, paused_before: float) -> None:
+    async def _lower(self, turn: Permit, paused_before: float, *, failing: bool) -> None:
         """Lower the rate for all, unless another process did after this call was sent: a burst is one event."""
         for _ in range(_TRIES):
             lease = self._seen
             if lease is None or self._time.earliest(turn.released) <= self._slowed_at:
                 return
-            self._rate.refused(self._accepted() if lease.now - paused_before >= 1.0 else None)
+            self._rate.refused(self._accepted() if lease.now - paused_before >= 1.0 else None, failing=failing)
             if await self._learned(lease, lease.now):
                 return
 

@@ -26,13 +26,15 @@ def sustained(per_second: float, response_seconds: float = LATE) -> float:
 
 @dataclass(slots=True)
 class Permit:
-    """Permission for one request: when it was granted, and when its response began. waited: for the rate; epoch: that
-    of `LearnedConcurrency`, if as many calls as allowed were under way."""
+    """Permission for one request: when it was granted, and when its response began. waited: for the rate; failing: it
+    was refused by a service that did not say that it came too soon; epoch: that of `LearnedConcurrency`, if as many
+    calls as allowed were under way."""
 
     released: float
     responded: float | None = None
     waited: bool = False
     refused: bool = False
+    failing: bool = False
     epoch: int | None = None
 
     @property
@@ -52,7 +54,7 @@ class AdaptiveRateLimiter(RateLimiter):
     80 ms, with an even later response, may be counted too close to others: waiting for every response would cost a
     service with responses of 200 ms a sixth of its rate. Late wake-ups do not shift the calls behind them.
 
-    The rate adapts: `slow_down` cools down and halves it, every success regains some of it: a doubling in about 23 s,
+    The rate adapts: `slow_down` cools down and lowers it, every success regains some of it: a doubling in about 23 s,
     slower near the rate that was too fast. Without `per_second` it is learned: see `LearnedRate`.
     """
 
@@ -101,7 +103,7 @@ class AdaptiveRateLimiter(RateLimiter):
         if turn.released <= self._slowed_at:
             return
         self._slowed_at = now
-        self._rate.refused(self._accepted(now) if now - resumed >= 1.0 else None)
+        self._rate.refused(self._accepted(now) if now - resumed >= 1.0 else None, failing=turn.failing)
 
     def succeeded(self, turn: Permit | None = None) -> None:
         """A request succeeded."""

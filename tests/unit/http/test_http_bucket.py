@@ -143,6 +143,24 @@ async def test_too_fast_halves_the_rate_cools_down_and_comes_back() -> None:
     assert clock.monotonic() - seconds > 10
 
 
+async def test_failures_that_need_not_be_about_the_rate_take_a_tenth_of_it() -> None:
+    clock = SteppedClock(auto=True)
+    bucket = AdaptiveRateLimiter(5.0, clock)
+    turn = await bucket.take()
+    turn.failing = True
+    bucket.slow_down(turn, None)
+    assert bucket.rate == 4.5
+    for number in range(2_000):  # one of eight fails, however few are sent
+        turn = await bucket.take()
+        turn.failing = True
+        if number % 8:
+            bucket.succeeded(turn)
+        else:
+            bucket.slow_down(turn, None)
+    assert bucket.rate is not None
+    assert bucket.rate > 1.5
+
+
 async def test_a_burst_of_refusals_is_one_event() -> None:
     clock = SteppedClock(auto=True)
     bucket = AdaptiveRateLimiter(50.0, clock)
