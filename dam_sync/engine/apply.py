@@ -13,6 +13,7 @@ from dam_sync.engine.accounts import account_of
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import REPAIR, Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
+from dam_sync.engine.files import as_sent
 from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, digest_of_update
 from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.recovery.intents import merge_patches, record_intent, recorded_intents
@@ -177,18 +178,18 @@ class TargetWriter:
         draft = overlay(wanted, resumed.values)
         changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
         with self._recording("", changes):
-            made = await self._made(asset, draft, action, journal)
+            made, file = await self._made(asset, draft, action, journal)
         try:
             if not resumed.patch.empty:  # the source changed between a crash and this run
                 await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
             versions = () if FILE in resumed.values else action.versions[1:]
-            await self._add_versions(made, versions, asset.file, draft, journal)
+            file = await self._add_versions(made, versions, asset.file, draft, journal) if versions else file
             sent = await self._attach(made, attachments, journal)
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
         link = replace(
-            self._link(asset, as_json, made, action.versions),
+            self._link(asset, as_json, made, action.versions, file),
             attachments=_keys(attachments),
             attached=sent,
             relations=_pairs(relations),
@@ -209,11 +210,15 @@ class TargetWriter:
         attempt = Attempt(journal, item.work.begun)
         return await ResumedCreate(self.context, meant, attempt, inner, entered).settlement(item.asset, draft, begun)
 
-    async def _made(self, asset: Asset, draft: Draft, action: Create, journal: Journal) -> AssetId:
-        """The asset at the target, created once, with its first version."""
-        target = self.context.target
+    async def _made(
+        self, asset: Asset, draft: Draft, action: Create, journal: Journal
+    ) -> tuple[AssetId, FileRef | None]:
+        """The asset at the target, created once, with its first version, and that as it was sent, if this attempt sent
+        it."""
+        target, sent = self.context.target, None
 
         async def create() -> Json:
+            nonlocal sent
             first = action.versions[0] if action.versions else None
             scoped = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
             if first is None:
@@ -221,12 +226,12 @@ class TargetWriter:
             link = await self.context.pulls.link(first) if len(action.versions) == 1 else None
             async with self._contents(first, draft, asset.file, link) as content:
                 made = await target.create(draft, content, scoped)
-                _sent(content)
+                sent = _sent(content)
             if isinstance(content, LinkedContent):
                 self.context.pulls.note(first, opened=content.is_open)
             return made
 
-        return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True))
+        return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True)), sent
 
     async def _update(
         self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None
@@ -254,13 +259,15 @@ class TargetWriter:
         if versions and repair is None:
             named = await self._named(named, settlement, journal)
         kept = drafted.draft.placements & draft_from_json(link.draft).placements
-        await self._add_versions(known, versions, asset.file, named, journal, again, kept)
+        file = await self._add_versions(known, versions, asset.file, named, journal, again, kept)
+        if not action.versions:
+            file = FileRef("", link.filename, link.size, digests=link.digests)
         await self._detach(known, action.removals.attachments, journal)
         sent = await self._attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
         fresh = replace(
-            self._link(asset, as_json, known, action.versions),
+            self._link(asset, as_json, known, action.versions, file),
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
             attached={**link.attached, **sent},
@@ -315,22 +322,27 @@ class TargetWriter:
         journal: Journal,
         again: int | None = None,
         places: frozenset[Placement] = frozenset(),
-    ) -> None:
-        """places: where the asset was before, so that the last of them takes the place of the version before."""
+    ) -> FileRef | None:
+        """The last file as it was sent, if this attempt sent it. places: where the asset was before, so that the last
+        version takes the place of the one before."""
+        sent = None
         for file in versions:
             name = journal_names.version(version_key(file), again)
 
             async def add(file: FileRef = file, name: str = name) -> Json:
+                nonlocal sent
                 async with self._contents(file, draft, current) as content:
                     scoped = NamespacedJournal(journal, journal_names.inside(name))
                     await self.context.target.replace(made, content, scoped)
-                    _sent(content)
+                    sent = _sent(content)
                 if file == versions[-1]:
                     await self._carry_memberships(made, places)
                 return True
 
+            sent = None
             with self._recording(made, {"version": [None, file.name]}):
                 await journal.run(name, add, idempotent=True)
+        return sent
 
     async def _carry_memberships(self, known: AssetId, places: frozenset[Placement]) -> None:
         """Containers that are filled in bulk may list versions; new assets are placed with their last one."""
@@ -405,9 +417,12 @@ class TargetWriter:
         mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
         return self.context.contents(file, draft.filename if mapped else file.name or draft.filename, link)
 
-    def _link(self, asset: Asset, meant: Json, made: AssetId, versions: tuple[FileRef, ...]) -> LinkRow:
-        """As it will be settled; see `_completed`. meant: the draft as JSON."""
-        current = asset.file
+    def _link(
+        self, asset: Asset, meant: Json, made: AssetId, versions: tuple[FileRef, ...], sent: FileRef | None = None
+    ) -> LinkRow:
+        """As it will be settled; see `_completed`. meant: the draft as JSON; sent: the current file as it was sent,
+        which counts where the source reports no size or no digest."""
+        current = asset.file if sent is None or asset.file is None else as_sent(asset.file, sent)
         return LinkRow(
             source=asset.id,
             target=made,
@@ -465,10 +480,11 @@ def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
 
 
-def _sent(content: Content) -> None:
-    """Record for the ledger which bytes were sent."""
+def _sent(content: Content) -> FileRef:
+    """The file as it was sent; recorded for the ledger."""
     record = current_record()
     if record is not None:
         record.size = content.size
         algorithm = next((name for name in DIGESTS if name in content.digests), "")
         record.digest = f"{algorithm}:{content.digests[algorithm]}" if algorithm else ""
+    return FileRef("", content.name, content.size, digests=dict(content.digests))

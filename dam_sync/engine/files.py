@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.removals.parts import ATTACHMENTS, VERSIONS, version_key
+from dam_sync.engine.removals.parts import ATTACHMENTS, VERSIONS, sent_file, version_key
 from dam_sync.engine.verification.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.conflict import FILE
@@ -83,7 +83,8 @@ def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkR
 
 def _pair_attachments(found: PairedFiles, asset: Asset, actual: Asset, link: LinkRow) -> None:
     moved = [file for file in asset.attachments if version_key(file) in link.attachments]
-    known = [_as_sent(file, link.attached.get(version_key(file))) for file in moved]
+    facts = [link.attached.get(version_key(file)) for file in moved]
+    known = [as_sent(file, sent_file(one)) if one else file for file, one in zip(moved, facts, strict=True)]
     of_source = {id(sent): file for sent, file in zip(known, moved, strict=True)}
     pairs, missing, extra = paired_by_name(known, _attached(found, actual, len(known)))
     for sent, theirs in pairs:
@@ -102,12 +103,9 @@ def _attached(found: PairedFiles, actual: Asset, wanted: int) -> Sequence[FileRe
     return (actual.file, *actual.attachments)
 
 
-def _as_sent(file: FileRef, sent: Json) -> FileRef:
+def as_sent(file: FileRef, sent: FileRef) -> FileRef:
     """A file of the source with the size and digests that it had when it was sent, where the source reports none."""
-    if not sent:
-        return file
-    size = sent["size"] if file.size is None else file.size
-    return replace(file, size=size, digests=file.digests or sent["digests"])
+    return replace(file, size=sent.size if file.size is None else file.size, digests=file.digests or sent.digests)
 
 
 def _hides(asset: Asset, part: str) -> bool:

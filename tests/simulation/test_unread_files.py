@@ -1,4 +1,5 @@
-"""A file that its service had not read when it was moved is not sent again as a version once its size is known."""
+"""A file that its service had not read when it was moved is not sent again as a version once its size is known, and its
+size as it was sent tells it from a file of somebody else at the target."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.api.conflicts import job_conflicts
 from dam_sync.model.asset import AssetId, Patch
 from tests.conformance.drafts import plain_draft
 from tests.support.connected import Bytes
@@ -26,6 +28,15 @@ async def uploaded(move: Move) -> AssetId:
         return await service.create(draft, Bytes(NAME, DATA, known=True), MemoryJournal())
 
 
+async def replaced(move: Move, role: str, name: str) -> None:
+    """Somebody replaces the file of this name."""
+    asset = next(str(row["id"]) for row in getattr(move, role).assets if row["filename"] == name)
+    async with move.side(role) as service:
+        await service.schema()
+        data = role.encode() * {"source": 300, "target": 400}[role]
+        await service.replace(AssetId(asset), Bytes(name, data, known=True), MemoryJournal())
+
+
 async def renamed(move: Move, asset: AssetId) -> None:
     """Somebody gives it another name there."""
     async with move.side("source") as service:
@@ -33,20 +44,32 @@ async def renamed(move: Move, asset: AssetId) -> None:
         await service.update(asset, Patch(filename="other.jpg"))
 
 
+def begin(move: Move) -> AssetId:
+    """Moved while the source is still reading one file, which is known at the end."""
+    tenant = move.source.app.state.tenant
+    tenant.options = replace(tenant.options, processing=READING)
+    identity = move.universe.do(uploaded(move))
+    wait(move, READING / 4)
+    move.full = True
+    move.live()
+    wait(move, LAGS)
+    tenant.options = replace(tenant.options, processing=1.0)
+    return identity
+
+
+def wait(move: Move, seconds: float) -> None:
+    """Time passes."""
+    move.universe.do(move.universe.clock.sleep(seconds))
+
+
 @pytest.mark.parametrize("target", ["c_brandlibrary", "d_templates"])
 def test_it_is_one_version(tmp_path: Path, target: str) -> None:
     with Simulation(tmp_path, ("e_profiles", target)).moving() as move:
-        tenant = move.source.app.state.tenant
-        tenant.options = replace(tenant.options, processing=READING)
-        identity = move.universe.do(uploaded(move))
-        move.universe.do(move.universe.clock.sleep(READING / 4))
-        move.full = True
-        move.live()
+        identity = begin(move)
         before = versions(move)
         assert before[NAME] == [len(DATA)]
-        move.universe.do(move.universe.clock.sleep(LAGS))
         move.universe.do(renamed(move, identity))
-        move.universe.do(move.universe.clock.sleep(LAGS))
+        wait(move, LAGS)
         move.live()
         assert versions(move) == {**{name: before[name] for name in before if name != NAME}, "other.jpg": [len(DATA)]}
 
@@ -54,3 +77,17 @@ def test_it_is_one_version(tmp_path: Path, target: str) -> None:
 def versions(move: Move) -> dict[str, list[int]]:
     """Sizes of all versions at the target, by file name."""
     return {row["filename"]: [each["size"] for each in row["versions"]] for row in move.target.assets}
+
+
+def test_a_file_of_somebody_else_at_the_target_is_a_conflict(tmp_path: Path) -> None:
+    """The target returns no digests, and does not give out versions."""
+    with Simulation(tmp_path, ("e_profiles", "c_brandlibrary")).moving() as move:
+        begin(move)
+        for role in ("source", "target"):
+            move.universe.do(replaced(move, role, NAME))
+        wait(move, LAGS)
+        before = versions(move)
+        move.live()
+        assert versions(move) == before
+        found = move.universe.do(job_conflicts(move.job, None, move.universe.clock, move.universe.storage))
+        assert [row["value"] for row in found["conflicts"]] == ["file"]

@@ -15,7 +15,8 @@ _TOO_FAST, _FAILING = 0.5, 0.9  # of the rate are left after a refusal, and afte
 
 class AdaptiveRate:
     """Calls per second below a limit. A refusal halves it, a failure that need not be about the rate takes a tenth of
-    it, every success regains some: a doubling in about 23 s, slower near the rate that was too fast. Without a limit it is learned: see `LearnedRate`. No input/output."""
+    it, every success regains some: a doubling in about 23 s, slower near the rate that was too fast. Without a limit it
+    is learned: see `LearnedRate`. No input/output."""
 
     def __init__(self, ceiling: float | None) -> None:
         if ceiling is not None and not ceiling > 0:
