@@ -283,7 +283,9 @@ def test_a_create_that_began_nothing_is_not_searched_for(tmp_path: Path) -> None
         done = move.universe.do(job_errors(move.job, (), True, move.universe.clock, move.universe.storage))
         assert done["retried"] == 1
         move.live()
-        assert searches(move) - before == usual + 1, "and a listing shows that the uploads of the first run are complete"
+        assert searches(move) - before == usual + 1, (
+            "and a listing shows that the uploads of the first run are complete"
+        )
         assert unlinked(move) == []
 
 

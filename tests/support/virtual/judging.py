@@ -149,10 +149,11 @@ class Before:
 @dataclass
 class Judge:
     """Looks on. left: the target as the last run left it, names: of its terms and containers; given: names that people
-    gave them there, after the former one; drafts: what it wanted there, by source asset. touched: parts
-    of target assets that people changed and no run wrote since; ever: the same without that. both: those of them that
-    the source changed afterwards, by source asset. restored: target assets that people took out of the trash. named:
-    what the state said of source assets, as paths and rules. wrong: what must not be; seen: what else was found."""
+    gave them there, after the former one, as far as assets show it; renamed: all such names; drafts: what it wanted
+    there, by source asset. touched: parts of target assets that people changed and no run wrote since; ever: the same
+    without that. both: those of them that the source changed afterwards, by source asset. restored: target assets that
+    people took out of the trash. named: what the state said of source assets, as paths and rules. wrong: what must not
+    be; seen: what else was found."""
 
     source: Tenant
     target: Tenant
@@ -167,6 +168,7 @@ class Judge:
     left: dict[str, Flat] = field(default_factory=dict)
     names: Names = field(default_factory=dict)
     given: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    renamed: set[str] = field(default_factory=set)
     touched: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     restored: set[str] = field(default_factory=set)
     named: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
@@ -389,7 +391,7 @@ class Judge:
 
     def _is_renamed(self, name: str) -> bool:
         """Whether people gave something at the target this name, or what is above it."""
-        return bool({given for _, given in self.given.values()}.intersection(name.split("/")))
+        return bool(self.renamed.intersection(name.split("/")))
 
     def _extra(self, target: str, path: str) -> str:
         """Why the target may have more."""

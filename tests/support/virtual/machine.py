@@ -150,7 +150,8 @@ class Machine:
     async def _edit(self, role: str, number: int) -> None:
         async with self.universe.side(self.job, role) as service:
             await service.schema()
-            crowd = Crowd(service, getattr(self, role), self.rng, self.numbers, self.sizes)
+            named = self.judge.renamed if role == "target" else set[str]()
+            crowd = Crowd(service, getattr(self, role), self.rng, self.numbers, self.sizes, named)
             weights = acts_of(service)
             for _ in range(number):
                 crowd.look()

@@ -42,13 +42,14 @@ PART_SIZES = (40, 700)  # bytes of new files
 class Crowd:
     """Everybody who edits one library. rng: chooses what they do; numbers: of what they wrote so far, so that no two
     texts, names or files are the same; sizes: of files so far, because some services tell nothing else of one (wire C
-    4, E 4)."""
+    4, E 4); named: names that they gave to terms and containers."""
 
     service: Service
     tenant: Tenant
     rng: random.Random
     numbers: Iterator[int]
     sizes: set[int]
+    named: set[str]
     rows: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -265,6 +266,7 @@ def _rename(crowd: Crowd, asset: Asset, which: int) -> None:
         names = [row["path"][-1] for row in crowd.rows[asset.id]["placements"] if row["kind"] == kind]
     if names:
         rename(crowd.state, crowd.rng.choice(names), to)
+        crowd.named.add(to)
 
 
 # -- files, relations --------------------------------------------------------------------------------------------------
