@@ -121,8 +121,8 @@ class DocumentsApi:
     async def operate(
         self, operation: str, given: Json, params: Mapping[str, Json], *, send: Send | None = None, **how: object
     ) -> Response:
-        """Run an operation on `given` (`doc:…`, `docs:…` or nothing). send: instead of the client's. Raises InvalidValue
-        for text that the server would run as a script, Rejected with the code FORBIDDEN if the user may not run it,
+        """Run an operation on `given` (`doc:…`, `docs:…` or nothing). send: not the client's. Raises InvalidValue for
+        text that the server would run as a script, Rejected with the code FORBIDDEN if the user may not run it,
         ContractBroken for a response that is neither empty nor documents (wire B 6.1)."""
         for text in _all_texts(params):
             if text.lstrip().startswith("expr:"):
