@@ -230,12 +230,15 @@ class Settler:
 
 
 def settlement_of(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
-    """What follows from settled conflicts. A file of the target that stands keeps the name that came with it."""
+    """What follows from settled conflicts. A file of the target that stands keeps the name that came with it, which
+    goes with the file if it is replaced."""
     values = {one.conflict.path: one.conflict.target for one in settled if one.take is Take.TARGET}
     values |= {one.conflict.path: one.conflict.merged for one in settled if one.take is Take.MERGED}
     if FILE in values and three.renamed:
         values["filename"] = three.renamed
-    return Settlement(three.settled(values), tuple(settled), values, filename=values.get("filename") or three.renamed)
+    replaced = any(one.conflict.path == FILE and one.take is Take.SOURCE for one in settled)
+    filename = values.get("filename") or ("" if replaced else three.renamed)
+    return Settlement(three.settled(values), tuple(settled), values, filename=filename)
 
 
 def settled_of(operation: str, detail: Json) -> list[SettledKey]:

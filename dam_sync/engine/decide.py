@@ -97,7 +97,8 @@ def decide(
             return Park("Unsupported", "the target cannot take an asset without a file", hint)
         return Create(kept)
     fresh = fresh_versions(kept, link)
-    patch, losses = possible(patch_between(link.draft, draft) if patch is None else patch, target)
+    changed = patch_between(link.draft, draft) if patch is None else patch
+    patch, losses = possible(changed, target, replaced=asset.file in fresh)
     attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, target)
     removed = removals(asset, link, source, capabilities)
@@ -131,8 +132,9 @@ def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> froze
     return frozenset(each for each in held if (each.kind, each.target) not in known)
 
 
-def possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
-    """The patch without what no call changes of an asset that exists at the target, and that as losses."""
+def possible(patch: Patch, target: Schema, *, replaced: bool = False) -> tuple[Patch, tuple[Loss, ...]]:
+    """The patch without what no call changes of an asset that exists at the target, and that as losses. replaced: a new
+    version becomes the current file, which brings its name."""
     capabilities = target.capabilities
     stuck = frozenset(
         p
@@ -142,7 +144,7 @@ def possible(patch: Patch, target: Schema) -> tuple[Patch, tuple[Loss, ...]]:
     kinds = sorted({placement.kind for placement in stuck})
     losses = [Loss(f"placements.{kind}", "fixed", "an asset stays where it was created") for kind in kinds]
     if patch.filename is not None and not capabilities.writes(Feature.FILENAME):
-        losses.append(Loss("filename", "fixed", "the target cannot rename assets"))
+        losses += [] if replaced else [Loss("filename", "fixed", "the target cannot rename assets")]
         patch = replace(patch, filename=None)
     patch = replace(
         patch, placements_add=patch.placements_add - stuck, placements_remove=patch.placements_remove - stuck

@@ -56,6 +56,16 @@ def test_a_changed_value_is_patched_and_nothing_else() -> None:
     assert action == Update(Patch(fields={"title": "Lake"}))
 
 
+def test_a_new_version_brings_its_name_to_a_target_that_cannot_rename() -> None:
+    unable = replace(ABLE, capabilities=ABLE.capabilities.without(writes=[Feature.FILENAME]))
+    draft = replace(DRAFT, filename="b.jpg")
+    fresh = decide(asset(*FILES[:2]), draft, link(), unable, Policy())
+    assert fresh == Update(Patch(), FILES[1:2])
+    same = decide(asset(), draft, link(), unable, Policy())
+    assert isinstance(same, Update)
+    assert [loss.path for loss in same.losses] == ["filename"]
+
+
 def test_an_asset_that_lost_its_file_keeps_the_name_of_the_file_that_stays() -> None:
     bare = replace(asset(), versions=())
     assert patch_between(draft_to_json(DRAFT), replace(DRAFT, filename="")).empty

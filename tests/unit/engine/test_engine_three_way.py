@@ -327,6 +327,18 @@ async def test_the_name_that_came_with_a_file_that_was_kept_stands_with_it() -> 
     assert kept_values(after, BEFORE, NEW) == {}, "the source has another file, which brings its own name"
 
 
+async def test_the_name_of_a_file_that_is_replaced_by_the_sources_goes_with_it() -> None:
+    """A new version brings the name that the source gives it, unless only the name was changed at the target."""
+    theirs = replace(asset(BEFORE, FOREIGN), filename=FOREIGN.name)
+    three = compared(changed(note="ours"), theirs, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    made = settlement_of(three, settle(three.conflicts(), ConflictRules(ConflictPolicy.SOURCE), UNKNOWN, {}))
+    assert ([one.conflict.path for one in made.settled], made.filename) == (["file"], "")
+    renamed = replace(asset(BEFORE, OLD), filename="theirs.jpg")
+    three = compared(changed(note="ours"), renamed, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    made = settlement_of(three, settle(three.conflicts(), ConflictRules(ConflictPolicy.SOURCE), UNKNOWN, {}))
+    assert (made.settled, made.filename) == ((), "theirs.jpg")
+
+
 # -- properties --------------------------------------------------------------------------------------------------------
 
 NAMES = st.frozensets(st.sampled_from("abcd"))

@@ -95,3 +95,64 @@ async def test_a_server_without_sections_is_asked_once(start: Start) -> None:
     await listed_by(plain)
     await listed_by(asking)
     assert sum(asking.calls.values()) - sum(plain.calls.values()) == 1
+
+
+# -- what a delta sees of others ---------------------------------------------------------------------------------------
+
+
+async def revisions(tenant: Tenant) -> dict[AssetId, str]:
+    """As a delta lists them: thin rows, by a connection of its own."""
+    service = tenant.connect(read_only=True)
+    window = Window(since=tenant.world.now())
+    return {
+        entry.id: entry.revision
+        async for shard in service.shards(window)
+        async for batch in service.crawl(shard, None)
+        for entry in batch.entries
+    }
+
+
+async def folder_of(tenant: Tenant, asset: AssetId) -> str:
+    body = {"params": {"query": f"SELECT * FROM Document WHERE ecm:uuid = '{asset}'", "pageSize": 1}}
+    return str((await as_administrator(tenant, "/automation/Repository.Query", body))["entries"][0]["parentRef"])
+
+
+async def new_collection(tenant: Tenant, members: list[AssetId]) -> str:
+    body = {"entity-type": "document", "type": "Collection", "name": "best", "properties": {"dc:title": "Best"}}
+    uid = str((await as_administrator(tenant, "/path/default-domain/workspaces", body))["uid"])
+    add = {"input": f"docs:{','.join(members)}", "params": {"collection": uid}}
+    await as_administrator(tenant, "/automation/Document.AddToCollection", add)
+    return uid
+
+
+async def operated(tenant: Tenant, operation: str, uid: str, **params: Any) -> None:
+    await as_administrator(tenant, f"/automation/{operation}", {"input": f"doc:{uid}", "params": params})
+
+
+async def test_a_delta_lists_the_members_of_a_renamed_and_of_a_trashed_collection_as_changed(start: Start) -> None:
+    """Neither moves the token of a member (wire B 2.6)."""
+    tenant = start()
+    members = sorted(await revisions(tenant))[:2]
+    collection = await new_collection(tenant, members)
+    before = await revisions(tenant)
+    await operated(tenant, "Document.Update", collection, properties={"dc:title": "Renamed"})
+    renamed = await revisions(tenant)
+    assert sorted(asset for asset in before if before[asset] != renamed[asset]) == members
+    await operated(tenant, "Document.Trash", collection)
+    trashed = await revisions(tenant)
+    assert sorted(asset for asset in before if renamed[asset] != trashed[asset]) == members
+    whole = {entry.id: entry.revision for entry in await listed_by(tenant.connect(read_only=True))}
+    assert whole == trashed, "a whole listing gives the same revisions"
+    service = tenant.connect(read_only=True)
+    assert {asset: (await service.fetch(asset)).revision for asset in members} == {m: trashed[m] for m in members}
+
+
+async def test_a_delta_lists_what_a_closed_folder_holds_as_changed(start: Start) -> None:
+    """Inherited rights move the token of the folder only (wire B 2.6)."""
+    tenant = start()
+    before = await revisions(tenant)
+    folder = await folder_of(tenant, next(iter(before)))
+    await operated(tenant, "Document.BlockPermissionInheritance", folder, acl="local")
+    after = await revisions(tenant)
+    inside = {asset for asset in before if await folder_of(tenant, asset) == folder}
+    assert {asset for asset in before if before[asset] != after[asset]} >= inside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
@@ -41,8 +41,11 @@ from dam_sync.services.b_documents.options import (
 )
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
+RIGHTS = {"enrichers-document": "acls"}
+MEMBER = {"properties": "collectionMember"}  # wire B 2.5: the only schema of a thin row
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
 FORBIDDEN = "forbidden"  # code of the error for an operation that the user may not run
+Send = Callable[[Request], Awaitable[Response]]
 _VOID, _NOT_FOUND = 204, 404
 _ID = re.compile(r"[0-9A-Za-z_.-]{1,64}")
 _TOKEN_LIFE = timedelta(minutes=10)  # wire B 1.4: sign short
@@ -117,10 +120,12 @@ class DocumentsApi:
             return hidden
         return None if reply.status == 404 else document_of(reply.object())
 
-    async def operate(self, operation: str, given: Json, params: Mapping[str, Json], **how: object) -> Response:
-        """Run an operation on `given` (`doc:…`, `docs:…` or nothing). Raises InvalidValue for text that the server
-        would run as a script, Rejected with the code FORBIDDEN if the user may not run it, ContractBroken for a
-        response that is neither empty nor documents (wire B 6.1)."""
+    async def operate(
+        self, operation: str, given: Json, params: Mapping[str, Json], *, send: Send | None = None, **how: object
+    ) -> Response:
+        """Run an operation on `given` (`doc:…`, `docs:…` or nothing). send: not the client's. Raises InvalidValue for
+        text that the server would run as a script, Rejected with the code FORBIDDEN if the user may not run it,
+        ContractBroken for a response that is neither empty nor documents (wire B 6.1)."""
         for text in _all_texts(params):
             if text.lstrip().startswith("expr:"):
                 raise InvalidValue("a text that starts with `expr:` would be run by the server; refused")
@@ -129,7 +134,7 @@ class DocumentsApi:
             body["input"] = given
         path = f"{facts.API}/automation/{operation}"
         request = replace(Request(facts.OPERATION + operation, "POST", path, json=body), **cast("dict[str, Json]", how))
-        reply = await self.client.send(replace(request, accept=request.accept | {_NOT_FOUND}))
+        reply = await (send or self.client.send)(replace(request, accept=request.accept | {_NOT_FOUND}))
         if reply.status == _NOT_FOUND:
             raise _unfound(reply, operation)
         if 200 <= reply.status < 300 and reply.status != _VOID:

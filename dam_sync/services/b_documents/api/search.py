@@ -72,7 +72,7 @@ class DocumentsSearch:
         anything (wire B 2.2). Raises TruncatedListing.
         """
         most = min(self.api.limits.page, self.most or self.api.limits.page)  # wire B 2.2: never more
-        size = min(facts.PAGE, most) if headers else most
+        size = min(facts.PAGE, most) if (headers or {}).get("properties") == "*" else most
 
         async def fetch(params: Params) -> Page:
             after = params["after"]

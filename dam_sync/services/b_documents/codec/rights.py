@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.asset import Loss
+from dam_sync.model.asset import Loss, digest_of
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
@@ -123,6 +123,18 @@ def strangers(row: Json, known: frozenset[str]) -> frozenset[str]:
     all(reading.take(ace) for aces in lists for ace in aces)
     unread = {UNREADABLE} & reading.denied
     return frozenset(reading.readers | reading.for_a_time | unread) - known - {facts.ADMINISTRATORS}
+
+
+@interprets_response
+def inherited_from(row: Json) -> str:
+    """A digest of what documents in a folder inherit; empty if the service does not return it."""
+    lists = lists_of(row)
+    if lists is None:
+        return ""
+    parts = ("username", "permission", "granted", "begin", "end", "status")
+    return digest_of(
+        [[ace.get(part) if isinstance(ace, dict) else "" for part in parts] for aces in lists for ace in aces]
+    )
 
 
 @interprets_response

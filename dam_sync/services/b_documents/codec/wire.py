@@ -39,6 +39,7 @@ class Around:
     losses: tuple[Loss, ...] = ()
     terms: Terms = field(default_factory=dict)
     user: str = ""  # of the job
+    mark: str = ""  # see `mark_of`
 
 
 @interprets_response
@@ -81,26 +82,34 @@ def document_of(row: Json) -> Json:
 
 
 @interprets_response
-def revision_of(row: Json, folder: tuple[str, ...]) -> Revision:
-    """Changes with every change of the document, and with its path (wire B 2.6)."""
-    return _revision(row, folder, _is_trashed(row))
+def revision_of(row: Json, folder: tuple[str, ...], mark: str = "") -> Revision:
+    """Changes with every change of the document, with its path, and with its mark (wire B 2.6)."""
+    return _revision(row, folder, _is_trashed(row), mark)
 
 
-def _revision(row: Json, folder: tuple[str, ...], trashed: bool) -> Revision:
-    place = _digest_of_place(folder, trashed, str(row.get("state")))
+def _revision(row: Json, folder: tuple[str, ...], trashed: bool, mark: str) -> Revision:
+    place = _digest_of_place(folder, trashed, str(row.get("state")), mark)
     return Revision(f"{row.get('changeToken') or row.get('lastModified') or ''}~{place}")
 
 
 @lru_cache(maxsize=4096)  # most documents share their folder
-def _digest_of_place(folder: tuple[str, ...], trashed: bool, state: str) -> str:
-    return digest_of([list(folder), trashed, state])[:8]
+def _digest_of_place(folder: tuple[str, ...], trashed: bool, state: str, mark: str) -> str:
+    return digest_of([list(folder), trashed, state, *([mark] if mark else [])])[:8]
 
 
 @interprets_response
-def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None) -> Entry:
+def mark_of(row: Json, collections: Mapping[str, Placement], inherited: str) -> str:
+    """What a document shows of others, and its token is silent about: the titles of its collections, without those in
+    the trash, and what its folder lets it inherit; empty if there is neither (wire B 2.6)."""
+    titles = sorted(collections[uid].path for uid in collection_ids(row) if uid in collections)
+    return digest_of([inherited, *map(list, titles)])[:8] if titles or inherited else ""
+
+
+@interprets_response
+def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None, mark: str = "") -> Entry:
     """A listed document; only its id without `asset`."""
     changed, trashed = _moment(row.get("lastModified")), _is_trashed(row)
-    return Entry(_uid(row), _revision(row, folder, trashed), changed, asset, trashed)
+    return Entry(_uid(row), _revision(row, folder, trashed, mark), changed, asset, trashed)
 
 
 @interprets_response
@@ -113,7 +122,7 @@ def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around:
     access = access_of(row, options.everybody, around.user)
     return Asset(
         id=uid,
-        revision=revision_of(row, around.folder),
+        revision=revision_of(row, around.folder, around.mark),
         filename=versions[-1].name if versions else title if isinstance(title := row.get("title"), str) else "",
         status=status_of(row, options),
         form_type=member_text(row, "type"),

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Relation
+from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Placement, Relation
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import WHOLE
+from dam_sync.services.b_documents.api.client import MEMBER, WHOLE
 from dam_sync.services.b_documents.api.search import one_of, quoted, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.fields import needed
@@ -55,7 +55,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         since = f"ecm:uuid >= {quoted(low)}" if low else ""
         until = f"ecm:uuid < {quoted(high)}" if high else ""
         thin = shard.params.get("thin") is True
-        headers = None if thin else WHOLE
+        headers = MEMBER if thin else WHOLE
         pages = self.search.listing(lambda after: select(assets, since, until, after), headers, cursor)
         async with aclosing(pages):
             async for rows, behind in pages:
@@ -80,11 +80,27 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         return {} if row.get("isTrashed") else _addresses(row)
 
     async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
-        return tuple([wire.entry_of(row, await self.folder_of(row)) for row in rows])
+        collections = await self._collections_of(rows)
+        return tuple(
+            [wire.entry_of(row, await self.folder_of(row), mark=await self._mark_of(row, collections)) for row in rows]
+        )
 
     async def _whole(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
         pairs = zip(rows, await self._assets(rows), strict=True)
-        return tuple([wire.entry_of(row, await self.folder_of(row), asset) for row, asset in pairs])
+        collections = await self._collections_of(rows)
+        return tuple(
+            [
+                wire.entry_of(row, await self.folder_of(row), asset, await self._mark_of(row, collections))
+                for row, asset in pairs
+            ]
+        )
+
+    async def _collections_of(self, rows: Sequence[Json]) -> Mapping[str, Placement]:
+        joined = {uid for row in rows for uid in wire.collection_ids(row)}
+        return await self.read_collections(joined) if joined else {}
+
+    async def _mark_of(self, row: Json, collections: Mapping[str, Placement]) -> str:
+        return wire.mark_of(row, collections, await self.inherited_in(row))
 
     async def _assets(self, rows: Sequence[Json]) -> list[Asset]:
         server, options = await self.tenant.server.get(), self.api.options
@@ -93,8 +109,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         versions = await self.versions([row for row in rows if wire.may_have_versions(row)])
         used = {key for row in rows for key, value in (row.get("properties") or {}).items() if value}
         terms = await self.stored_terms(needed(server, used))
-        joined = {uid for row in rows for uid in wire.collection_ids(row)}
-        collections = await self.read_collections(joined) if joined else {}
+        collections = await self._collections_of(rows)
         related = (
             await gather_or_raise([self._relations(wire.uid_of(row)) for row in rows]) if options.relations else ()
         )
@@ -110,6 +125,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
                 losses=related[number][1] if related else (),
                 terms=terms,
                 user=user,
+                mark=await self._mark_of(row, collections),
             )
             asset = wire.asset_of(row, server, options, around)
             places = asset.placements | published.get(asset.id, frozenset())

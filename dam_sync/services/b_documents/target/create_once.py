@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from dam_sync.http.client import Request, Response
+from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.errors import Conflict, ContractBroken
+from dam_sync.model.errors import Conflict, ContractBroken, Transient
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, DocumentsApi, document_path
@@ -74,6 +75,19 @@ class CreateOnce:
             if reply.status != 409:
                 return await self._alone(new, document_of(reply.object()), ours)
         raise Conflict("another create with the same name is in progress", operation=facts.POST_ID, code="name race")
+
+    async def send(self, request: Request) -> Response:
+        """Send a call that adds something each time, under a key of its own: a network that delivers it twice, or that
+        loses the response, adds it once (wire B 6.8). Raises Transient if the first delivery does not end."""
+        replays = (await self.tenant.release.get()).since(facts.IDEMPOTENCY_FROM)
+        headers = {**request.headers, "Idempotency-Key": self.api.clock.token()}
+        keyed = replace(request, headers=headers, repeatable=replays, accept=request.accept | {409})
+        for wait in facts.CLAIM_WAITS:
+            reply = await self.api.client.send(keyed)
+            if reply.status != 409 or not _is_claimed(reply):
+                return _unless_refused(reply)
+            await self.api.clock.sleep(wait * (0.5 + self.api.clock.chance()))
+        raise Transient("the first delivery of this call is still in progress", operation=request.operation)
 
     async def find(self, new: NewDocument) -> Json | None:
         """The document of this name, from the repository; a stranger's if it is not readable."""
@@ -149,6 +163,14 @@ def timeout_headers(api: DocumentsApi, seconds: float | None) -> dict[str, str]:
 def _is_claimed(reply: Response) -> bool:
     """Whether a 409 means that the same key is in progress: it has no body and echoes the key (wire B 6.8)."""
     return not reply.body.strip() and "idempotency-key" in reply.headers
+
+
+def _unless_refused(reply: Response) -> Response:
+    """The response, unless it is a conflict that says why. Raises Conflict."""
+    if reply.status != 409:
+        return reply
+    refusal = Refusal(reply.status, reply.headers, reply.body, reply.service, reply.operation, reply.asset)
+    raise error_for(facts.RULES, refusal)
 
 
 async def again_on_conflict(api: DocumentsApi, call: Callable[[], Awaitable[T]]) -> T:

@@ -302,8 +302,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         params = {"document": asset, "xpath": wire.ATTACHED, "save": "true"}
         headers = {**NO_DROP, "X-NXVoidOperation": "true"}
         body = {"params": params, "context": {}}
-        request = Request(facts.EXECUTE, "POST", path, json=body, headers=headers, asset=asset, repeatable=False)
-        await self.api.client.send(request)
+        await self.creates.send(Request(facts.EXECUTE, "POST", path, json=body, headers=headers, asset=asset))
 
     async def _is_attached(self, asset: AssetId, content: Content) -> bool:
         rows = ((await self.api.document(asset)).get("properties") or {}).get(wire.ATTACHED) or ()
@@ -331,7 +330,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         if known and not self.api.read_only:  # a connection that only reads is refused in any case
             return
         params = {"object": str(relation.target), "predicate": predicate, "outgoing": True}
-        await self.api.operate("Document.AddRelation", f"doc:{asset}", params, repeatable=False, asset=asset)
+        await self.api.operate("Document.AddRelation", f"doc:{asset}", params, send=self.creates.send, asset=asset)
 
     async def remove(self, asset: AssetId) -> None:
         """Move to the trash. Read first, so that nothing is renamed twice; if it is gone, it is done."""

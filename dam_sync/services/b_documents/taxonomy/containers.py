@@ -17,10 +17,10 @@ from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFou
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import WHOLE, document_path
+from dam_sync.services.b_documents.api.client import RIGHTS, WHOLE, document_path
 from dam_sync.services.b_documents.api.search import LIVE, one_of, select
 from dam_sync.services.b_documents.codec import wire
-from dam_sync.services.b_documents.codec.rights import is_blocked, strangers
+from dam_sync.services.b_documents.codec.rights import inherited_from, is_blocked, strangers
 from dam_sync.services.b_documents.target.create_once import NAME_TAKEN, CreateOnce, NewDocument, again_on_conflict
 from dam_sync.services.b_documents.target.permissions import ADD, DocumentsPermissions
 from dam_sync.services.b_documents.tenant import DocumentsPart, Root, below
@@ -30,13 +30,15 @@ Key = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One folder: its parent, title, path at the service, and whether it is in the trash."""
+    """One folder: its parent, title, path at the service, whether it is in the trash, and what documents in it inherit
+    (`inherited_from`)."""
 
     uid: str
     parent: str
     title: str
     path: str
     trashed: bool = False
+    inherited: str = ""
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class Tree:
         if not trashed and self._titles.setdefault((parent, title), uid) != uid:
             title = f"{title} [{name}]"
             self._titles[parent, title] = uid
-        folder = self.folders[uid] = Folder(uid, parent, title, path, trashed)
+        folder = self.folders[uid] = Folder(uid, parent, title, path, trashed, inherited_from(row))
         self._paths.clear()
         return folder
 
@@ -153,6 +155,11 @@ class DocumentsContainers(DocumentsPart):
             await self._learn_folders(tree, parent)
             path = tree.path(parent)
         return _names_of(row, tree.root) if path is None else path
+
+    async def inherited_in(self, row: Json) -> str:
+        """What a document inherits from its folder, see `inherited_from`; empty for one in the root."""
+        folder = (await self.folder_tree()).folders.get(member_text(row, "parentRef"))
+        return "" if folder is None else folder.inherited
 
     async def folder_path(self, uid: str) -> str:
         """The path of a folder at the service, by names. Raises NotFound."""
@@ -325,7 +332,7 @@ class DocumentsContainers(DocumentsPart):
         tree = Tree(root)
         types = one_of("ecm:primaryType", server.folder_types)
         for row in await self.search.everything(
-            lambda after: select(LIVE, "ecm:isTrashed = 0", types, below(root), after)
+            lambda after: select(LIVE, "ecm:isTrashed = 0", types, below(root), after), RIGHTS
         ):
             if str(row["uid"]) != root.uid:
                 tree.add(row)
