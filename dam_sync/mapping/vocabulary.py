@@ -40,12 +40,13 @@ UNMATCHED: Mapping[str, ValueOutcome] = {
 @dataclass(frozen=True, slots=True)
 class MetTerm:
     """A term of the source that a rule met. source: its id; path: what names it to the rule; target: what stands for it
-    at the target, None if that is to be created."""
+    at the target, None if that is to be created; pathless: only the label of a term of a tree was read."""
 
     rule: VocabularyRule
     source: str
     path: tuple[str, ...]
     target: Term | None = None
+    pathless: bool = False
 
 
 @dataclass(slots=True)
@@ -263,7 +264,8 @@ class VocabularyRule:
         elif found is not None:
             index.found[recall_key(self.name, term)] = slim(found)
         if found is not None and term.id and self.unmatched == "create":
-            index.met.setdefault(recall_key(self.name, term), MetTerm(self, term.id, self.path_of(term), found))
+            met = MetTerm(self, term.id, self.path_of(term), found, pathless)
+            index.met.setdefault(recall_key(self.name, term), met)
         if found is not None:
             return Result((slim(found),))
         if self.unmatched == "create":
