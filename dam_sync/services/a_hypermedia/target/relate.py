@@ -164,8 +164,7 @@ class MediaRelations(MediaReader):
             )
 
     async def _is_linked(self, asset: str, kind: str, other: str) -> bool:
-        params = [("fields", "id"), *await self._api.arrays()]
-        request = HalRequest("GET", "medias", LINKED, (asset, kind), params, asset=asset)
+        request = HalRequest("GET", "medias", LINKED, (asset, kind), [("fields", "id")], asset=asset)
         try:
             return other in map(wanted_id, await self._api.listed(request, "media", counted=False))
         except NotFound:
