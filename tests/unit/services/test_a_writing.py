@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from dam_sync.http.client import Client
 from dam_sync.model.asset import FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.values import Localized, Term
 from tests.support.connected import Bytes, alike, body, entries
 from tests.support.journal import MemoryJournal
+from tests.support.recorded import RecordingTransport
 from tests.support.served_a import FULL, Open, asset, serving
 
 
@@ -156,25 +156,21 @@ async def test_an_error_among_calls_at_once_is_the_error_itself(opened: Open) ->
     assert not tenant.faults.unhit()
 
 
-async def test_no_call_repeats_a_parameter(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_call_repeats_a_parameter(opened: Open) -> None:
     """A gateway may refuse a parameter that is there twice."""
-    service = opened(FULL, asset(2), asset(3)).connect()
-    sent: list[list[str]] = []
-    client: Any = Client
-    send = client.send
-
-    async def noted(self: Any, request: Any, *more: Any, **named: Any) -> Any:
-        sent.append([name for name, _ in request.params if name not in ("f", "fq")])
-        return await send(self, request, *more, **named)
-
-    monkeypatch.setattr(client, "send", noted)
+    tenant = opened(FULL, asset(2), asset(3))
+    tenant.transport = network = RecordingTransport()
+    service = tenant.connect()
     first, _, third = await entries(service)
     await service.relate(first.id, Relation("Views of the object", third.id))
     await service.unrelate(first.id, Relation("Views of the object", third.id))
     await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
     await service.fetch(first.id)
-    assert sent
-    assert [names for names in sent if len(names) > len(set(names))] == []
+    for sent in network.exchanges:
+        names = [name for name, _ in parse_qsl(urlsplit(sent.target).query) if name not in ("f", "fq")]
+        assert sorted(names) == sorted(set(names)), sent.target
+    assert network.exchanges
+    await network.aclose()
 
 
 async def test_attachments_and_links(opened: Open) -> None:
