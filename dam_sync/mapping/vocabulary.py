@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.mapping.fuzzy_terms import FuzzyTerms, only
@@ -40,12 +40,13 @@ UNMATCHED: Mapping[str, ValueOutcome] = {
 @dataclass(frozen=True, slots=True)
 class MetTerm:
     """A term of the source that a rule met. source: its id; path: what names it to the rule; target: what stands for it
-    at the target, None if that is to be created."""
+    at the target, None if that is to be created; pathless: only the label of a term of a tree was read."""
 
     rule: VocabularyRule
     source: str
     path: tuple[str, ...]
     target: Term | None = None
+    pathless: bool = False
 
 
 @dataclass(slots=True)
@@ -148,9 +149,25 @@ class TermIndex:
         return frozenset("/".join(path) for path in self._by_path)
 
     def by_path(self, path: Sequence[str]) -> Term | None:
-        """The term at this path from the root down."""
+        """The term at this path from the root down, in any language of its labels."""
         key = tuple(normal(label) for label in path)
-        return self._by_path.get(key) or self._by_former.get(key)
+        return self._by_path.get(key) or self._by_former.get(key) or self._translated(key, normal, self._exact)
+
+    def _translated(
+        self, key: tuple[str, ...], change: Callable[[str], str], index: Mapping[str, Sequence[Term]]
+    ) -> Term | None:
+        """The one term of a tree whose path is this one in another language than the one it is listed in."""
+        found = [
+            term
+            for term in index.get(key[-1] if key else "", ())
+            if len(term.path) == len(key)
+            and all(self._is_called(term.path[:level], key[level - 1], change) for level in range(1, len(key)))
+        ]
+        return _single(found)
+
+    def _is_called(self, path: Sequence[str], label: str, change: Callable[[str], str]) -> bool:
+        term = self._by_path.get(tuple(normal(each) for each in path))
+        return term is not None and label in map(change, (term.label, *term.labels.values()))
 
     def by_id(self, identity: str) -> Term | None:
         """The term with the target's own id."""
@@ -210,7 +227,8 @@ class TermIndex:
         if ways.by_path and term.path:
             if way == "exact":
                 return self.by_path(term.path)
-            return _single(self._folded_paths.get(_folded(term.path), ()))
+            key = _folded(term.path)
+            return _single(self._folded_paths.get(key, ())) or self._translated(key, fold, self._folded)
         index, change = (self._exact, normal) if way == "exact" else (self._folded, fold)
         labels = dict.fromkeys(change(label) for label in (term.label, *term.labels.values()))
         return next((found for label in labels if (found := _single(index.get(label, ())))), None)
@@ -263,7 +281,8 @@ class VocabularyRule:
         elif found is not None:
             index.found[recall_key(self.name, term)] = slim(found)
         if found is not None and term.id and self.unmatched == "create":
-            index.met.setdefault(recall_key(self.name, term), MetTerm(self, term.id, self.path_of(term), found))
+            met = MetTerm(self, term.id, self.path_of(term), found, pathless)
+            index.met.setdefault(recall_key(self.name, term), met)
         if found is not None:
             return Result((slim(found),))
         if self.unmatched == "create":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from dam_sync.mapping.vocabulary import normal
 from dam_sync.model.asset import Asset, Placement
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
@@ -184,7 +185,7 @@ class Counterparts:
 
     def _known_term(self, vocabulary: str, value: Scalar) -> Scalar:
         row = self._by_target(TERM, vocabulary, value.id) if isinstance(value, Term) and value.id else None
-        return value if row is None or not isinstance(value, Term) else replace(value, label=row.name[-1])
+        return value if row is None or not isinstance(value, Term) else replace(value, label=_named(row, value.label))
 
     def _place(self, place: Mapping[str, Json]) -> Mapping[str, Json]:
         row = self._by_target(CONTAINER, place["kind"], str(place.get("id", "")))
@@ -196,7 +197,7 @@ class Counterparts:
         if not isinstance(value, dict) or not value.get("id"):
             return value
         row = self._by_target(TERM, vocabulary, str(value["id"]))
-        return value if row is None else {**value, "id": row.target, "label": row.name[-1]}
+        return value if row is None else {**value, "id": row.target, "label": _named(row, value["label"])}
 
     def _by_target(self, part: str, place: str, target: str) -> Counterpart | None:
         users = self._users.get((part, place, target))
@@ -204,3 +205,8 @@ class Counterparts:
             return self.rows[min(users)]
         key = self._former.get((part, place, target))
         return self.rows.get(key) if key is not None else None
+
+
+def _named(row: Counterpart, label: str) -> str:
+    """The name that a term has now, as it was read where it is the same one: names are kept in their normal form."""
+    return label if normal(label) == normal(row.name[-1]) else row.name[-1]

@@ -117,12 +117,13 @@ class TermRenames:
 
     async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
         """Remember what stands for a term. run: the one that gave it its name, 0 if none did."""
-        row, new = self.known.of(TERM, met.rule.name, met.source), _row_of(met, target, self.context, run)
+        row = self.known.of(TERM, met.rule.name, met.source)
+        new = _row_of(_with_levels(met, row), target, self.context, run)
         if row is None:
             await self.known.keep(new)
             return
         if row.target == target.id:
-            new = _met_again(row, new, met, target)
+            new = _met_again(row, new, target)
         elif not index.partial and index.by_id(row.target) is None:
             new = await self._succeeding(vocabulary, row, new)
         if row.name != new.name and (row.target == target.id or new.former):
@@ -279,10 +280,16 @@ def _row_of(met: MetTerm, target: Term, context: RunContext, run: int) -> Counte
     return Counterpart(TERM, rule.name, met.source, met.path, rule.target, target.id, given, name, (), digest, run)
 
 
-def _met_again(row: Counterpart, new: Counterpart, met: MetTerm, target: Term) -> Counterpart:
+def _with_levels(met: MetTerm, row: Counterpart | None) -> MetTerm:
+    """A term of which only the label was read is below what it was below when its path was known."""
+    levels = row.origin[:-1] if row is not None and met.pathless else ()
+    return replace(met, path=(*levels, *met.path)) if levels else met
+
+
+def _met_again(row: Counterpart, new: Counterpart, target: Term) -> Counterpart:
     """What stood for the term before still does; where only its label is known, its path is what it was."""
     name = row.name if not target.path and row.name[-1:] == new.name else new.name
-    given = given_by_runs(row.wanted, name, row.origin, met.path)
+    given = given_by_runs(row.wanted, name, row.origin, new.origin)
     return replace(new, wanted=given, name=name, former=row.former, run=new.run or row.run)
 
 

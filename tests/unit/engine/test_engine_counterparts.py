@@ -146,3 +146,16 @@ async def test_what_others_renamed_at_the_target_has_the_names_of_drafts(store: 
     told = known.as_known(actual, SCHEMA)
     assert told.placements == {Placement("category", ("Press",)), own}
     assert told.fields == {**actual.fields, "subject": (Term("Sea", "t1"), sky), "main": Term("Sea", "t1")}
+
+
+@pytest.mark.parametrize("label", ["e\u0301te\u0301", "  \u00e9t\u00e9 "])
+async def test_a_label_that_differs_in_how_it_is_spelled_alone_stays_as_it_was_written(
+    store: SqlStore, label: str
+) -> None:
+    """Names are known in NFC and without whitespace around them; otherwise a draft would differ from itself."""
+    known = await Counterparts.load(store, dry=False)
+    await known.keep(replace(SEA, name=("Nature", "\u00e9t\u00e9")))
+    written = draft(main={"id": "t1", "label": label})
+    assert known.present(written, SCHEMA) == written
+    actual = Asset(AssetId("a"), "a.jpg", Revision("1"), fields={"main": Term(label, "t1")})
+    assert known.as_known(actual, SCHEMA).fields == actual.fields

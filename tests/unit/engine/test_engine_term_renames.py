@@ -324,3 +324,28 @@ async def test_a_level_above_stays_theirs_after_the_term_was_met_without_its_lev
         life.source.rows = {"1": Term(now.path[0], "1", now.path[:1]), "7": now}
         assert await life.meets(now) == ["t1 Their sea"]
     assert life.target.renamed == []
+
+
+async def test_a_term_that_was_met_by_its_label_keeps_the_levels_above_it(life: Life) -> None:
+    """A delta reads the label alone: what a later run renames above it, and that it went elsewhere, is still seen."""
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    nature, sea = Term("Nature", "1", ("Nature",)), Term("Sea", "7", ("Nature", "Sea"))
+    await life.meets(nature, sea)
+    await life.meets(replace(sea, path=()))
+    nature, sea = replace(nature, label="Wild", path=("Wild",)), replace(sea, path=("Wild", "Sea"))
+    life.source.rows = {"1": nature, "7": sea}
+    assert await life.meets(sea, nature) == ["t1 Sea", "t0 Wild"]
+    assert (life.target.renamed, why(life)) == (["Nature > Wild"], [])
+    await life.meets(replace(sea, path=()))
+    life.source.rows |= {"2": Term("City", "2", ("City",))}
+    assert await life.meets(replace(sea, path=("City", "Sea"))) == ["new Sea Sea"]
+    assert why(life) == [NotRenamed.MOVED]
+
+
+async def test_a_new_name_is_seen_where_the_label_alone_was_read(life: Life) -> None:
+    life.rule, life.target.rows = TREE, dict(NATURE)
+    nature, sea = Term("Nature", "1", ("Nature",)), Term("Sea", "7", ("Nature", "Sea"))
+    await life.meets(nature, sea)
+    await life.meets(replace(sea, path=()))
+    assert await life.meets(replace(sea, label="Ocean", path=("Nature", "Ocean"))) == ["t1 Ocean"]
+    assert (life.target.renamed, why(life)) == (["Sea > Ocean"], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,22 @@ def test_labels_match_exactly_in_any_language_and_composed_or_not() -> None:
     assert INDEX.find(Term("Mer"), Matching(("exact",))) is SEA
     assert INDEX.find(Term("sea"), Matching(("exact",))) is None
     assert index(Term("été")).find(Term("e\u0301te\u0301 "), Matching(("exact",))) == Term("été")
+
+
+def test_a_path_is_found_in_any_language_of_its_labels() -> None:
+    """A target lists its trees in one language, and the mapping may prefer another."""
+    nature = Term("Nature", "9", ("Nature",), labels={"en": "Nature", "de": "Natur"})
+    sea, shore = replace(SEA, labels={"en": "Sea", "de": "Meer"}), Term("Meer", "4", ("Meer",))
+    tree, tree_ways = index(nature, sea, shore, Term("Money", "8", ("Money",))), Matching(("exact",), by_path=True)
+    assert tree.by_path(("Natur", "Meer")) is sea
+    assert tree.find(Term("Meer", path=("Natur", "Meer")), tree_ways) is sea
+    assert tree.find(Term("MEER", path=("natur", "MEER")), tree_ways) is None
+    assert tree.find(Term("MEER", path=("natur", "MEER")), replace(tree_ways, order=("casefold",))) is sea
+    assert tree.by_path(("Geld", "Meer")) is None
+    assert tree.by_path(("Meer",)) is shore
+    creating = rule(unmatched="create", ways=tree_ways)
+    made = creating.apply(Term("Hafen", "7", ("Natur", "Hafen")), tree, LanguagePreference(), "vocabulary")
+    assert [term.path for _, term in made.new_terms] == [("Natur", "Hafen")]
 
 
 def test_case_is_left_out_only_where_asked() -> None:

@@ -197,6 +197,15 @@ async def test_an_attachment_whose_answer_was_lost_is_one(opened: Open, fault: s
         assert not tenant.faults.unhit()
 
 
+async def test_an_attachment_that_was_announced_twice_is_there_with_its_bytes(opened: Open) -> None:
+    """A network that delivers the announcement twice leaves a second one without bytes beside it."""
+    tenant = opened(asset(1))
+    (identity,) = tenant.truth()
+    tenant.faults.add([{"match": "POST /api/dam/medias/*/attachments", "do": "twice"}])
+    await connect(tenant).attach(AssetId(identity), Bytes("plan.pdf", b"x" * 300), MemoryJournal())
+    assert [file["size"] for file in tenant.truth()[identity]["attachments"] if file["digests"]] == [300]
+
+
 async def test_an_attachment_that_came_before_a_crash_is_not_asked_for_again(opened: Open) -> None:
     """The announcement was recorded, the bytes came, and the process was gone before it could say so."""
     tenant = opened(asset(1))

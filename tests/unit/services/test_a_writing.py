@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -11,6 +12,7 @@ from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, U
 from dam_sync.model.values import Localized, Term
 from tests.support.connected import Bytes, alike, body, entries
 from tests.support.journal import MemoryJournal
+from tests.support.recorded import RecordingTransport
 from tests.support.served_a import FULL, Open, asset, serving
 
 
@@ -152,6 +154,23 @@ async def test_an_error_among_calls_at_once_is_the_error_itself(opened: Open) ->
     with pytest.raises(NotFound):
         [term async for term in service.terms("subject")]
     assert not tenant.faults.unhit()
+
+
+async def test_no_call_repeats_a_parameter(opened: Open) -> None:
+    """A gateway may refuse a parameter that is there twice."""
+    tenant = opened(FULL, asset(2), asset(3))
+    tenant.transport = network = RecordingTransport()
+    service = tenant.connect()
+    first, _, third = await entries(service)
+    await service.relate(first.id, Relation("Views of the object", third.id))
+    await service.unrelate(first.id, Relation("Views of the object", third.id))
+    await service.attach(first.id, Bytes("more.pdf", b"m" * 40, "application/pdf"), MemoryJournal())
+    await service.fetch(first.id)
+    for sent in network.exchanges:
+        names = [name for name, _ in parse_qsl(urlsplit(sent.target).query) if name not in ("f", "fq")]
+        assert sorted(names) == sorted(set(names)), sent.target
+    assert network.exchanges
+    await network.aclose()
 
 
 async def test_attachments_and_links(opened: Open) -> None:

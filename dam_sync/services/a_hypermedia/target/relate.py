@@ -100,11 +100,15 @@ class MediaRelations(MediaReader):
         return reply
 
     async def _found_attachment(self, asset: str, content: Content) -> Json:
+        """One with its bytes, if there is one: an announcement that arrived twice leaves another without any."""
+        found: Json = None
         for item in await self._items(asset):
             name = item.get("fileName") or item.get("title")
             if same_name(name, content.name) and whole(item.get("fileSize")) == content.size:
-                return {"id": wanted_id(item), "online": _is_online(item)}
-        return None
+                if _is_online(item):
+                    return {"id": wanted_id(item), "online": True}
+                found = found or {"id": wanted_id(item), "online": False}
+        return found
 
     async def _items(self, asset: str) -> list[Json]:
         return await _shown(self.attachment_items(asset), asset, "attachments")
@@ -160,8 +164,7 @@ class MediaRelations(MediaReader):
             )
 
     async def _is_linked(self, asset: str, kind: str, other: str) -> bool:
-        params = [("fields", "id"), *await self._api.arrays()]
-        request = HalRequest("GET", "medias", LINKED, (asset, kind), params, asset=asset)
+        request = HalRequest("GET", "medias", LINKED, (asset, kind), [("fields", "id")], asset=asset)
         try:
             return other in map(wanted_id, await self._api.listed(request, "media", counted=False))
         except NotFound:
