@@ -266,13 +266,14 @@ class TargetWriter:
         sent = await self._attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
+        deletes = bool(self.context.target.limits.dedup_window)
         fresh = replace(
             self._link(asset, as_json, known, action.versions, file),
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
             attached={**link.attached, **sent},
             relations=with_relations(link.relations, _pairs(action.relations)),
-            made_at=self._now() if versions or action.attachments else link.made_at,
+            made_at=self._now() if deletes and (versions or action.attachments) else link.made_at,
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
             kept={**kept_values(link, drafted.draft, asset.file), **settlement.values},
         )

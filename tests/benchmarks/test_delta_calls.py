@@ -74,6 +74,8 @@ def test_a_delta_costs_what_changed(tmp_path: Path, kinds: Kinds) -> None:
     name = f"{kinds.source.kind[0]} to {kinds.target.kind[0]}"
     source, target = (LEAST[side.kind[0]] for side in (kinds.source, kinds.target))
     with planted(tmp_path / "planted", learn(tmp_path / "model", kinds, **POLICY), SIZE, **POLICY) as made:
+        if kinds.target.kind == "e_profiles":
+            _ran(made)  # the first run after a migration sees that all of its uploads are complete
         report, calls = _ran(made)
         assert report.operations == {}
         unchanged = source.know + source.poll(SIZE), +target.receive
