@@ -255,35 +255,32 @@ class TargetWriter:
         elif not patch.empty:
             await self._apply(known, patch, link.draft, number, journal)
         again = self.context.run.id if repair is not None else None
-        named = drafted.draft
-        if versions and repair is None:
-            named = await self._named(named, settlement, journal)
+        named = await self._named(drafted.draft, settlement, journal) if versions and repair is None else drafted.draft
         kept = drafted.draft.placements & draft_from_json(link.draft).placements
-        file = await self._add_versions(known, versions, asset.file, named, journal, again, kept)
-        if not action.versions:
-            file = FileRef("", link.filename, link.size, digests=link.digests)
+        file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
+        if action.versions:
+            file = await self._add_versions(known, versions, asset.file, named, journal, again, kept)
         await self._detach(known, action.removals.attachments, journal)
         sent = await self._attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
-        deletes = bool(self.context.target.limits.dedup_window)
         fresh = replace(
             self._link(asset, as_json, known, action.versions, file),
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
             attached={**link.attached, **sent},
             relations=with_relations(link.relations, _pairs(action.relations)),
-            made_at=self._now() if deletes and (versions or action.attachments) else link.made_at,
+            made_at=self._made_at(link, bool(versions or action.attachments)),
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
             kept={**kept_values(link, drafted.draft, asset.file), **settlement.values},
         )
         if FILE in settlement.values:
             fresh = replace(fresh, digests=link.digests, size=link.size)
-        removed = action.removals
-        bulk = DeferredWrites(patch.placements_add, patch.placements_remove, action.relations, removed.relations)
+        unrelated = action.removals.relations
+        bulk = DeferredWrites(patch.placements_add, patch.placements_remove, action.relations, unrelated)
         losses = (*action.losses, *(repair.losses if repair else ()), *settlement.losses)
         added = versions or action.attachments or action.relations
-        nothing = patch.empty and removed.gone.empty and not (added or action.losses)
+        nothing = patch.empty and action.removals.gone.empty and not (added or action.losses)
         outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses, digest=digest)
         return replace(outcome, message=changes_of(action, patch, versions))
 
@@ -436,6 +433,10 @@ class TargetWriter:
             draft=meant,
             made_at=self._now(),
         )
+
+    def _made_at(self, link: LinkRow, uploaded: bool) -> datetime | None:
+        """When a file was uploaded to an asset that exists, if the service may still delete it."""
+        return self._now() if uploaded and self.context.target.limits.dedup_window else link.made_at
 
     def _now(self) -> datetime | None:
         """When a file was uploaded, if it is open whether it stays."""
