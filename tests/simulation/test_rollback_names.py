@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.model.asset import Placement
+from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
 from dam_sync.services import discover
+from tests.support.connected import Bytes
+from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import profile_of
 from tests.support.virtual.edits import EDITS
@@ -68,3 +70,32 @@ def test_a_name_that_was_given_back_in_part_is_given_back_completely(tmp_path: P
         roll_back(job, 2)
         assert roll_back(job, 2).done
         assert [*differing(before, held(job.target))] == []
+
+
+def test_a_file_that_is_added_again_after_a_rollback_brings_its_name_again(tmp_path: Path) -> None:
+    """Service B cannot rename an asset: the name goes with the version that is current."""
+    kind = "b_documents"
+    with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
+        do, first = job.universe.do, job.source.assets[0]
+        do(replaced(job, str(first["id"]), "renamed.jpg"))
+        do(job.universe.clock.sleep(LAGS))
+        assert job.run(full=True).operations
+        before = names(job)
+        assert "renamed.jpg" in before
+        roll_back(job, 2)
+        assert first["filename"] in names(job)
+        job.run(full=True)
+        assert names(job) == before
+        assert job.verify()["clean"]
+
+
+async def replaced(job: Scene, asset: str, name: str) -> None:
+    """Somebody puts a file of another name into an asset of the source."""
+    async with job.side("source") as service:
+        await service.schema()
+        await service.replace(AssetId(asset), Bytes(name, b"other" * 99, known=True), MemoryJournal())
+
+
+def names(job: Scene) -> list[str]:
+    """File names at the target."""
+    return sorted(str(row["filename"]) for row in job.target.assets)

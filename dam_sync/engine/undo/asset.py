@@ -185,14 +185,15 @@ class AssetUndoer:
         keep = self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
-        undo = await self._older_file(undo, keep, actual)
+        undo, older = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
             return UndoneAsset(KEPT, undo.obstacles)
         await self._update(undo, actual)
         await self._detach(undo)
         if undo.trash:
             await self._trash(written, actual)
-        before = link_before(undo, link, self._uploaded_before(undo))
+        name = older.name if older is not None and not able.writes(Feature.FILENAME) else ""
+        before = link_before(undo, link, self._uploaded_before(undo), name)
         await self._settle(undo, IN_TRASH if undo.trash else LINKED, before)
         fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
         return UndoneAsset(fate, undo.obstacles)
@@ -242,10 +243,10 @@ class AssetUndoer:
         fields = {key: value_from_json(value) for key, value in held["fields"].items()}
         return replace(actual, fields=fields, tags=frozenset(held["tags"])), True
 
-    async def _older_file(self, undo: Undo, keep: Mapping[str, Obstacle], actual: Asset) -> Undo:
-        """Make the file before the run the current one."""
+    async def _older_file(self, undo: Undo, keep: Mapping[str, Obstacle], actual: Asset) -> tuple[Undo, FileRef | None]:
+        """Make the file before the run the current one; that file, if it is."""
         if not undo.versions:
-            return undo
+            return undo, None
         journal, number = self._journal(undo.written), len(undo.versions)
 
         async def choose() -> Json:
@@ -256,11 +257,11 @@ class AssetUndoer:
         older = "" if reason else str(await journal.run(OLDER, choose, idempotent=True))
         version = next((file for file in actual.versions if file.id == older), None)
         if version is None:
-            return _without_versions(undo, reason or NO_OLDER)
+            return _without_versions(undo, reason or NO_OLDER), None
         fields = {key: value_to_json(value) for key, value in actual.fields.items()}
         await note_fact(journal, HELD, {"fields": fields, "tags": sorted(actual.tags)})
         await self._make_current(undo, version, journal)
-        return undo
+        return undo, version
 
     async def _make_current(self, undo: Undo, version: FileRef, journal: Journal) -> None:
         async def call() -> Json:

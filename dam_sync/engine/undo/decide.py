@@ -233,10 +233,14 @@ class _Files:
         return made
 
 
-def link_before(undo: Undo, link: LinkRow, earlier: EarlierFile | None) -> LinkRow:
+def link_before(undo: Undo, link: LinkRow, earlier: EarlierFile | None, name: str = "") -> LinkRow:
     """The link as it was before the run, so that the next run finds what is new. A version that the target keeps in its
-    history is marked, and comes before those that were there. earlier: the file that is current again."""
+    history is marked, and comes before those that were there. earlier: the file that is current again; name: the file
+    name that it brought along."""
     back = undo.link or link
+    if name:
+        draft = {**back.draft, "filename": name}
+        back = replace(back, draft=draft, draft_fingerprint=digest_of(draft))
     added, detached = frozenset(undo.versions), frozenset(undo.detach)
     files: dict[str, Any] = {}
     if added:
