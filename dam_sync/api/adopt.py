@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.report import sentences
 from dam_sync.report.report import Report
 from dam_sync.store.candidates import Candidates
+from dam_sync.store.note_keys import UNDECIDED
 from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
@@ -51,13 +53,22 @@ class Adoption:
     decisions: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What a person decided. links: source ids to target ids; skipped: source assets that are none of those at the
+    target."""
+
+    links: Mapping[str, str] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
+
+
 async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption) -> Report:
     """Match the assets of both sides and, unless it is a dry run, save the links of certain matches. Safe to repeat.
 
     Raises StoreBusy during a run of the job, ConfigError for a field or a decision that does not exist.
     """
     job = job_of(path, options.connectors)
-    decisions = read_decisions(asked.decisions) if asked.decisions else {}
+    decisions = read_decisions(asked.decisions) if asked.decisions else Decisions()
     async with AsyncExitStack() as stack:
         kept = None if asked.dry_run else await SqlStore.open(job.state_place, options.clock, storage=options.storage)
         if kept is not None:
@@ -73,16 +84,19 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)
         context = run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
-        await refuse_before_run(context)
-        ways = MatchOptions(asked.by_field, asked.by_file, decisions)
+        await refuse_before_run(context, adopting=True)
+        ways = MatchOptions(asked.by_field, asked.by_file, decisions.links)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)
         adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
         _refuse_stopped(context)
-        _refuse_decisions(decisions, candidates, asked.decisions)
+        _refuse_decisions(decisions.links, candidates, asked.decisions)
+        undecided = {match.source for match in candidates.matches(certain=False)} - decisions.skipped
+        adopted = replace(adopted, ambiguous=len(undecided))
         if asked.ambiguous is not None:
             _write_ambiguous(asked.ambiguous, candidates)
         if kept is not None and run is not None:
-            await refuse_before_run(replace(context, store=kept, run=run))
+            await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
+            await kept.set_meta(UNDECIDED, adopted.ambiguous)
             await _keep(store, kept, candidates)
             await known_marks(kept)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
@@ -119,7 +133,7 @@ def _refuse_stopped(context: RunContext) -> None:
         raise StopRequested(context.stop.reason, hint="nothing was linked; run the same command again")
 
 
-def _refuse_decisions(decisions: dict[str, str], candidates: Candidates, path: Path | None) -> None:
+def _refuse_decisions(decisions: Mapping[str, str], candidates: Candidates, path: Path | None) -> None:
     for source, target in decisions.items():
         if candidates.by_id(target) is None:
             raise ConfigError(
@@ -138,9 +152,10 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))
 
 
-def read_decisions(path: Path) -> dict[str, str]:
-    """Source id to target id, for the rows decided `link`. Raises ConfigError with file and line."""
+def read_decisions(path: Path) -> Decisions:
+    """The rows with a decision. Raises ConfigError with file and line."""
     found: dict[str, str] = {}
+    skipped = set[str]()
     taken: dict[str, str] = {}
     with read_rows(path, COLUMNS, FILL_IN) as rows:
         for line, row in rows:
@@ -149,12 +164,14 @@ def read_decisions(path: Path) -> dict[str, str]:
                 raise ConfigError(
                     f"{path}:{line}: the decision is {decision!r}", hint=f"write {LINK} or {SKIP}, or leave it empty"
                 )
+            if decision == SKIP:
+                skipped.add(unguarded(row["source"] or ""))
             if decision == LINK:
                 source, target = unguarded(row["source"] or ""), unguarded(row["target"] or "")
                 if found.setdefault(source, target) != target or taken.setdefault(target, source) != source:
                     problem = f"{path}:{line}: {source} or {target} is in two rows with the decision {LINK}"
                     raise ConfigError(problem, hint="remove one of the rows")
-    return found
+    return Decisions(found, frozenset(skipped - found.keys()))
 
 
 def _write_ambiguous(path: Path, candidates: Candidates) -> None:

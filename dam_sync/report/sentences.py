@@ -222,8 +222,8 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     if ambiguous:
         notes.append(
             f"{counted(ambiguous, 'source asset matches', 'source assets match')} several target assets, or without "
-            f"proof, and {agreed(ambiguous, 'was', 'were')} not linked: write them with --csv FILE, write `link` into "
-            "the column `decision`, and pass the file to --decisions"
+            f"proof, and {agreed(ambiguous, 'was', 'were')} not linked: write them with --csv FILE, write `link` or "
+            "`skip` into the column `decision`, and pass the file to --decisions"
         )
     return notes
 

@@ -11,6 +11,7 @@ CLOSED_LISTS = "terms"  # by vocabulary, the terms of the target's closed lists
 MET_TERMS = "terms met"  # by vocabulary of the target, what terms of the source became
 GONE = "gone"  # how many linked assets are known to be gone from the source
 SWEPT = "swept"  # the last run that listed everything
+UNDECIDED = "adoption undecided"  # how many source assets the last adoption could not tell from several of the target
 MARKS_KNOWN = "marks"  # the target was searched for our markers before this state wrote anything
 NAMES_KNOWN = "names"  # the time until which names of the target are known
 NEXT_ROTATION = "rotation"  # the part that the next run compares

@@ -20,6 +20,7 @@ from dam_sync.model.values import Json
 from tests.support import small
 from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.emulated_b import AUTH
+from tests.support.emulated_e import TOKEN
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import profile_of
@@ -217,6 +218,36 @@ def test_a_library_moved_by_another_tool_is_linked_by_its_files(tmp_path: Path) 
         assert {row["source"] for row in rows} == twins.keys() - linked.keys()
         assert report["counts"]["ambiguous"] == len(twins) - len(linked)
         assert len(linked) > 3
+
+
+def test_a_run_after_an_adoption_with_undecided_matches_stops(tmp_path: Path) -> None:
+    """The target publishes no digests, so that no file is proof."""
+    with migrated(tmp_path, ONE[0], "e_profiles") as pair:
+        before = len(living(pair.target))
+        for row in living(pair.target).values():
+            put = httpx.put(
+                f"{pair.target.url}/v2/assets/{row['id']}/metadata?patch={OWN_MARKS}",
+                json={"fields": {OWN_MARKS: []}},
+                headers={"Authorization": f"Bearer {TOKEN}"},
+                verify=False,
+            )
+            assert put.is_success, put.text
+        without_state(pair)
+        sheet = pair.folder / "ambiguous.csv"
+        assert adopted(pair, by_file=True, ambiguous=sheet)["counts"]["ambiguous"] > 0
+        with sheet.open(encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(text))
+        for command in (planned, ran):
+            with pytest.raises(SafetyStop, match="undecided, and a run would create"):
+                command(pair)
+        assert len(living(pair.target)) == before
+        with sheet.open("w", encoding="utf-8", newline="") as text:
+            writer = csv.DictWriter(text, rows[0].keys())
+            writer.writeheader()
+            writer.writerows({**row, "decision": "skip"} for row in rows)
+        assert adopted(pair, by_file=True, decisions=sheet)["counts"]["ambiguous"] == 0
+        ran(pair)
+        assert len(living(pair.target)) > before
 
 
 def test_what_a_person_decided_is_linked(tmp_path: Path) -> None:

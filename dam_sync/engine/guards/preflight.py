@@ -15,7 +15,8 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
-from dam_sync.store.note_keys import MAPPING, ORIGIN, SCHEMA, tenant_key, user_key
+from dam_sync.model.wording import agreed, counted
+from dam_sync.store.note_keys import MAPPING, ORIGIN, SCHEMA, UNDECIDED, tenant_key, user_key
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.store import SqlStore
 
@@ -24,10 +25,16 @@ GUARDS: tuple[Guard, ...] = (changed_identity, unseen_source, emptied_target, ch
 VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as things are now with --accept-changes"
 
 
-async def refuse_before_run(context: RunContext) -> None:
-    """Raises SafetyStop if continuing may be a mistake; otherwise stores what the operator accepted."""
+async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> None:
+    """Raises SafetyStop if continuing may be a mistake; otherwise stores what the operator accepted. adopting: nothing
+    will be created."""
     facts = await _facts(context)
-    context.accept(refuse([finding async for finding in _findings(context)], context.options))
+    found = [finding async for finding in _findings(context)]
+    if not adopting:
+        undecided = [finding async for finding in undecided_matches(context)]
+        facts |= {UNDECIDED: 0} if undecided else {}
+        found += undecided
+    context.accept(refuse(found, context.options))
     facts[ORIGIN] = await use_origin(context)
     known = {key: await context.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
@@ -71,6 +78,18 @@ async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> None:
             hint = f"`rollback JOB --run {rollback_of(row)}` finishes it; --accept-changes gives it up"
             refuse([GuardFinding(f"the rollback of run {rollback_of(row)} was interrupted", hint)], options)
             await store.close_interrupted(row.id, 0)
+
+
+async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
+    """Source assets that `adopt` left without a link because it could not tell which asset of the target they are."""
+    number = await context.store.get_meta(UNDECIDED)
+    if number:
+        assets = f"{counted(number, 'source asset')} that {agreed(number, 'matches', 'match')} assets of the target"
+        yield GuardFinding(
+            f"`adopt` left {assets} undecided, and a run would create {agreed(number, 'it', 'them')} again",
+            "repeat the adoption with --csv FILE, write `link` or `skip` into the column `decision`, and pass the file "
+            "to `adopt JOB --decisions FILE`; or continue with --accept-changes, which creates them",
+        )
 
 
 async def _findings(context: RunContext) -> AsyncIterator[GuardFinding]:
