@@ -125,7 +125,7 @@ def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
     name, path = ("SSL_CERT_FILE", file) if file else ("SSL_CERT_DIR", folder)
     try:
         if path and not file:
-            os.listdir(path)  # a folder that is not there would be no error, and no certificate be trusted
+            os.listdir(path)  # a missing folder would be no error, and no certificate be trusted
         return httpx.create_ssl_context()
     except OSError as problem:  # errors of ssl are among them
         if not path:
