@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,10 @@ LARGEST_CSV = 50_000_000
 DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
 SAVE_AS = (
     "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
-    "they save as CSV; `iconv -f CP1252 -t UTF-8` converts a file in the encoding that Windows uses in Western Europe"
+    "they save as CSV; `iconv -f {} -t UTF-8` converts a file {}"
 )
+WESTERN = ("CP1252", "in the encoding that Windows uses in Western Europe")
+UNICODE_TEXT = ("UTF-16", "that a spreadsheet saved as “Unicode text”")
 
 
 @contextmanager
@@ -35,6 +38,10 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
             yield ((reader.line_num, row) for row in reader)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=SAVE_AS) from error
+        raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=_save_as(error)) from error
     except (OSError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error
+
+
+def _save_as(error: UnicodeDecodeError) -> str:
+    return SAVE_AS.format(*(UNICODE_TEXT if error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else WESTERN))

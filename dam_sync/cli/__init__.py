@@ -26,6 +26,7 @@ from dam_sync.cli.state import conflicts, signoff, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
 from dam_sync.model.errors import NO_ROOM
+from dam_sync.report.output import escape_what_stdout_lacks
 
 cli = typer.Typer(
     name="dam-sync",
@@ -61,6 +62,7 @@ def main() -> None:
     Raises KeyboardInterrupt for a Ctrl-C before the command begins."""
     gc.set_threshold(YOUNG_OBJECTS)
     _open_closed_streams()
+    escape_what_stdout_lacks()
     try:
         try:
             cli()

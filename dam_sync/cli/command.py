@@ -14,7 +14,7 @@ import typer
 
 from dam_sync.cli.options import COMMON, WRITTEN, SharedOption
 from dam_sync.model.errors import ConfigError, DamSyncError, Transient
-from dam_sync.report.output import Output
+from dam_sync.report.output import Output, StdoutFull
 
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
@@ -121,6 +121,8 @@ def execute(
             code = run_async(run_options, act, on_hangup, on_stop=on_stop, repeats=repeats)
         finally:
             line.stop()
+    except StdoutFull:
+        raise
     except Exception as error:  # noqa: BLE001 -- a bug of ours is reported, not hidden
         from dam_sync.api.logs import reported  # loads structlog
 

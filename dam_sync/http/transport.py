@@ -20,6 +20,7 @@ from yarl import URL
 from dam_sync.http.bounds import BLOCK
 from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource, outgoing_of
 from dam_sync.http.proxies import Proxy, proxy_to
+from dam_sync.model.errors import ConfigError
 
 _KEEP_SECONDS = 4.0  # below what servers keep idle connections: a write on a closed one has an unknown outcome
 
@@ -114,13 +115,26 @@ def _timeout(connect: float | None, read: float | None) -> aiohttp.ClientTimeout
 
 
 def tls_context() -> ssl.SSLContext:
-    """The trusted certificates, read once per process because that takes longer than many requests."""
+    """The trusted certificates, read once per process because that takes longer than many requests. Raises ConfigError
+    where the environment names some that cannot be read."""
     return _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @cache
 def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
-    return httpx.create_ssl_context()
+    name, path = ("SSL_CERT_FILE", file) if file else ("SSL_CERT_DIR", folder)
+    try:
+        if path and not file:
+            os.listdir(path)  # a missing folder would be no error, and no certificate be trusted
+        return httpx.create_ssl_context()
+    except OSError as problem:  # errors of ssl are among them
+        if not path:
+            raise
+        reason = "holds no certificate" if isinstance(problem, ssl.SSLError) else problem.strerror
+        raise ConfigError(
+            f"{name} in the environment names {path!r}, which cannot be read: {reason}",
+            hint=f"correct the path in {name}, or remove the variable to trust the usual certificate authorities",
+        ) from problem
 
 
 def _session(context: ssl.SSLContext, resolver: AbstractResolver | None) -> aiohttp.ClientSession:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from typing import Any, TextIO
 
 from rich.console import Console
 
-from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
+from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.safe_text import visible, visible_json, visible_lines
 from dam_sync.report.progress import ProgressLine, Snapshot
 from dam_sync.report.terminal import print_report, print_table
@@ -30,6 +32,41 @@ class Piped(Console):
     def on_broken_pipe(self) -> None:
         """See `Console`."""
         let_go_of_stdout()
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """See `Console`. Raises StdoutFull."""
+        with writing_stdout():
+            super().print(*objects, **how)
+
+
+class StdoutFull(OSError):
+    """Standard output is a file on a full disk: no bug, and no error of the command that printed."""
+
+
+@contextmanager
+def writing_stdout() -> Iterator[None]:
+    """Raise StdoutFull where there is no space left, and discard all further output if the reader is gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        let_go_of_stdout()
+    except OSError as problem:
+        if problem.errno not in NO_ROOM:
+            raise
+        raise StdoutFull(problem.errno, problem.strerror) from problem
+
+
+def shows_everything(stream: TextIO) -> bool:
+    """Whether every character can be written to it."""
+    with suppress(LookupError):
+        return codecs.lookup(stream.encoding or "utf-8").name.startswith("utf")
+    return True
+
+
+def escape_what_stdout_lacks() -> None:
+    """Write characters that the encoding of stdout lacks as escapes, as stderr does, rather than fail at them."""
+    if isinstance(sys.stdout, TextIOWrapper) and not shows_everything(sys.stdout):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def let_go_of_stdout() -> None:
@@ -82,11 +119,11 @@ class Output:
     def data(self, data: Any) -> None:
         """Print JSON on stdout."""
         with self.line.hidden():
-            try:
-                sys.stdout.write(visible_json(json.dumps(data, ensure_ascii=False, indent=2, default=str)) + "\n")
+            ascii_only = not shows_everything(sys.stdout)
+            text = visible_json(json.dumps(data, ensure_ascii=ascii_only, indent=2, default=str))
+            with writing_stdout():
+                sys.stdout.write(text + "\n")
                 sys.stdout.flush()
-            except BrokenPipeError:
-                let_go_of_stdout()
 
     def say(self, text: str) -> None:
         """Print a result as text."""

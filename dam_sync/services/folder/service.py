@@ -32,7 +32,7 @@ from dam_sync.services.folder.uploads import Uploader
 
 UNNAMED = "dam-sync did not make this folder: it is known by its path, so moving it makes it another library"
 Seal = Callable[[Disk, date], None]
-TREE = "it has no catalogue: every file is an asset; {} hidden files, links and files with odd names are left out"
+TREE = "it has no catalogue: every file is an asset; {} hidden files, links and odd file or folder names are left out"
 
 
 class FolderService(Service):

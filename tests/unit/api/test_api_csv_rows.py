@@ -44,6 +44,7 @@ def test_a_list_without_a_column_or_in_another_encoding_is_refused(tmp_path: Pat
         with pytest.raises(ConfigError, match="is not in UTF-8") as told, read_rows(path, COLUMNS, "") as rows:
             list(rows)
         assert "CSV UTF-8" in told.value.hint
+        assert f"iconv -f {'UTF-16' if encoding == 'utf-16' else 'CP1252'} -t UTF-8" in told.value.hint
 
 
 def test_a_quote_that_is_not_closed_does_not_swallow_the_rest(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,18 @@ from pathlib import Path
 import pytest
 
 COMMAND = f"{sys.executable} -m dam_sync"
+JOB = """version: 1
+name: streams
+source: {kind: folder, options: {path: library}}
+target: {kind: folder, options: {path: export}}
+mapping: mapping.yaml
+state: state.db
+"""
+MAPPING = """version: 1
+asset: {filename: {from: filename}}
+fields: {source_key: {marker: true}}
+unmapped: ignore
+"""
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -45,3 +58,35 @@ def test_a_full_disk_below_standard_output_is_said_in_one_line(tmp_path: Path, a
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "error: standard output cannot be written: no space is left"
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """A job between two folders, in a folder whose name is not in Latin-1."""
+    home = tmp_path / "e\u0301"
+    (home / "library").mkdir(parents=True)
+    (home / "library" / "sea.txt").write_text("sea")
+    (home / "job.yaml").write_text(JOB)
+    (home / "mapping.yaml").write_text(MAPPING)
+    return home
+
+
+@pytest.mark.parametrize("arguments", ["check job.yaml", "check job.yaml --json", "run job.yaml"])
+def test_a_full_disk_below_the_output_of_a_job_is_no_internal_error(folders: Path, arguments: str) -> None:
+    done = shell(f"{COMMAND} {arguments} --no-progress > /dev/full", folders)
+    assert done.returncode == 1
+    assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
+def test_characters_that_an_output_cannot_show_are_escaped(folders: Path, encoding: str) -> None:
+    shown = "e\u0301" if encoding == "utf-8" else "e\\u0301"
+    for arguments, code in (('check "$PWD/job.yaml"', 0), ('check "$PWD/none.yaml"', 2)):
+        done = shell(f"PYTHONIOENCODING={encoding} {COMMAND} {arguments}", folders)
+        assert "internal error" not in done.stderr
+        assert done.returncode == code, done.stdout
+        assert shown in done.stdout + done.stderr
+    done = shell(f'PYTHONIOENCODING={encoding} {COMMAND} check "$PWD/job.yaml" --json', folders)
+    assert "e\u0301" in str(json.loads(done.stdout))

@@ -124,6 +124,31 @@ async def test_a_certificate_nobody_vouches_for_is_for_the_operator() -> None:
     assert server.seen == []
 
 
+@pytest.mark.parametrize("content", [None, b"", b"no certificate"])
+async def test_a_file_of_certificates_that_cannot_be_read_is_for_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    path = tmp_path / "authority.pem"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
+        with pytest.raises(ConfigError, match=r"SSL_CERT_FILE .*authority\.pem', which cannot be read: .") as caught:
+            await client.send(get())
+    assert "certificate" in caught.value.hint
+    assert server.seen == []
+
+
+async def test_a_folder_of_certificates_that_does_not_exist_is_for_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
+        with pytest.raises(ConfigError, match="SSL_CERT_DIR"):
+            await client.send(get())
+
+
 async def test_a_port_without_tls_is_for_the_operator() -> None:
     async with (
         no_http(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url,

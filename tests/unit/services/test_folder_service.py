@@ -417,6 +417,19 @@ async def test_a_folder_without_a_catalogue_is_its_files(tmp_path: Path) -> None
     await service.close()
 
 
+@pytest.mark.parametrize("left", [b"\xff", b"/".join([b"d"] * 64)])
+async def test_folders_with_a_name_that_is_not_utf_8_or_too_far_below_are_left_out_and_counted(
+    tmp_path: Path, left: bytes
+) -> None:
+    root = tmp_path / "disk"
+    for folder in (root, Path(os.fsdecode(os.fsencode(root) + b"/" + left))):
+        folder.mkdir(parents=True)
+        (folder / "a.jpg").write_bytes(b"a")
+    service = connect(root, read_only=True)
+    assert "1 hidden" in (await service.probe()).notes[1]
+    assert [entry.id for entry in await everything(service)] == ["a.jpg"]
+
+
 async def test_what_a_killed_run_wrote_is_sealed_by_the_next_one(tmp_path: Path) -> None:
     root = tmp_path / "f"
     killed = await opened(root, bag="on")

@@ -15,9 +15,9 @@ NOT_ASSETS = frozenset({"Thumbs.db", "desktop.ini"})
 
 
 class FileTree:
-    """Reads like `Catalogue`, and cannot be written. Hidden files, links, special files and names that are not UTF-8
-    are left out; `left_out` counts those of the last listing. Methods block, and raise Denied where a folder cannot be
-    read."""
+    """Reads like `Catalogue`, and cannot be written. Hidden files, links, special files, names that are not UTF-8 and
+    folders too far below are left out; `left_out` counts those of the last listing, each folder once. Methods block,
+    and raise Denied where a folder cannot be read."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -60,9 +60,10 @@ class FileTree:
         with explained(str(self._disk.root)), self._disk.directory(()) as top:
             for above, folders, names, at in os.fwalk(".", dir_fd=top, onerror=_raised, follow_symlinks=False):
                 here = above.removeprefix(".").lstrip("/")
-                shown = [name for name in folders if not name.startswith(".")]
+                near = here.count("/") < DEEPEST - 2
+                shown = [name for name in folders if near and not name.startswith(".") and _is_utf_8(name)]
                 self.left_out += len(folders) - len(shown)
-                folders[:] = shown if here.count("/") < DEEPEST - 2 else []
+                folders[:] = shown
                 for name in names:
                     if self._is_asset(name, at):
                         yield f"{here}/{name}" if here else name
@@ -70,13 +71,20 @@ class FileTree:
                         self.left_out += 1
 
     def _is_asset(self, name: str, at: int) -> bool:
-        if name.startswith(".") or name in NOT_ASSETS:
+        if name.startswith(".") or name in NOT_ASSETS or not _is_utf_8(name):
             return False
         try:
-            name.encode()
             return stat.S_ISREG(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
-        except (UnicodeEncodeError, FileNotFoundError):
+        except FileNotFoundError:
             return False
+
+
+def _is_utf_8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _raised(error: OSError) -> None:
