@@ -125,8 +125,7 @@ async def _admitted(context: RunContext, options: RunOptions) -> None:
 
 async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:
     """What a run has to report besides its result."""
-    early = await _probation(context) if context.target.limits.dedup_window else []
-    notes = [*early, *sentences.about_orphans(context.orphans_aborted)]
+    notes = [*await _probation(context), *sentences.about_orphans(context.orphans_aborted)]
     notes += sentences.about_partial_creates(context.partial_creates_trashed)
     pulls = context.pulls
     notes += sentences.about_fetched(*astuple(pulls.fetched), exhausted=pulls.exhausted)
@@ -234,10 +233,9 @@ async def verify_job(
 
 async def _probation(context: RunContext) -> list[str]:
     left = await context.store.on_probation()
-    if left.last is None:
+    if left.last is None or not context.target.limits.dedup_window:
         return []
-    deletes = bool(context.target.limits.dedup_window)
-    return sentences.about_probation(left.number, until_text(context, left.last), deletes=deletes)
+    return sentences.about_probation(left.number, until_text(context, left.last))
 
 
 def unfinished(report: Report) -> tuple[int, DamSyncError | None]:

@@ -154,15 +154,12 @@ def about_disappeared(gone: int, fresh: int, examples: Sequence[str], *, removes
     return [f"{moved} gone from the source{such_as(examples, gone)}{new}; {fate} the target"]
 
 
-def about_probation(number: int, until: str, *, deletes: bool) -> list[str]:
-    """New assets of which it is open whether they stay: the target may delete them as duplicates, or their uploads are
-    not complete."""
-    assets = counted(number, "new asset")
-    if deletes:
-        what = f"{assets} may still be removed by the target as duplicates, until {until}"
-    else:
-        what = f"the target has not completed the uploads of {assets}; what is incomplete at {until} waits in its queue"
-    return [f"{what}: run `verify` after that, or run again"]
+def about_probation(number: int, until: str) -> list[str]:
+    """New assets that the target may still remove."""
+    return [
+        f"{counted(number, 'new asset')} may still be removed by the target as duplicates, until {until}: "
+        "run `verify` after that, or run again"
+    ]
 
 
 def about_nothing_moved() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -123,13 +122,6 @@ class Tenant(Emulated):
         spent.update(alike(counted))
 
 
-class NamingClock(HastyClock):
-    """Every token is another one."""
-
-    def token(self) -> str:
-        return secrets.token_hex(16)
-
-
 class OnDisk:
     """A folder where a served tenant is expected: it is its own emulator."""
 
@@ -152,10 +144,6 @@ class OnDisk:
 @dataclass
 class FolderTenant(Tenant):
     """A folder: nobody else keeps its clock."""
-
-    def connect(self, auth: Mapping[str, str] | None = None, clock: Clock | None = None, **more: Any) -> Service:
-        """See `Tenant.connect`."""
-        return super().connect(auth, clock or NamingClock(self.world), **more)
 
     def advance(self, seconds: float) -> None:
         """See `Tenant.advance`."""

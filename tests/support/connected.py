@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -54,7 +55,7 @@ class HastyClock:
         return 0.5
 
     def token(self) -> str:
-        return "0" * 32
+        return secrets.token_hex(16)
 
 
 class Bytes:

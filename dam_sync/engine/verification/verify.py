@@ -158,7 +158,7 @@ class Verifier:
                 row.source, row.target, [Difference("asset", "in the target", row.message, pattern=REMOVED_BY_SERVICE)]
             )
         left = await self.context.store.on_probation()
-        if left.last:
+        if left.last and self.context.target.limits.dedup_window:
             self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
 
     async def _look_again(self) -> None:

@@ -14,7 +14,6 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_retried({"passed": 0}) == []
     assert sentences.about_unseen((), None) == []
     assert sentences.about_left_out({}) == []
-    assert sentences.about_probation(2, "2026-01-01", deletes=False)[0].startswith("the target has not completed")
     assert sentences.about_orphans(0) == []
     assert sentences.about_partial_creates(0) == []
     assert sentences.about_fetched(0, 0, 0) == []
@@ -39,7 +38,7 @@ def test_one_is_said_in_the_singular(number: int, said: str) -> None:
         sentences.about_relations([("", 1)]),
         sentences.about_disappeared(1, 0, ["7"]),
         sentences.about_disappeared(1, 1, ["7"], removes=True),
-        sentences.about_probation(1, "2026-03-02", deletes=True),
+        sentences.about_probation(1, "2026-03-02"),
         sentences.about_adopted(0, 1),
         sentences.about_unclaimed(1, ["7"]),
         sentences.about_unseen(("tags",), 1),
@@ -69,7 +68,7 @@ def test_what_a_person_should_know_is_said_with_what_to_do() -> None:
         "4 assets moved before are gone from the source (a, b, c…), 1 of them since the last run; "
         "they stay in the target"
     ]
-    assert "until 2026-01-01" in sentences.about_probation(2, "2026-01-01", deletes=True)[0]
+    assert "until 2026-01-01" in sentences.about_probation(2, "2026-01-01")[0]
 
 
 def test_what_an_estimate_leaves_out_is_said() -> None:
