@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from dam_sync.api.jobs import copy_state
 from dam_sync.api.reports.kept_reports import keep_report
 from dam_sync.api.reports.run_report import bare_report
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.adopt import MatchOptions, MatchSummary, match_all
+from dam_sync.engine.adopt import Decisions, MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.run import under_lease
@@ -53,15 +53,6 @@ class Adoption:
     decisions: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """What a person decided. links: source ids to target ids; skipped: source assets that are none of those at the
-    target."""
-
-    links: Mapping[str, str] = field(default_factory=dict)
-    skipped: frozenset[str] = frozenset()
-
-
 async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption) -> Report:
     """Match the assets of both sides and, unless it is a dry run, save the links of certain matches. Safe to repeat.
 
@@ -85,18 +76,19 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         stack.callback(candidates.close)
         context = run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
         await refuse_before_run(context, adopting=True)
-        ways = MatchOptions(asked.by_field, asked.by_file, decisions.links)
+        ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)
         adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
         _refuse_stopped(context)
         _refuse_decisions(decisions.links, candidates, asked.decisions)
-        undecided = {match.source for match in candidates.matches(certain=False)} - decisions.skipped
-        adopted = replace(adopted, ambiguous=len(undecided))
         if asked.ambiguous is not None:
             _write_ambiguous(asked.ambiguous, candidates)
         if kept is not None and run is not None:
             await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
-            await kept.set_meta(UNDECIDED, adopted.ambiguous)
+            if (
+                asked.by_field or asked.by_file or asked.decisions
+            ):  # else markers alone were compared, which decide nothing
+                await kept.set_meta(UNDECIDED, adopted.ambiguous)
             await _keep(store, kept, candidates)
             await known_marks(kept)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
@@ -155,7 +147,7 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
 def read_decisions(path: Path) -> Decisions:
     """The rows with a decision. Raises ConfigError with file and line."""
     found: dict[str, str] = {}
-    skipped = set[str]()
+    skipped, left = set[str](), set[str]()
     taken: dict[str, str] = {}
     with read_rows(path, COLUMNS, FILL_IN) as rows:
         for line, row in rows:
@@ -164,14 +156,13 @@ def read_decisions(path: Path) -> Decisions:
                 raise ConfigError(
                     f"{path}:{line}: the decision is {decision!r}", hint=f"write {LINK} or {SKIP}, or leave it empty"
                 )
-            if decision == SKIP:
-                skipped.add(unguarded(row["source"] or ""))
-            if decision == LINK:
-                source, target = unguarded(row["source"] or ""), unguarded(row["target"] or "")
-                if found.setdefault(source, target) != target or taken.setdefault(target, source) != source:
-                    problem = f"{path}:{line}: {source} or {target} is in two rows with the decision {LINK}"
-                    raise ConfigError(problem, hint="remove one of the rows")
-    return Decisions(found, frozenset(skipped - found.keys()))
+            source, target = unguarded(row["source"] or ""), unguarded(row["target"] or "")
+            if decision != LINK:
+                (skipped if decision == SKIP else left).add(source)
+            elif found.setdefault(source, target) != target or taken.setdefault(target, source) != source:
+                problem = f"{path}:{line}: {source} or {target} is in two rows with the decision {LINK}"
+                raise ConfigError(problem, hint="remove one of the rows")
+    return Decisions(found, frozenset(skipped - found.keys()), frozenset(left - found.keys() - skipped))
 
 
 def _write_ambiguous(path: Path, candidates: Candidates) -> None:

@@ -35,10 +35,18 @@ from dam_sync.model.values import Row, Term, Value
 from dam_sync.store.candidates import CandidateMatch, Candidates
 from dam_sync.store.rows import LinkRow, Outcome
 
-Decisions = Mapping[str, str]
-"""Source id to target id, as a person decided."""
 AT_ONCE = 500  # target assets whose links are looked up together
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What a person decided. links: source ids to target ids; skipped: source assets that are none of those at the
+    target; left: source assets of rows without a decision."""
+
+    links: Mapping[str, str] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ class MatchOptions:
 
     id_field: str = ""
     file: bool = False
-    decisions: Decisions = field(default_factory=dict)
+    decisions: Decisions = Decisions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +90,19 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     return MatchSummary(
         certain=candidates.counts(),
         differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
-        ambiguous=len({match.source for match in candidates.matches(certain=False)}),
+        ambiguous=len(await _undecided(context, candidates, ways.decisions)),
         unmatched=dict(worker.unmatched.most_common()),
         linked_before=worker.linked_before + context.progress.unchanged,
         linked_targets=candidates.linked(),
         unclaimed=candidates.unclaimed_count(),
         unclaimed_examples=tuple(candidates.unclaimed()),
     )
+
+
+async def _undecided(context: RunContext, candidates: Candidates, decisions: Decisions) -> set[str]:
+    """Source assets without a link that match assets of the target, and that nobody decided about."""
+    found = {match.source for match in candidates.matches(certain=False)} | decisions.left
+    return found - decisions.skipped - (await context.store.links(sorted(decisions.left))).keys()
 
 
 async def _find_linked(context: RunContext, candidates: Candidates) -> None:
@@ -178,7 +192,7 @@ class MatchingWorker(Worker):
         return []
 
     def _decided(self, asset: Asset) -> list[CandidateMatch]:
-        target = self.ways.decisions.get(asset.id)
+        target = self.ways.decisions.links.get(asset.id)
         found = self.candidates.by_id(target) if target else None
         return [CandidateMatch(asset.id, found.id, "decision", True)] if found is not None else []
 

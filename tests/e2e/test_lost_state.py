@@ -240,6 +240,10 @@ def test_a_run_after_an_adoption_with_undecided_matches_stops(tmp_path: Path) ->
         for command in (planned, ran):
             with pytest.raises(SafetyStop, match="undecided, and a run would create"):
                 command(pair)
+        assert adopted(pair, decisions=sheet)["counts"]["ambiguous"] == len({row["source"] for row in rows})
+        adopted(pair)  # by markers alone, which decides nothing
+        with pytest.raises(SafetyStop, match="undecided, and a run would create"):
+            ran(pair)
         assert len(living(pair.target)) == before
         with sheet.open("w", encoding="utf-8", newline="") as text:
             writer = csv.DictWriter(text, rows[0].keys())

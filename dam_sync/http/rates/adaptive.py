@@ -55,7 +55,7 @@ class AdaptiveRate:
             self.learned.refused(accepted)
         else:
             now = self._rate or self.ceiling
-            self._knee = self.ceiling if failing else now
+            self._knee = (self._knee or self.ceiling) if failing else now
             self._rate = max(SLOWEST, now * (_FAILING if failing else _TOO_FAST))
 
     def succeeded(self) -> None:

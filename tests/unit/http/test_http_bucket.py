@@ -161,6 +161,26 @@ async def test_failures_that_need_not_be_about_the_rate_take_a_tenth_of_it() -> 
     assert bucket.rate > 1.5
 
 
+async def test_a_failure_does_not_forget_which_rate_was_too_fast() -> None:
+    clock = SteppedClock(auto=True)
+    bucket = AdaptiveRateLimiter(50.0, clock)
+    bucket.slow_down(await bucket.take(), None)
+    for _ in range(10):
+        bucket.succeeded()  # the rate that was too fast, 50, is the limit here: the next refusal is at about 25
+    bucket.slow_down(await bucket.take(), None)
+    turn = await bucket.take()
+    turn.failing = True
+    bucket.slow_down(turn, None)
+    while bucket.rate is not None and bucket.rate < 23.0:
+        bucket.succeeded()
+    before = bucket.rate
+    for _ in range(20):
+        bucket.succeeded()
+    assert before is not None
+    assert bucket.rate is not None
+    assert bucket.rate - before < 20 * 0.01, "slowly near 25, which was too fast"
+
+
 async def test_a_burst_of_refusals_is_one_event() -> None:
     clock = SteppedClock(auto=True)
     bucket = AdaptiveRateLimiter(50.0, clock)

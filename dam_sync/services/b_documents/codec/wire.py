@@ -107,9 +107,10 @@ def mark_of(row: Json, collections: Mapping[str, Placement], inherited: str) -> 
 
 @interprets_response
 def entry_of(row: Json, folder: tuple[str, ...], asset: Asset | None = None, mark: str = "") -> Entry:
-    """A listed document; only its id without `asset`."""
+    """A listed document; only its id without `asset`, which else has the revision."""
     changed, trashed = _moment(row.get("lastModified")), _is_trashed(row)
-    return Entry(_uid(row), _revision(row, folder, trashed, mark), changed, asset, trashed)
+    revision = _revision(row, folder, trashed, mark) if asset is None else asset.revision
+    return Entry(_uid(row), revision, changed, asset, trashed)
 
 
 @interprets_response

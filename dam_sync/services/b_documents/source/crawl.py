@@ -87,13 +87,7 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
 
     async def _whole(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
         pairs = zip(rows, await self._assets(rows), strict=True)
-        collections = await self._collections_of(rows)
-        return tuple(
-            [
-                wire.entry_of(row, await self.folder_of(row), asset, await self._mark_of(row, collections))
-                for row, asset in pairs
-            ]
-        )
+        return tuple([wire.entry_of(row, await self.folder_of(row), asset) for row, asset in pairs])
 
     async def _collections_of(self, rows: Sequence[Json]) -> Mapping[str, Placement]:
         joined = {uid for row in rows for uid in wire.collection_ids(row)}
