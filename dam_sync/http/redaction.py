@@ -19,7 +19,7 @@ _WORD = 3  # characters; what is shorter still would mask half of every text
 _DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
 
 _hidden: set[str] = set()
-_words: set[str] = set()
+_names: set[str] = set()  # secrets that also name secrets, as "password": masked last, or `password=x` would show x
 _lent: Counter[str] = Counter()  # hosts of links that others were given, by how many are in use
 
 _SECRET_KEY = (
@@ -65,11 +65,8 @@ _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_SECRET_KEY}$")
 def hide(*secrets: str) -> None:
     """Mask these texts everywhere from now on; those of 3 to 7 characters only as whole words."""
     for secret in secrets:
-        forms = set(_forms(secret))
-        if len(secret) >= _SHORTEST:
-            _hidden.update(forms)
-        elif len(secret) >= _WORD:
-            _words.update(forms)
+        if len(secret) >= _WORD:
+            (_names if _SECRET_NAME.search(secret) else _hidden).update(_forms(secret))
 
 
 @contextmanager
@@ -105,16 +102,24 @@ def _forms(secret: str) -> Iterator[str]:
 
 def redact(text: str) -> str:
     """The text with credentials, tokens, `user:password@` and queries of signed URLs masked; safe to repeat."""
-    for secret in sorted(_hidden, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    for word in _words:
-        if word in text:
-            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
+    text = _without(_hidden, text)
     for host in filter(None, tuple(_lent)):
         text = _on(host).sub(rf"\1/{MASK}", text)
     for pattern, replacement in _MASKS:
         text = pattern.sub(replacement, text)
+    return _without(_names, text)
+
+
+def _without(secrets: set[str], text: str) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        if secret in text:
+            text = text.replace(secret, MASK) if len(secret) >= _SHORTEST else _whole(secret).sub(MASK, text)
     return text
+
+
+@lru_cache(maxsize=64)
+def _whole(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
 
 
 def redacting_processor(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

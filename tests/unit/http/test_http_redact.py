@@ -188,16 +188,32 @@ def test_a_link_that_is_no_url_hides_nothing() -> None:
         assert redact("nothing / else") == "nothing / else"
 
 
+def _alone(*texts: str, secret: str = "") -> tuple[str, ...]:
+    """The texts, redacted by a process of its own: a secret of another test may be one of their words."""
+    code = (
+        "import sys; from dam_sync.http.redaction import hide, redact\n"
+        "hide(sys.argv[1]); print(*map(redact, sys.argv[2:]), sep='\\n')"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, secret, *texts], capture_output=True, text=True, check=True)
+    return tuple(shown.stdout.splitlines())
+
+
+@pytest.mark.parametrize("secret", ["secret", "password", "API_KEY", "my-secret"])
+def test_a_secret_that_is_also_a_name_of_secrets_shows_no_value(secret: str) -> None:
+    """People give such passwords to tenants for trials; masked first, nothing says that a secret follows."""
+    texts = (f"{secret}=hunter22", f"{secret}: hunter22", f"the word {secret} alone", f'"{secret}": "{secret}"')
+    shown = "\n".join(_alone(*texts, secret=secret))
+    assert "hunter22" not in shown
+    assert secret not in shown
+
+
 def test_a_reference_to_a_secret_is_none() -> None:
-    """An error has to say which variable is not set. In a process of its own: a secret of another test may be one of
-    these words."""
+    """An error has to say which variable is not set."""
     texts = (
         "webhooks.secret: ${env:HOOK_SECRET} is not set",
         "source.auth.password: ${file:/run/secrets/a} cannot be read",
         "target.auth.api_key: ${keyring:dam-sync/museum}",
     )
-    code = "import sys; from dam_sync.http.redaction import redact; print(*map(redact, sys.argv[1:]), sep='\\n')"
-    shown = subprocess.run([sys.executable, "-c", code, *texts], capture_output=True, text=True, check=True)
-    assert tuple(shown.stdout.splitlines()) == texts
+    assert _alone(*texts) == texts
     for text in ("password: ${hunter22", "secret=hunter22", "secret: ${other:hunter22}", "secret: ${env:hunter22}x"):
         assert "hunter22" not in redact(text)
