@@ -17,17 +17,24 @@ from dam_sync.store.rows import LinkRow
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """A file of the source and the one of the target that should be equal. path: its name in differences."""
+    """A file of the source and the one of the target that should be equal. path: its name in differences; sent: the
+    file of the source with the size and digests that it had when it was sent, if they are recorded."""
 
     part: str
     path: str
     ours: FileRef
     theirs: FileRef
+    sent: FileRef | None = None
 
     @property
     def key(self) -> str:
         """Of the file at the source."""
         return version_key(self.ours)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the target may have this file, by what is known of both without reading them."""
+        return (self.sent or self.ours).agrees(self.theirs)
 
 
 @dataclass(slots=True)
@@ -88,7 +95,7 @@ def _pair_attachments(found: PairedFiles, asset: Asset, actual: Asset, link: Lin
     of_source = {id(sent): file for sent, file in zip(known, moved, strict=True)}
     pairs, missing, extra = paired_by_name(known, _attached(found, actual, len(known)))
     for sent, theirs in pairs:
-        found.pairs.append(FilePair(ATTACHMENTS, f"attachment {sent.name}", of_source[id(sent)], theirs))
+        found.pairs.append(FilePair(ATTACHMENTS, f"attachment {sent.name}", of_source[id(sent)], theirs, sent))
     found.missing += [(ATTACHMENTS, of_source[id(sent)]) for sent in missing]
     found.extra += [(ATTACHMENTS, file) for file in extra]
 
@@ -108,6 +115,12 @@ def as_sent(file: FileRef, sent: FileRef) -> FileRef:
     return replace(file, size=sent.size if file.size is None else file.size, digests=file.digests or sent.digests)
 
 
+def _current_as_sent(file: FileRef, link: LinkRow) -> FileRef | None:
+    if link.versions[-1:] != (version_key(file),):
+        return None
+    return as_sent(file, FileRef("", "", link.size, digests=link.digests))
+
+
 def _hides(asset: Asset, part: str) -> bool:
     """Whether the service has more of these files than it returns."""
     return any(loss.path == part for loss in asset.losses)
@@ -119,7 +132,7 @@ def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequen
         found.extra += [(FILE, file) for file in actual.versions[-1:]]
         return
     if not is_kept(link, kept[-1], actual.versions[-1]):
-        found.pairs.append(FilePair(FILE, FILE, kept[-1], actual.versions[-1]))
+        found.pairs.append(FilePair(FILE, FILE, kept[-1], actual.versions[-1], _current_as_sent(kept[-1], link)))
     if VERSIONS in found.unread:
         return
     older, left = list(kept[:-1]), list(actual.versions[:-1])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.compare import date_differs, defaults_of, scope_of, with_unsure
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
-from dam_sync.engine.files import pair_files
+from dam_sync.engine.files import FilePair, pair_files
 from dam_sync.engine.recovery.intents import merge_patches
 from dam_sync.engine.relations import lacking_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
@@ -208,7 +208,7 @@ class Repairer:
         able = self.context.target.capabilities
         kept = kept_versions(asset, able, self.context.policy)
         files, lost = pair_files(asset, actual, kept, link), _Lost()
-        wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair.ours, pair.theirs, link)]
+        wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair, link)]
         wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]
         for part, key in wrong:
             if part == ATTACHMENTS and Operation.ATTACH in able:
@@ -244,6 +244,7 @@ def _is_current(part: str, ours: FileRef, actual: Asset) -> bool:
     return part == VERSIONS and actual.file is not None and ours.agrees(actual.file)
 
 
-def _differs(ours: FileRef, theirs: FileRef, link: LinkRow) -> bool:
-    """Whether the target has another file, by what both services report, or by what a verification found."""
-    return not ours.agrees(theirs) or link.proofs.get(version_key(ours)) == "V0"
+def _differs(pair: FilePair, link: LinkRow) -> bool:
+    """Whether the target has another file, by what both services report and what was sent, or by what a verification
+    found."""
+    return not pair.agrees or link.proofs.get(pair.key) == "V0"

@@ -3,6 +3,7 @@ size as it was sent tells it from a file of somebody else at the target."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,3 +92,35 @@ def test_a_file_of_somebody_else_at_the_target_is_a_conflict(tmp_path: Path) -> 
         assert versions(move) == before
         found = move.universe.do(job_conflicts(move.job, None, move.universe.clock, move.universe.storage))
         assert [row["value"] for row in found["conflicts"]] == ["file"]
+
+
+async def swapped(move: Move, size: int) -> None:
+    """Somebody replaces a file of the target by another of the same size."""
+    asset = next(str(row["id"]) for row in move.target.assets if row["filename"] == NAME)
+    async with move.side("target") as service:
+        await service.schema()
+        await service.replace(AssetId(asset), Bytes(NAME, b"x" * size, known=True), MemoryJournal())
+
+
+def test_a_file_of_the_same_size_comes_back_by_its_digest_as_it_was_sent(tmp_path: Path) -> None:
+    """Only the target returns digests, of the kind that is computed on the way."""
+    with Simulation(tmp_path, ("e_profiles", "b_documents")).moving() as move:
+        repository = move.target.app.state.server.repository
+        repository.options = replace(repository.options, digest="SHA-256")
+        begin(move)
+        move.universe.do(swapped(move, len(DATA)))
+        assert move.universe.do(current_digest(move)) != hashlib.sha256(DATA).hexdigest()
+        wait(move, LAGS)
+        move.universe.live(move.job, repair=True)
+        wait(move, LAGS)
+        assert move.universe.do(current_digest(move)) == hashlib.sha256(DATA).hexdigest()
+
+
+async def current_digest(move: Move) -> str:
+    """Of the file at the target."""
+    asset = next(str(row["id"]) for row in move.target.assets if row["filename"] == NAME)
+    async with move.side("target") as service:
+        await service.schema()
+        found = await service.fetch(AssetId(asset))
+    assert found.file is not None
+    return next(iter(found.file.digests.values()))
