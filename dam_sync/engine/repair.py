@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import date_differs, defaults_of, scope_of, with_unsure
+from dam_sync.engine.compare import date_differs, defaults_of, scope_of, with_everybody, with_unsure
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
 from dam_sync.engine.files import pair_files
@@ -152,6 +152,7 @@ class Repairer:
             wanted = draft.placements | draft_from_json(link.draft).placements
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
             actual = with_unsure(actual, wanted, members.get(unsure, frozenset()), self.context.target_schema)
+        actual = with_everybody(self.context, actual, draft_from_json(link.draft), draft)
         return self.context.counterparts.as_known(actual, self.context.target_schema)
 
     def _patch(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset) -> Patch:
