@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.asset_labels import plain_text
-from dam_sync.engine.compare import differences
+from dam_sync.engine.compare import differences, with_everybody
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_versions
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
@@ -170,7 +170,8 @@ class MatchingWorker(Worker):
         draft = self._named(drafted.draft, actual, asset)
         schema, limits = self.context.target_schema, self.context.target.limits
         placed = self._reads_placements(draft, actual)
-        paths = [one.path for one in differences(placed, actual, schema, limits)]
+        found = differences(placed, with_everybody(self.context, actual, draft), schema, limits)
+        paths = [one.path for one in found]
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(dict.fromkeys(paths))))
         linked = Outcome(action="created", link=self._link(asset, draft, actual), evidence="V0")
         return Written(item.work, linked, asset)

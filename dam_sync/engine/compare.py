@@ -11,6 +11,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.canonical import canonical
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Field, FieldKind, Schema
@@ -307,6 +308,21 @@ def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[P
     """In those of the containers in which it may be, too, that are wanted: whether it is cannot be seen."""
     known = unsure if schema.naming is None else frozenset(map(schema.naming.place, unsure))
     return replace(actual, placements=actual.placements | {place for place in known if place in wanted})
+
+
+def with_everybody(context: RunContext, actual: Asset, *drafts: Draft) -> Asset:
+    """With the groups of the first of these drafts that stand for everybody: an asset of such a group is read as one
+    that names no group. One that is seen by nobody has none of them."""
+    nobody = any(one.kind is RestrictionKind.UNRELEASED for one in actual.rights.restrictions)
+    if actual.rights.groups or nobody:
+        return actual
+    open_to = (draft.rights.groups for draft in drafts if draft.rights.groups and is_for_everybody(context, draft))
+    return replace(actual, rights=replace(actual.rights, groups=next(open_to, frozenset())))
+
+
+def is_for_everybody(context: RunContext, draft: Draft) -> bool:
+    """Whether the rights of a draft, once written, let everybody in who can use the tenant."""
+    return context.target.audience(draft).groups is None
 
 
 def _places(placements: frozenset[Placement]) -> frozenset[str]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from dam_sync.engine.compare import defaults_of
+from dam_sync.engine.compare import defaults_of, with_everybody
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict, as_not_hidden
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
+from dam_sync.model.codec import draft_from_json
 from dam_sync.model.conflict import CONFLICT, FILE, RIGHTS, ConflictPolicy, ConflictRules, Take
 from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal import note_fact
@@ -263,6 +264,7 @@ def three_way_of(
     context: RunContext, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
 ) -> ThreeWay:
     """The comparison of one asset."""
+    actual = with_everybody(context, actual, *map(draft_from_json, before), draft)
     return ThreeWay(
         before=before,
         draft=draft,

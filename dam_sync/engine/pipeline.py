@@ -18,7 +18,7 @@ from dam_sync.engine.run_context import LEASE, RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
-from dam_sync.model.errors import Disposition, StillFetching, WorkerLost
+from dam_sync.model.errors import Disposition, StillFetching, StopRequested, WorkerLost
 from dam_sync.model.wording import counted
 from dam_sync.store.rows import Outcome, Work
 
@@ -63,6 +63,8 @@ class Pipeline:
                     belt.start(self._write, ready)
             for keeper in keepers:
                 keeper.cancel()
+        if context.used_up is not None:
+            raise context.used_up
 
     async def _end_in_time(self) -> None:
         """Stop the run when its time is up, also if every writer waits for something."""
@@ -111,7 +113,7 @@ class Pipeline:
             context.stop.stop(f"stopped after {counted(self.claimed, 'asset')} {AT_LIMIT}")
         if context.over:
             context.stop.stop(context.deadline_reason, hurry=True)
-        return bool(context.stop.reason)
+        return context.ends
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
         async with gate:
@@ -124,7 +126,7 @@ class Pipeline:
             read = await task
             if read is None:
                 continue
-            if self.context.stop.hurry:
+            if self.context.hurries:
                 await self._release(work)
                 continue
             drafted: DraftedAsset | Concluded | Failed | None
@@ -138,7 +140,7 @@ class Pipeline:
 
     async def _write(self, ready: Ready) -> None:
         while (item := await ready.get()) is not None:
-            if self.context.stop.hurry:
+            if self.context.hurries:
                 await self._release(item.work)
                 continue
             written: Written | Concluded | Failed | None = await self.worker.write(item)
@@ -175,6 +177,11 @@ class Pipeline:
         work, error = failed.work, failed.error.within(asset=failed.work.asset)
         self.failures += error.disposition is Disposition.RETRY and not isinstance(error, WorkerLost | StillFetching)
         match react(error, work, failures=self.failures, writing=writing):
+            case StopRun() if isinstance(error, StopRequested):
+                # other calls are under way: once they got their responses, none is in doubt
+                self.context.used_up = self.context.used_up or error
+                await self._release(work)
+                return None
             case StopRun():
                 raise error
             case RetryAsset(after_s):

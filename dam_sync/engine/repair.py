@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import date_differs, defaults_of, scope_of, with_unsure
+from dam_sync.engine.compare import date_differs, defaults_of, scope_of, with_everybody, with_unsure
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
 from dam_sync.engine.files import FilePair, pair_files
+from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.recovery.intents import merge_patches
 from dam_sync.engine.relations import lacking_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
@@ -97,7 +98,9 @@ class Repairer:
     async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json], attempt: Attempt) -> Repair:
         """The repair of this asset. meant: drafts that earlier attempts may have written in part. Costs one read of the
         target. Raises NotFound."""
-        actual, before = await self._actual(link, draft), [link.draft, *meant]
+        there, before = await self._actual(link, draft), [link.draft, *meant]
+        opened = bool(seen_though_closed(self.context, draft, there))
+        actual = with_everybody(self.context, there, draft_from_json(link.draft), draft)
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
         files = Files(link, asset.file, fresh, asset.versions)
@@ -110,6 +113,8 @@ class Repairer:
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
         patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
+        if opened and patch.closed is None:  # somebody made it visible
+            patch = replace(patch, closed=True)
         hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None
         now = _Visible(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
         patch, losses = self._without_reopening(now, patch, settlement.patch)

@@ -150,6 +150,7 @@ def repaired_paths(patch: Patch, base: Patch, settled: Patch, theirs: Rights) ->
         ("status", patch.status is not None and base.status is None),
         ("tags", bool(patch.tags_add - base.tags_add or patch.tags_remove - base.tags_remove)),
         ("placements", bool(_moves(patch) - _moves(base))),
+        ("visibility", patch.closed is not None and base.closed is None),
         ("rights", patch.rights is not None and (base.rights is None or _restores(patch.rights, settled, theirs))),
     )
     return paths + [path for path, repaired in pairs if repaired]

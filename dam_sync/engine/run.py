@@ -128,6 +128,8 @@ async def _wait_for_index(context: RunContext) -> None:
 
 
 def _refuse_stopped(context: RunContext) -> None:
+    if context.used_up is not None:
+        raise context.used_up
     if context.stop.reason:
         raise StopRequested(context.stop.reason, hint="run the same command again to continue")
 
@@ -168,14 +170,17 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
 
 
 async def _listed(context: RunContext, crawled: asyncio.Event) -> None:
-    """List the source, with what a listing does not show."""
-    await _end_listing(context, crawled, complete=await _crawl(context))
+    """List the source, with what a listing does not show. Where no call is left for it, writes are completed."""
+    try:
+        await _end_listing(context, crawled, complete=await _crawl(context))
+    except StopRequested as error:
+        context.used_up = context.used_up or error
 
 
 async def _end_listing(context: RunContext, crawled: asyncio.Event, *, complete: bool) -> None:
     if complete and not context.options.sample:
         await read_unlisted(context)
-    if not context.stop.reason:
+    if not context.ends:
         context.progress.total = await context.store.open_work(context.run.id) + context.progress.done
     crawled.set()
 
@@ -210,7 +215,7 @@ async def _crawl_all(context: RunContext) -> bool:
     for row in await store.shards(run.id):
         if not row.done:
             await _crawl_shard(context, row.shard, row.cursor)
-        if context.stop.reason:
+        if context.ends:
             return False
     if begins:
         await _note_listing(context, whole=True)
@@ -252,7 +257,7 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
         await context.store.record(context.run.id, shard, batch, skip, elsewhere=others)
         context.progress.listed += len(batch.entries)
         context.progress.unchanged += len(skip)
-        if context.stop.reason:
+        if context.ends:
             return
 
 

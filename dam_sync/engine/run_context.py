@@ -19,6 +19,7 @@ from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef
 from dam_sync.model.clock import Clock
+from dam_sync.model.errors import StopRequested
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
 from dam_sync.model.rotation import Rotation
@@ -88,11 +89,22 @@ class RunContext:
     shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
+    used_up: StopRequested | None = None  # why no call is sent any more: a budget of calls
 
     @property
     def stop(self) -> StopToken:
         """How the run is asked to stop."""
         return self.options.stop_token
+
+    @property
+    def ends(self) -> bool:
+        """Whether to start nothing new."""
+        return bool(self.stop.reason) or self.used_up is not None
+
+    @property
+    def hurries(self) -> bool:
+        """Whether to release also what was only read ahead."""
+        return self.stop.hurry or self.used_up is not None
 
     @property
     def progress(self) -> Progress:

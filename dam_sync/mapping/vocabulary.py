@@ -102,7 +102,8 @@ class TermIndex:
         self.add(term)
         for key, met in self.promised.pop(path, {}).items():
             self.found[key] = slim(term)
-            self.met[key] = replace(met, target=term)
+            if met.source:  # a text has no id by which another name of it could be recognized
+                self.met[key] = replace(met, target=term)
 
     def call(self, term: Term, path: Sequence[str]) -> None:
         """Find a term by this path, too, and what is below it: others renamed it at the target."""

@@ -32,6 +32,7 @@ OF_RULES = {
     "date": "it is not a date as its line of the mapping reads them, or its time of day is lost",
     "datetime": "it is not a timestamp as its line of the mapping reads them",
     "no day in the date": "it names no day, so that the first one of its month or year is written",
+    "not counted": "the service was not asked how many there are, or has no such list",
     "flattened": "levels are joined, because the target has fewer of them",
     "days only": "the time of day is lost, because the target stores days",
     "safe_name": "the name has something that some systems refuse, so that the asset gets another",

@@ -8,20 +8,21 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from dam_sync.api.jobs import run_job, verify_job
+from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.engine.guards.exposure import exposure_stop
-from dam_sync.model.asset import Patch
+from dam_sync.model.asset import Patch, Rights
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
 from tests.support.anypair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
-from tests.support.edits import change_source, closes
+from tests.support.edits import change_source, change_target, closes
 from tests.support.everything import OWN_MARKS
 from tests.support.folders import side_of
 from tests.support.outsiders import DOWNLOAD, Seen, Sight, wider
@@ -31,6 +32,7 @@ from tests.support.tenants import Pair
 
 PAIRS = pairs(1)
 IDS = ids(PAIRS)
+PUBLIC, BEFORE = frozenset({"public"}), datetime(2003, 1, 1, tzinfo=UTC)
 INTERNS = {"record": "group", "name": "interns"}
 NOBODYS = {"record": "group", "name": "Hidden", "opens": []}
 OPTIONS = {
@@ -46,6 +48,7 @@ CLOSING = {
     "release_date": "2099-01-01T00:00:00Z",
 }
 FOR_A_TIME = {"kind": "timed", "detail": "staff", "begin": "2001-01-01T00:00:00Z", "end": "2044-01-01T00:00:00Z"}
+WITHOUT_GROUPS = {"c_brandlibrary"}
 SILENT_ABOUT_FOLDERS = {"a_hypermedia"}  # no call tells who may see a folder (wire A 5.1)
 BOARD = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
 
@@ -88,8 +91,8 @@ class Looked:
     target: Seen
 
     @classmethod
-    def after_run(cls, pair: Pair, *, full: bool = False) -> Looked:
-        report = asyncio.run(run_job(pair.job, small.options(full=full))).as_json()
+    def after_run(cls, pair: Pair, *, full: bool = False, repair: bool = False) -> Looked:
+        report = asyncio.run(run_job(pair.job, small.options(full=full, repair=repair))).as_json()
         stop = exposure_stop(report["exposure"])
         code = stop.exit_code if stop else 4 if report["parked"] else 0
         return cls(report, code, moved(pair), accepted_of(pair), Seen.of(pair.source), Seen.of(pair.target))
@@ -210,6 +213,36 @@ def test_a_restriction_that_comes_later_is_carried_or_told(pair: Pair) -> None:
     else:
         assert later.target.now.get(twin, frozenset()) <= {("group:Hidden", DOWNLOAD)}, "a name is taken at its word"
         assert exposure_differences(pair) == []
+
+
+def test_what_was_hidden_and_somebody_opened_is_hidden_again_by_a_repair(pair: Pair) -> None:
+    rules = [rule.value for rule in ExposureRule if rule is not ExposureRule.REOPENED]
+    with_policy(pair, **dict.fromkeys(rules, "close"))
+    first = Looked.after_run(pair)
+    hidden = closed_of(pair)
+    if not hidden:
+        pytest.skip("the target cannot hide an asset")
+    one = min(hidden)
+    groups = frozenset[str]() if YAML().load(pair.job)["target"]["kind"] in WITHOUT_GROUPS else PUBLIC
+    opened = Patch(status="published", rights=Rights(groups=groups, release_at=BEFORE), closed=False)
+    change_target(pair.job, first.state.twins[one], opened)
+    found = exposure_differences(pair)
+    plan = asyncio.run(plan_job(pair.job, small.options(repair=True))).as_json()
+    repaired = Looked.after_run(pair, repair=True)
+    assert plan["operations"] == repaired.report["operations"]
+    if not found:
+        pytest.skip("what was opened is limited to a group")
+    assert found == [one]
+    assert exposure_differences(pair) == []
+    assert repaired.target.now.get(first.state.twins[one], frozenset()) <= {("group:Hidden", DOWNLOAD)}
+    assert Looked.after_run(pair, repair=True).report["operations"] == {}
+
+
+def closed_of(pair: Pair) -> set[str]:
+    """Assets that were written hidden."""
+    with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as connection:
+        rows = connection.execute("SELECT source, draft FROM link").fetchall()
+    return {source for source, draft in rows if json.loads(draft).get("closed")}
 
 
 def exposure_differences(pair: Pair) -> list[str]:

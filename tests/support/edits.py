@@ -25,7 +25,7 @@ def closes(job: Path) -> bool:
     async def ask(service: Service) -> bool:
         return (await service.schema()).capabilities.writes(Feature.CLOSED)
 
-    return asyncio.run(_with_source(job, ask))
+    return asyncio.run(_with_side(job, "source", ask))
 
 
 def change_source(job: Path, asset: str, patch: Patch) -> None:
@@ -35,11 +35,21 @@ def change_source(job: Path, asset: str, patch: Patch) -> None:
         await service.schema()
         await service.update(AssetId(asset), patch)
 
-    asyncio.run(_with_source(job, change))
+    asyncio.run(_with_side(job, "source", change))
 
 
-async def _with_source(job: Path, act: Callable[[Service], Awaitable[T]]) -> T:
-    async with opened_side(job, "source", small.options()) as service:
+def change_target(job: Path, asset: str, patch: Patch) -> None:
+    """Somebody changes an asset of the job's target."""
+
+    async def change(service: Service) -> None:
+        await service.schema()
+        await service.update(AssetId(asset), patch)
+
+    asyncio.run(_with_side(job, "target", change))
+
+
+async def _with_side(job: Path, role: str, act: Callable[[Service], Awaitable[T]]) -> T:
+    async with opened_side(job, role, small.options()) as service:
         return await act(service)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
-from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of
+from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of, with_everybody
 from dam_sync.engine.relations import added_relations
 from dam_sync.engine.removals.members import with_members
 from dam_sync.engine.removals.parts import RELATIONS
@@ -135,7 +135,7 @@ def changed_parts(context: RunContext, link: LinkRow, actual: Asset, *, members:
     draft = draft if actual.file is not None else replace(draft, filename="")
     if not target.capabilities.writes(Feature.FILENAME):
         actual = replace(actual, filename=draft.filename)
-    draft, actual = _readable(context, draft, actual, members=members)
+    draft, actual = _readable(context, draft, with_everybody(context, actual, draft), members=members)
     scope = scope_of(context.crosswalk)
     found: list[Difference] = differences(draft, actual, schema, target.limits)
     found += extras(draft, actual, schema, scope, defaults_of(context, draft))

@@ -14,7 +14,16 @@ from datetime import datetime, timedelta
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.engine.compare import Difference, Scope, defaults_of, differences, extras, scope_of, with_unsure
+from dam_sync.engine.compare import (
+    Difference,
+    Scope,
+    defaults_of,
+    differences,
+    extras,
+    scope_of,
+    with_everybody,
+    with_unsure,
+)
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
@@ -382,8 +391,9 @@ class Verifier:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
             actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
-        found += differences(draft, actual, context.target_schema, context.target.limits)
         found += seen_though_closed(context, draft, actual)
+        actual = with_everybody(context, actual, draft)
+        found += differences(draft, actual, context.target_schema, context.target.limits)
         if context.policy.extras != "ignore":
             defaults = defaults_of(context, draft)
             found += extras(draft, actual, context.target_schema, self.scope, defaults)

@@ -136,12 +136,24 @@ class Scene:
     async def _change_source(self, change: Change, every: bool) -> None:
         async with self.side("source") as service:
             await service.schema()
-            first = self.source_of(next(iter(self.edited)))
+            first = "" if every else self.source_of(next(iter(self.edited)))
             hand = Hand(service, self.source.kind, self.source.app.state, ())
             for row in self.source.assets:
                 if every or row["id"] == first:
                     await change(hand, await service.fetch(AssetId(row["id"])))
         await self.universe.clock.sleep(LAGS)
+
+    def change_target(self, change: Change) -> None:
+        """Change all assets of the target."""
+        self.universe.do(self._change_target(change))
+        self.universe.do(self.settle())
+
+    async def _change_target(self, change: Change) -> None:
+        async with self.side() as service:
+            await service.schema()
+            hand = Hand(service, self.target.kind, self.target.app.state, ())
+            for row in self.target.assets:
+                await change(hand, await service.fetch(AssetId(row["id"])))
 
     def edit_source(self, changes: Mapping[str, Change]) -> None:
         """Change the twins of edited assets at the source, each by the name of its edit."""

@@ -212,3 +212,14 @@ def test_a_long_path_is_split_in_linear_time() -> None:
 
     short = min(seconds(50_000) for _ in range(3))
     assert min(seconds(400_000) for _ in range(3)) < 32 * short  # eight times as long; squared it would be 64 times
+
+
+def test_a_text_is_no_term_that_could_be_renamed() -> None:
+    """Texts have no id: another text in the same field would look like a new name of the first."""
+    creating, known = rule(unmatched="create"), TermIndex()
+    creating.apply("Sun", known, LanguagePreference(), "vocabulary")
+    creating.apply(Term("Moon", "m"), known, LanguagePreference(), "vocabulary")
+    for name in ("Sun", "Moon"):
+        known.add_created((name,), Term(name, name, (name,)))
+    assert [met.source for met in known.newly_met()] == ["m"]
+    assert creating.apply("Sun", known, LanguagePreference(), "vocabulary").values == (Term("Sun", "Sun"),)

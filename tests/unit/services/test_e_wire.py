@@ -198,6 +198,7 @@ def test_the_schema_joins_fields_types_profiles_and_groups() -> None:
     assert schema.fields["assettype"].types == {"Photo", "Logo"}
     assert not schema.fields["assettype"].multiple
     assert [(each.name, each.profile) for each in schema.types] == [("Photo", "Migration Photo")]
+    assert schema.container_depth == {"collection": 1}, "a deeper path is joined into one title"
     assert schema.groups == frozenset({"public"})
     assert set(schema.vocabularies) == {"assettype", "colors"}
     assert schema.fields["image_width"].derived

@@ -12,7 +12,7 @@ from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
-from dam_sync.model.asset import Asset, AssetId, Entry, Revision
+from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Revision
 from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
@@ -221,7 +221,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         try:
             if lacks:
                 row = await self._row(AssetId(row["id"]))
-            known = counts if counts is not None else await self._asset_counts(row)
+            known = counts if counts is not None else await self._asset_counts(row) or {}
         except NotFound:
             return Entry(AssetId(row["id"]), Revision(""))
         if not wire.is_settled(row):
@@ -269,11 +269,15 @@ class BrandLibraryReader(BrandLibraryOpener):
             raise
         if self._api.read_only and not wire.is_settled(row):
             row = await self._settled(asset, row)
-        counts = await self._asset_counts(row)
+        counted = await self._asset_counts(row)
+        counts = counted or {}
         self._keep_links(row, counts)
         if not self._api.read_only:
             self._api.just_read.put(asset, row)
-        return await self._linked(wire.asset_of(row, await self._tenant.decode_context(), counts))
+        made = wire.asset_of(row, await self._tenant.decode_context(), counts)
+        if counted is None and made.versions:  # it may have several, which a target is not to miss
+            made = replace(made, losses=(*made.losses, Loss("versions", "not counted")))
+        return await self._linked(made)
 
     async def _linked(self, asset: Asset) -> Asset:
         """The asset with its CDN link, if the job requests it. It is requested for single assets only: a pending one
@@ -309,15 +313,17 @@ class BrandLibraryReader(BrandLibraryOpener):
                 row = await self._api.one(facts.ASSET, (asset,), _single(payload=True), asset=asset)
         return row
 
-    async def _asset_counts(self, row: Json) -> dict[str, int]:
-        """Version counts of one asset's attachments."""
-        if not self._api.options.version_counts or not related(row, "attachments"):
+    async def _asset_counts(self, row: Json) -> dict[str, int] | None:
+        """Version counts of one asset's attachments; None if they are not counted."""
+        if not related(row, "attachments"):
             return {}
+        if not self._api.options.version_counts:
+            return None
         asked = (("fields", "version_count"), ("per", str(facts.RECENT_PAGE)))
         try:
             document = await self._api.listed(facts.ASSET_ATTACHMENTS, (row["id"],), asked)
         except NotFound:
-            return {}
+            return None
         return _more_than_one(document.rows)
 
     async def _counted(self, listing: str, home: str) -> dict[str, int] | None:

@@ -211,6 +211,7 @@ def schema_of(tenant: TenantSchema, now: datetime) -> Schema:
         groups=tenant.groups,
         labels=frozenset(),
         container_kinds=frozenset({"category", "collection"}),
+        container_depth={"collection": 1},  # wire E 5.5
         always_released=True,  # wire E 6.5; assumption 25
         naming=NAMING,
     )
