@@ -123,7 +123,7 @@ async def recorded_conflicts(journal: Journal) -> list[Json]:
 
 def _row(link: LinkRow, one: SettledConflict) -> ConflictRow:
     conflict = one.conflict
-    decision = one.take.value if one.by == DECISION else ""
+    decision = one.take.value if one.by == DECISION and one.take is not Take.NONE else ""
     sides = conflict.written, conflict.source, conflict.target
     return ConflictRow(link.source, conflict.path, *sides, conflict.state, one.why, decision, link.filename)
 

@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.emulators import profile_of
+from dam_sync.engine.conflicts import WIDER
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Localized
@@ -149,6 +150,22 @@ def test_a_decision_is_applied_by_the_next_run(tmp_path: Path, kind: str) -> Non
         assert report.parked == []
         assert listed(made)["count"] == 0
         assert made.verify()["different"] == 0
+
+
+def test_a_decision_that_would_show_an_asset_to_more_people_is_not_taken_and_asked_for_again(tmp_path: Path) -> None:
+    """The list showed it as decided, with the result `parked`, and every run tried it again."""
+    longer = Edit("expiry", "expiry", rights(expires_at=datetime(2041, 1, 1, tzinfo=UTC)))
+    with scene(tmp_path, C, (longer,), exposure=REOPENS) as made:
+        made.edit()
+        made.edit_source({longer.name: rights(expires_at=datetime(2031, 1, 1, tzinfo=UTC))})
+        assert results(made.run()) == {"expiry": "parked"}
+        assert listed(made, ConflictRequest("target"))["decided"] == 1
+        assert results(made.run()) == {"expiry": "parked"}
+        found = listed(made)
+        (row,) = found["conflicts"]
+        assert (found["decided"], row["decision"], row["why"]) == (0, "", WIDER)
+        listed(made, ConflictRequest("source"))
+        assert results(made.run()) == {"expiry": "source"}
 
 
 def test_a_decision_lapses_if_a_side_changes_again(tmp_path: Path) -> None:

@@ -141,6 +141,12 @@ async def test_a_term_without_an_id_is_another_one(life: Life) -> None:
     assert life.target.renamed == []
 
 
+async def test_terms_without_ids_are_not_one_term_with_several_names(life: Life) -> None:
+    """Values of a text field that become terms: a first run reported one of them as renamed."""
+    await life.meets(replace(SEA, id=""), replace(OCEAN, id=""), Term("Wood"))
+    assert (why(life), await life.store.counterparts()) == ([], [])
+
+
 async def test_one_that_two_terms_lead_to_keeps_its_name(life: Life) -> None:
     await life.meets(SEA, Term("SEA", "8", ("SEA",)))
     assert await life.meets(OCEAN) == ["new Ocean Ocean"]
