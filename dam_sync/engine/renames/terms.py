@@ -112,9 +112,7 @@ class TermRenames:
         """Remember which terms of the target stand for those met since the last call."""
         for vocabulary, index in (self.terms.index or {}).items():
             for met in index.newly_met():
-                if not met.source or met.target is None:  # one without an id cannot be recognized under another name
-                    continue
-                if (met.rule.name, met.source) not in self._open:
+                if met.target is not None and (met.rule.name, met.source) not in self._open:
                     await self._keep(vocabulary, index, met, met.target)
 
     async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
