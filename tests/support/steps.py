@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cProfile import Profile
 from collections.abc import Callable
+from cProfile import Profile
 from typing import Any
 
 
