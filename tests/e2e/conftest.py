@@ -54,15 +54,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def command() -> Iterator[Command]:
+def forking() -> Iterator[Forking]:
+    """Begins commands in processes of their own at once."""
+    with Forking(faster=1.0) as begun:
+        yield begun
+
+
+@pytest.fixture(scope="session")
+def command(forking: Forking) -> Command:
     """Runs commands in processes of their own that begin at once."""
-    with Forking(faster=1.0) as forking:
 
-        def run(*arguments: str) -> Completed:
-            ran = forking.start(*arguments).wait()
-            return Completed(arguments, ran.code, ran.out, ran.err)
+    def run(*arguments: str) -> Completed:
+        ran = forking.start(*arguments).wait()
+        return Completed(arguments, ran.code, ran.out, ran.err)
 
-        yield run
+    return run
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from dam_sync.help import text_of, topics
+from tests.support.forking import Forking
 from tests.support.raw_server import free_port
 from tests.support.tenants import CREDENTIALS, Pair, pair
 
@@ -41,8 +42,8 @@ def examples(topic: str) -> list[list[str]]:
 class Desk:
     """A folder in which somebody tries the examples; two emulated tenants stand for those of the examples."""
 
-    def __init__(self, tenants: Pair, folder: Path) -> None:
-        self.tenants, self.folder = tenants, folder
+    def __init__(self, tenants: Pair, folder: Path, forking: Forking) -> None:
+        self.tenants, self.folder, self._forking = tenants, folder, forking
         self.environment = {**os.environ, **KEYS}
 
     def typed(self, words: Sequence[str]) -> list[str]:
@@ -64,20 +65,12 @@ class Desk:
         out = None
         if ">" in arguments:
             arguments, (out,) = arguments[: arguments.index(">")], arguments[arguments.index(">") + 1 :]
-        done = subprocess.run(
-            [sys.executable, "-m", "dam_sync", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            input=answers,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == code, f"{shlex.join(words)}\n{done.stdout}{done.stderr}"
+        given = {name: value for name, value in self.environment.items() if os.environ.get(name) != value}
+        done = self._forking.start(*arguments, folder=self.folder, typed=answers, **given).wait()
+        assert done.code == code, f"{shlex.join(words)}\n{done.text}"
         if out is not None:
-            (self.folder / out).write_text(done.stdout, encoding="utf-8")
-        return done.stdout
+            (self.folder / out).write_text(done.out, encoding="utf-8")
+        return done.out
 
     @contextmanager
     def serving(self, words: Sequence[str], started: str) -> Iterator[str]:
@@ -111,7 +104,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path, forking: Forking) -> Iterator[Desk]:
     library = tmp_path / "state" / "demo"
     library.mkdir(parents=True)
     write_library(library, ASSETS)
@@ -119,7 +112,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     (tmp_path / "pair").mkdir()
     catalogue, empty = library / "catalogue.jsonl", library / "target.jsonl"
     with pair(tmp_path / "pair", catalogue, empty, MAPPING, files=library / "files") as tenants:
-        yield Desk(tenants, tmp_path)
+        yield Desk(tenants, tmp_path, forking)
 
 
 def flags() -> list[str]:

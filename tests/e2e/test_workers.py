@@ -22,15 +22,19 @@ from tests.e2e.test_migration import digests
 from tests.support.clusters import Cluster, spawned_by
 from tests.support.postgres import OwnServer, execute
 from tests.support.sampled import only_in_full
-from tests.support.tenants import Pair, alone, duplicates
+from tests.support.tenants import Command, Completed, Pair, alone, duplicates
 
 PLACES = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"  # held by workers
 
 
 @pytest.fixture
-def shared(on_server: Pair) -> Pair:
-    """The job, with its state on a server; its commands are processes that are not forked."""
-    return replace(on_server, command=alone)
+def shared(on_server: Pair, command: Command) -> Pair:
+    """The job, with its state on a server; its commands with workers are processes that are not forked."""
+
+    def run(*arguments: str) -> Completed:
+        return (alone if {"--workers", "--cluster"} & {*arguments} else command)(*arguments)
+
+    return replace(on_server, command=run)
 
 
 def assert_complete(pair: Pair) -> None:

@@ -87,14 +87,24 @@ class Forking:
         self._process.stdout.close()
         self._process.wait(timeout=20)
 
-    def start(self, *arguments: str, limit: int = -1, heeding: bool = False, **environment: str) -> Forked:
+    def start(
+        self,
+        *arguments: str,
+        limit: int = -1,
+        heeding: bool = False,
+        folder: Path = ROOT,
+        typed: str = "",
+        **environment: str,
+    ) -> Forked:
         """Begin a command. limit: bytes that any file may grow to, below 0 for none. heeding: rights of files bind it
-        also where it is the superuser's."""
+        also where it is the superuser's. folder: where it begins; typed: its standard input."""
         with tempfile.TemporaryDirectory() as name:
             pipes = {stream: f"{name}/{stream}" for stream in STREAMS}
             for pipe in pipes.values():
                 os.mkfifo(pipe)
             order = {"arguments": arguments, "environment": environment, "limit": limit, "heeding": heeding}
+            order |= {"folder": str(folder), "typed": f"{name}/typed"}
+            Path(name, "typed").write_text(typed, encoding="utf-8")
             order["faster"] = self._faster
             forked = Forked(int(self.ask({"do": "start", "pipes": pipes, **order})["pid"]), self)
             for stream, pipe in pipes.items():
@@ -125,9 +135,11 @@ def _start(order: Order) -> dict[str, Any]:
         return {"pid": pid}
     code = 1
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(order["typed"], os.O_RDONLY), 0)
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 -- until the process ends
         for number, stream in enumerate(STREAMS, 1):
             os.dup2(os.open(order["pipes"][stream], os.O_WRONLY), number)
+        os.chdir(order["folder"])
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # looked for anew
         if order["limit"] >= 0:

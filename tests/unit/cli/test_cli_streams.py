@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,21 @@ MAPPING = """version: 1
 asset: {filename: {from: filename}}
 fields: {source_key: {marker: true}}
 unmapped: ignore
+"""
+
+
+SEVERAL = """
+import json, sys
+from dam_sync.__main__ import main
+for typed in json.loads(sys.argv[1]):
+    sys.argv[1:] = typed
+    try:
+        code = main()
+    except SystemExit as ended:
+        code = ended.code
+    for stream in (sys.stdout, sys.stderr):
+        stream.write(f"\\0{code or 0}\\0")
+        stream.flush()
 """
 
 
@@ -83,10 +99,20 @@ def test_a_full_disk_below_the_output_of_a_job_is_no_internal_error(folders: Pat
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
 def test_characters_that_an_output_cannot_show_are_escaped(folders: Path, encoding: str) -> None:
     shown = "e\u0301" if encoding == "utf-8" else "e\\u0301"
-    for arguments, code in (('check "$PWD/job.yaml"', 0), ('check "$PWD/none.yaml"', 2)):
-        done = shell(f"PYTHONIOENCODING={encoding} {COMMAND} {arguments}", folders)
-        assert "internal error" not in done.stderr
-        assert done.returncode == code, done.stdout
-        assert shown in done.stdout + done.stderr
-    done = shell(f'PYTHONIOENCODING={encoding} {COMMAND} check "$PWD/job.yaml" --json', folders)
-    assert "e\u0301" in str(json.loads(done.stdout))
+    typed = [
+        ["check", str(folders / name), *more] for name, *more in (["job.yaml"], ["none.yaml"], ["job.yaml", "--json"])
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL, json.dumps(typed)],  # one process: it loads what `check` needs once
+        cwd=folders,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    out, err = (stream.decode(encoding).split("\0") for stream in (done.stdout, done.stderr))
+    assert "internal error" not in "".join(err)
+    assert out[1::2] == err[1::2] == ["0", "2", "0"]
+    assert shown in out[0] + err[0]
+    assert shown in out[2] + err[2]
+    assert "e\u0301" in str(json.loads(out[4]))

@@ -58,7 +58,7 @@ def unknown_vocabularies(number: int) -> str:
 
 
 def unknown_lookups(number: int) -> str:
-    tables = "".join(f"  table_{index}: {{values: {{a: b}}}}\n" for index in range(number))
+    tables = "".join(f"  {FIELD.format(index)}: {{values: {{a: b}}}}\n" for index in range(number))
     steps = "".join(f"  - {{lookup: tabel_{index}}}\n" for index in range(number))
     return f"lookups:\n{tables}tags:\n  from: filename\n  pipe:\n{steps}"
 
