@@ -30,6 +30,7 @@ from tests.support.small import Ran, hurry, set_right
 ROOT = Path(__file__).parents[2]
 STREAMS = ("out", "err")
 FASTER = 10.0  # a process that a busy machine lets wait must not seem to stand still for long
+LONGEST = 600.0  # seconds that a command may take
 CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
 Order = Mapping[str, Any]
 COMMAND_LINE = typer.main.get_command(cli)
@@ -52,8 +53,14 @@ class Forked:
         return self.texts["out"].splitlines()[0]
 
     def wait(self) -> Ran:
-        """What it said, and its exit code once it has ended; below 0 for the signal that ended it."""
-        code = self.forking.ask({"do": "wait", "pid": self.pid})["code"]
+        """What it said, and its exit code once it has ended; below 0 for the signal that ended it. One that hangs is
+        killed."""
+        guard = threading.Timer(LONGEST, os.kill, (self.pid, signal.SIGKILL))
+        guard.start()
+        try:
+            code = self.forking.ask({"do": "wait", "pid": self.pid})["code"]
+        finally:
+            guard.cancel()
         for reader in self.readers:
             reader.join()
         return Ran(int(code), self.texts["out"], self.texts["err"])
