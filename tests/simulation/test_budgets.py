@@ -1,4 +1,4 @@
-"""A budget of calls that is used up in the middle of a run: calls under way get their responses, and none is in doubt."""
+"""A budget of calls that is used up in a run: calls under way get their responses, and none is in doubt."""
 
 from __future__ import annotations
 
