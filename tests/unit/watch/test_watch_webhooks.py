@@ -192,6 +192,31 @@ async def test_statuses_and_metrics(watcher: Watcher) -> None:
         assert SECRET not in text
 
 
+async def test_a_delivery_that_breaks_off_is_no_error_of_watch(
+    watcher: Watcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its traceback was in the log of `watch`: the caller, or the proxy, ends the connection within the body."""
+    headers, body = delivery(watcher, 1)
+    job = watcher.jobs[0]
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0)) as url:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        lines = [f"{name}: {text}" for name, text in headers.items()]
+        lines += [f"Content-Length: {len(body)}", "Host: h.example"]
+        head = "\r\n".join(["POST /webhooks/museum/d_templates HTTP/1.1", *lines, "", ""])
+        writer.write(head.encode() + body[:9])
+        await writer.drain()
+        while not job.webhooks._open:
+            await asyncio.sleep(0)
+        writer.transport.abort()
+        while job.webhooks._open:
+            await asyncio.sleep(0)
+        async with aiohttp.ClientSession() as session, session.get(f"{url}/live") as response:
+            assert response.status == 200
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.out + shown.err
+    assert "request.failed" not in shown.out + shown.err
+
+
 def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(tmp_path: Path) -> None:
     def opened(path: Path) -> object:
         watcher = Watcher([path], RunOptions(clock=SteppedClock()), print)
