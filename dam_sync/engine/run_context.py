@@ -19,6 +19,7 @@ from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef
 from dam_sync.model.clock import Clock
+from dam_sync.model.errors import StopRequested
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
 from dam_sync.model.rotation import Rotation
@@ -103,6 +104,11 @@ class RunContext:
     def over(self) -> bool:
         """Whether the time of the run is up."""
         return self.deadline is not None and self.clock.monotonic() >= self.deadline
+
+    def refuse_stopped(self) -> None:
+        """Raises StopRequested once the run is asked to stop."""
+        if self.stop.reason:
+            raise StopRequested(self.stop.reason, hint="run the same command again to continue")
 
     def note_key(self, key: str) -> str:
         """The key of a note of which each wave has its own."""

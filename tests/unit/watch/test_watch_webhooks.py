@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -192,6 +192,14 @@ async def test_statuses_and_metrics(watcher: Watcher) -> None:
         assert SECRET not in text
 
 
+async def _until(holds: Callable[[], bool]) -> None:
+    for _ in range(100_000):
+        if holds():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never held")
+
+
 async def test_a_delivery_that_breaks_off_is_no_error_of_watch(
     watcher: Watcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,11 +213,9 @@ async def test_a_delivery_that_breaks_off_is_no_error_of_watch(
         head = "\r\n".join(["POST /webhooks/museum/d_templates HTTP/1.1", *lines, "", ""])
         writer.write(head.encode() + body[:9])
         await writer.drain()
-        while not job.webhooks._open:
-            await asyncio.sleep(0)
+        await _until(lambda: job.webhooks._open == 1)
         writer.transport.abort()
-        while job.webhooks._open:
-            await asyncio.sleep(0)
+        await _until(lambda: job.webhooks._open == 0)
         async with aiohttp.ClientSession() as session, session.get(f"{url}/live") as response:
             assert response.status == 200
     shown = capsys.readouterr()
