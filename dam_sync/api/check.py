@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -53,7 +53,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import counted, the_first
-from dam_sync.report.sentences import about_no_links, unseen_parts
+from dam_sync.report.sentences import about_no_links, megabytes, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -110,7 +110,10 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
     """All results, including faults. Raises ConfigError if the job file itself cannot be read."""
     options = options or RunOptions()
     job = job_of(path, options.connectors)
-    findings = [CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"), _disk(job)]
+    findings = [
+        CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"),
+        disk_result(job.state_path),
+    ]
     findings.extend([finding async for finding in _about_state(job, options)])
     sides = CheckedSides()
     async with AsyncExitStack() as stack:
@@ -304,13 +307,14 @@ def _dropped_result(found: Preview) -> CheckResult:
     return CheckResult("values", f"{text}; and {more:,} more" if more else text, hint, warns=True)
 
 
-def _disk(job: JobConfig) -> CheckResult:
-    folder = next(parent for parent in (job.state_path.parent, *job.state_path.parents) if parent.exists())
-    free = shutil.disk_usage(folder).free
+def disk_result(state: Path, usage: Callable[[Path], Any] = shutil.disk_usage) -> CheckResult:
+    """Whether the disk of the state has room."""
+    folder = next(parent for parent in state.parents if parent.exists())
+    free = usage(folder).free
+    found = f"{megabytes(free)} free in {folder}"
     if free < LEAST_FREE:
-        hint = "free some space, or move `state:` to another disk"
-        return CheckResult("disk", f"{free / 1e9:.1f} GB free in {folder}", hint, exit_code=1)
-    return CheckResult("disk", f"{free / 1e9:.0f} GB free in {folder}")
+        return CheckResult("disk", found, "free some space, or move `state:` to another disk", exit_code=1)
+    return CheckResult("disk", found)
 
 
 def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[CheckResult]:

@@ -25,6 +25,7 @@ COLUMNS = ("asset", "filename", "value", "written", "source", "target", "why", "
 NEEDED = ("asset", "value", "decision", "state")
 DECISIONS = frozenset({Take.SOURCE.value, Take.TARGET.value})
 FILL_IN = "write the list with `conflicts JOB -o FILE` and fill in its column `decision`"
+FAULTS = 20  # shown at most
 AGAIN = "write the list again with `conflicts JOB -o FILE`"
 
 
@@ -96,20 +97,36 @@ async def _keys(store: SqlStore, only: frozenset[str]) -> AsyncIterator[tuple[st
 
 
 async def _decisions(store: SqlStore, path: Path) -> dict[tuple[str, str, str], str]:
-    """Decisions of a list, by asset, value and state. Raises ConfigError with file and line."""
+    """Decisions of a list, by asset, value and state. Raises ConfigError with every fault, its file and line."""
     known = {(row.asset, row.path): row.state async for row in _conflicts(store, frozenset())}
     found: dict[tuple[str, str, str], str] = {}
+    faults: list[tuple[str, str]] = []
     with closing(_filled(path)) as rows:
         for line, row in rows:
-            key = row["asset"], row["value"]
-            if key not in known:
-                raise ConfigError(f"{path}:{line}: {key[1]} of {key[0]} is not in conflict", hint=AGAIN)
-            if row["state"] != known[key]:
-                message = f"{path}:{line}: {key[1]} of {key[0]} changed since the list was written"
-                raise ConfigError(message, hint=AGAIN)
-            if found.setdefault((*key, row["state"]), row["decision"]) != row["decision"]:
-                raise ConfigError(f"{path}:{line}: {key[1]} of {key[0]} is in two rows", hint="remove one of them")
+            message, hint = _fault(row, known, found)
+            if message:
+                faults.append((f"{path}:{line}: {message}", hint))
+    if faults:
+        more = [f"… and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
+        hints = dict.fromkeys(hint for _, hint in faults)
+        raise ConfigError("\n".join([*(message for message, _ in faults[:FAULTS]), *more]), hint="; ".join(hints))
     return found
+
+
+def _fault(
+    row: Mapping[str, str], known: Mapping[tuple[str, str], str], found: dict[tuple[str, str, str], str]
+) -> tuple[str, str]:
+    """What is wrong with a row, and what to do; empty if nothing is, and the decision is among those found."""
+    key, decision = (row["asset"], row["value"]), row["decision"]
+    if decision not in DECISIONS:
+        return f"the decision is {decision!r}", "write source or target, or leave it empty"
+    if key not in known:
+        return f"{key[1]} of {key[0]} is not in conflict", AGAIN
+    if row["state"] != known[key]:
+        return f"{key[1]} of {key[0]} changed since the list was written", AGAIN
+    if found.setdefault((*key, row["state"]), decision) != decision:
+        return f"{key[1]} of {key[0]} is in two rows", "remove one of them"
+    return "", ""
 
 
 def _filled(path: Path) -> Generator[tuple[int, Mapping[str, str]], None, None]:
@@ -118,9 +135,6 @@ def _filled(path: Path) -> Generator[tuple[int, Mapping[str, str]], None, None]:
         for line, row in rows:
             values = {name: unguarded(row[name] or "") for name in NEEDED}
             values["decision"] = values["decision"].strip().casefold()
-            if values["decision"] not in ("", *DECISIONS):
-                hint = "write source or target, or leave it empty"
-                raise ConfigError(f"{path}:{line}: the decision is {values['decision']!r}", hint=hint)
             if values["decision"]:
                 yield line, values
 

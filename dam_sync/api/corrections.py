@@ -49,7 +49,8 @@ async def import_corrections(
     path: Path | JobConfig, filled: Path, clock: Clock = SYSTEM_CLOCK, storage: Storage | None = None
 ) -> dict[str, int]:
     """`errors JOB --import FILE`: store what is in the column `corrected`, and let the next run try these assets again.
-    Safe to repeat. Raises ConfigError with every fault and its line; nothing is stored then."""
+    Safe to repeat; `new` counts what was not stored before. Raises ConfigError with every fault and its line; nothing
+    is stored then."""
     job = stored_job_of(path)
     lines = frozenset(name for name, text in lines_of(job).items() if MARKER not in text)
     async with existing_store(job, clock, storage=storage) as store:
@@ -59,9 +60,12 @@ async def import_corrections(
         for known in await store.correction_rows(assets):
             reading.failed.setdefault((known.asset, known.path), []).append(known)
         corrections = reading.corrections(rows)
+        before = {(one.asset, one.path, one.failed, one.corrected) for one in await store.correction_rows(assets)}
+        old = sum((one.asset, one.path, one.failed, one.corrected) in before for one in corrections)
         await store.put_corrections(corrections, keys_only=job.policy.ledger == "keys")
         retried = await store.retry_assets(assets)
-    return {"corrections": len(corrections), "assets": len(assets), "retried": retried}
+    new = len(corrections) - old
+    return {"corrections": len(corrections), "assets": len(assets), "retried": retried, "new": new}
 
 
 async def list_corrections(

@@ -99,9 +99,22 @@ async def _import(output: Output, job: Path, filled: Path, options: RunOptions) 
         output.data(done)
     else:
         values = counted(done["corrections"], "corrected value")
-        stored = f"{values} of {counted(done['assets'], 'asset')} {agreed(done['corrections'], 'is', 'are')} stored"
-        output.say(f"{stored}; {counted(done['retried'], 'parked asset')} will be tried again by the next run")
+        output.say(f"{values} of {counted(done['assets'], 'asset')} {_stored(done)}; {_retried(done)}")
     output.next(*after_corrections(str(job), done["corrections"]))
+
+
+def _stored(done: Mapping[str, int]) -> str:
+    if done["new"] or not done["corrections"]:
+        before = done["corrections"] - done["new"]
+        words = f", {before:,} of them before" if before else ""
+        return f"{agreed(done['corrections'], 'is', 'are')} stored{words}"
+    return f"{agreed(done['corrections'], 'was', 'were')} stored before"
+
+
+def _retried(done: Mapping[str, int]) -> str:
+    if done["assets"] and not done["retried"]:
+        return "none of these assets is parked"
+    return f"{counted(done['retried'], 'parked asset')} will be tried again by the next run"
 
 
 async def _list(output: Output, job: Path, options: RunOptions) -> None:

@@ -40,7 +40,7 @@ from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
+from dam_sync.model.errors import ConfigError, NotFound, TruncatedListing, first_cause
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -109,7 +109,7 @@ async def _phases(context: RunContext) -> None:
     await end_shared(context)
     if context.wave is not None and context.over:
         context.stop.stop(context.deadline_reason)
-    _refuse_stopped(context)
+    context.refuse_stopped()
     context.progress.phase = "writing memberships and relations"
     await keep_terms(context, terms)
     await write_memberships(context)
@@ -124,14 +124,7 @@ async def _wait_for_index(context: RunContext) -> None:
     left = await context.lag_left()
     if left > 0:
         context.progress.phase = WAITING.format(left)
-        await sleep_looking(context.clock, left, lambda: _refuse_stopped(context))
-
-
-def _refuse_stopped(context: RunContext) -> None:
-    if context.used_up is not None:
-        raise context.used_up
-    if context.stop.reason:
-        raise StopRequested(context.stop.reason, hint="run the same command again to continue")
+        await sleep_looking(context.clock, left, context.refuse_stopped)
 
 
 async def _begin_workers(context: RunContext) -> None:

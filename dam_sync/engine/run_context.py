@@ -116,6 +116,13 @@ class RunContext:
         """Whether the time of the run is up."""
         return self.deadline is not None and self.clock.monotonic() >= self.deadline
 
+    def refuse_stopped(self) -> None:
+        """Raises StopRequested once the run is asked to stop, or has no call left."""
+        if self.used_up is not None:
+            raise self.used_up
+        if self.stop.reason:
+            raise StopRequested(self.stop.reason, hint="run the same command again to continue")
+
     def note_key(self, key: str) -> str:
         """The key of a note of which each wave has its own."""
         return key if self.wave is None else self.wave.note_key(key)

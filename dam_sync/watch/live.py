@@ -108,7 +108,7 @@ class SingleRun:
             "result": result.value,
             "began": self._began.isoformat(timespec="seconds"),
             "ended": ended.isoformat(timespec="seconds") if ended else None,
-            "error": {"message": error.message, "hint": error.hint} if error else None,
+            "error": {"message": str(error), "hint": error.hint} if error else None,
             "bounds": [text for text in map(self._bound, ("limit", "max_calls", "max_duration")) if text],
             "ended_run": ended is not None,
         }

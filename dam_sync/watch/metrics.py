@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 
 from dam_sync.model.values import Json
 from dam_sync.watch.notifier import Notifier
-from dam_sync.watch.scheduler import RunResult
+from dam_sync.watch.scheduler import RunResult, reported_error
 from dam_sync.watch.watched_job import WatchedJob
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -44,7 +44,7 @@ def _job_of(job: WatchedJob) -> dict[str, Json]:
         "reason": decision.reason if job.progress is None else "",
         "failures": record.failures,
         "parked": dict(record.parked),
-        "error": {key: error.get(key, "") for key in ("error", "message", "hint")} if error else None,
+        "error": reported_error(error),
         "webhooks": str(job.webhooks.problem) if job.webhooks.problem is not None else "",
         "job_file": str(job.problem) if job.problem is not None else "",
     }

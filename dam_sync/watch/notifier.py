@@ -12,7 +12,7 @@ from dam_sync.api.logs import reported
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import Clock
 from dam_sync.model.values import Json
-from dam_sync.watch.scheduler import RunResult, WatchRecord
+from dam_sync.watch.scheduler import RunResult, WatchRecord, reported_error
 
 MOST = 200  # events that wait to be sent; more are dropped and counted
 ATTEMPTS = 4
@@ -56,7 +56,7 @@ def event_of(kind: str, job: str, record: WatchRecord, report: Json, following: 
             "operations": shown.get("operations", {}),
             "parked": dict(record.parked),
             "failures": record.failures,
-            "error": {key: record.error.get(key, "") for key in ("error", "message", "hint")} if record.error else None,
+            "error": reported_error(record.error),
             "next": following.isoformat() if following else None,
         },
     }

@@ -134,8 +134,19 @@ def decide(timetable: Timetable, record: WatchRecord, now: datetime) -> Decision
 
 
 def one_line(error: Mapping[str, Json], part: str = "message") -> str:
-    """The message or hint of an error, which may have a line for each reason, as a part of a line."""
-    return " ".join(str(error.get(part, "")).split("\n"))
+    """The message of an error, with its service, call and asset, or its hint, as a part of a line: either may have a
+    line for each reason."""
+    asset = f"asset {error['asset']}" if error.get("asset") else ""
+    where = ", ".join(str(one) for one in (error.get("service"), error.get("operation"), asset) if one)
+    prefix = f"{where}: " if where and part == "message" else ""
+    return prefix + " ".join(str(error.get(part, "")).split("\n"))
+
+
+def reported_error(error: Mapping[str, Json]) -> Json:
+    """The error of a run for pages and notifications; None if there is none."""
+    return (
+        {"error": error.get("error", ""), "message": one_line(error), "hint": error.get("hint", "")} if error else None
+    )
 
 
 def _limited(reason: str, opening: datetime, due: datetime) -> str:

@@ -136,6 +136,8 @@ async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Res
             receipt = await job.webhooks.receive(headers, request.read)
     except TimeoutError:
         raise web.HTTPRequestTimeout from None
+    except ConnectionError:  # the caller is gone: there is nobody to respond to
+        raise web.HTTPBadRequest from None
     except DamSyncError:  # the state cannot be written now: the service sends it again
         raise web.HTTPServiceUnavailable from None
     return web.json_response({"result": receipt.value}, status=STATUSES.get(receipt, 200))

@@ -95,7 +95,9 @@ def test_a_list_that_does_not_fit_decides_nothing(job: Small, tmp_path: Path) ->
     listed = tmp_path / "conflicts.csv"
     job.ran("conflicts", "-o", str(listed), code=4)
     filled(listed, "both")
-    job.ran("conflicts", "--import", str(listed), code=2).says("conflicts.csv:2", "the decision is 'both'")
+    job.ran("conflicts", "--import", str(listed), code=2).says(
+        "conflicts.csv:2: the decision is 'both'", "conflicts.csv:3: the decision is 'both'", "write source or target"
+    )
     retitle_at_target(job, 2, "Once more by hand")
     job.ran("errors", "--retry", code=0)
     job.run(code=4)

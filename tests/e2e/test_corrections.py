@@ -60,7 +60,7 @@ def test_corrected_values_are_applied_listed_and_removed(job: Small, tmp_path: P
     ]
     fill(path, lambda row: row.update(corrected="Gift" if row["filename"] == "photo-2.jpg" else LONG))
     done = job.ran("errors", "--import", str(path), "--json", code=0).data
-    assert done == {"corrections": 2, "assets": 2, "retried": 2}
+    assert done == {"corrections": 2, "assets": 2, "retried": 2, "new": 2}
     assert job.ran("plan", "--json", "--no-progress", code=0).data["counts"]["created"] == 1
     report = job.run(code=4).data
     assert (report["counts"]["created"], report["counts"]["parked"]) == (1, 1)
@@ -71,7 +71,10 @@ def test_corrected_values_are_applied_listed_and_removed(job: Small, tmp_path: P
     assert (left["filename"], left["corrected"]) == ("photo-3.jpg", f"'{LONG}")
     fill(path, lambda row: row.update(corrected="Loan"))
     job.ran("errors", "--import", str(path), code=0).says(
-        "1 corrected value of 1 asset is stored", "next: dam-sync run"
+        "1 corrected value of 1 asset is stored; 1 parked asset will be", "next: dam-sync run"
+    )
+    job.ran("errors", "--import", str(path), code=0).says(
+        "1 corrected value of 1 asset was stored before; none of these assets is parked", "next: dam-sync run"
     )
     job.run()
     assert credits_of(job)["photo-3.jpg"] == "Loan"
@@ -138,7 +141,7 @@ def test_a_line_that_lacks_a_value_is_filled_in(tmp_path: Path, monkeypatch: pyt
         assert credits_of(job) == {"photo-1.jpg": "Gift", "photo-2.jpg": "Unknown"}
         text = path.read_text(encoding="utf-8").replace("fields.credit", "fields.title").replace("Unknown", "Harbour")
         path.write_text(text, encoding="utf-8")
-        job.ran("errors", "--import", str(path), code=0).says("0 parked assets")
+        job.ran("errors", "--import", str(path), code=0).says("none of these assets is parked")
         job.run("--only", row["asset"])
         titles = {row["filename"]: row["fields"]["title"] for row in job.pair.target.assets}
         assert titles == {"photo-1.jpg": "Picture 1", "photo-2.jpg": "Harbour"}

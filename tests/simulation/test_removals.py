@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.api.jobs import run_job
 from dam_sync.emulators import emulated_kinds
-from dam_sync.model.errors import Denied, SafetyStop, TruncatedListing
+from dam_sync.model.errors import Denied, SafetyStop, StopRequested, TruncatedListing
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING
@@ -94,6 +96,30 @@ def test_more_than_the_job_allows_stops_the_run_and_what_was_changed_at_the_targ
         assert edited in job.living()
         again = job.run()
         assert (again.counts["parked"], again.operations, len(again.parked)) == (0, {}, 1)
+
+
+def test_a_stop_does_not_wait_for_the_lag_of_the_source(tmp_path: Path) -> None:
+    """SIGTERM took up to two minutes: deletions are confirmed twice, with that lag between."""
+    with removing(tmp_path, pair("ec")) as job:
+        job.remove(gone := first(job))
+        job.run()
+        job.wait(WEEK)
+        options, clock = job.options(), job.universe.clock
+
+        async def stopped_while_it_waits() -> float:
+            running = asyncio.ensure_future(run_job(job.job, options))
+            while options.progress.phase != "confirming deletions":
+                await clock.sleep(0.1)
+            await clock.sleep(5)  # the first confirmation is through
+            began = clock.monotonic()
+            options.stop_token.stop("stopped by a signal", hurry=True)
+            with pytest.raises(StopRequested):
+                await running
+            return clock.monotonic() - began
+
+        assert job.universe.do(stopped_while_it_waits()) < 30, "the lag is two minutes"
+        assert set(gone.values()) <= job.living()
+        assert job.run().counts["removed"] == 2
 
 
 @pytest.mark.parametrize("letters", sampled("bd", "be", "ad"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from dam_sync.aio.polling import sleep_looking
 from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, empty_state, refuse
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
@@ -111,7 +112,7 @@ async def target_is_empty(context: RunContext) -> bool:
     asked = [link.target for link in sample]
     if not await _mostly_gone(context.target, asked):
         return False
-    await context.clock.sleep(context.target.limits.lag.total_seconds())
+    await sleep_looking(context.clock, context.target.limits.lag.total_seconds(), context.refuse_stopped)
     return await _mostly_gone(context.target, asked)
 
 

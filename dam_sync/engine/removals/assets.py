@@ -12,6 +12,7 @@ from datetime import datetime
 
 import structlog
 
+from dam_sync.aio.polling import sleep_looking
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.removals.deletions import Listing, deletion_of, is_due
 from dam_sync.engine.removals.members import read_members
@@ -21,7 +22,7 @@ from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.deletion_policy import DeletionPolicy
-from dam_sync.model.errors import SafetyStop, StopRequested
+from dam_sync.model.errors import SafetyStop
 from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import listed_key
 from dam_sync.store.rows import CHANGED_AT_TARGET, REMOVED, Deletion
@@ -70,13 +71,12 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
         pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
         return
-    await context.clock.sleep(context.source.limits.lag.total_seconds())
+    await sleep_looking(context.clock, context.source.limits.lag.total_seconds(), context.refuse_stopped)
     await read_members(context, pending)
     async for due in _due(context, policy, counted):
         gone = await confirmation.confirmed(due)
         await _remove(context, worker, [AssetId(each.source) for each in gone])
-        if context.stop.reason:
-            raise StopRequested(context.stop.reason, hint="run the same command again to continue")
+        context.refuse_stopped()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def test_an_event_says_what_happened_and_what_to_do() -> None:
     assert (event["id"], event["type"], event["timestamp"]) == ("msg_1", "run.stopped", AT.isoformat())
     assert event["data"]["error"] == {
         "error": "SafetyStop",
-        "message": "the mapping changed",
+        "message": "asset 7: the mapping changed",
         "hint": "run it by hand",
     }
     assert event["data"]["next"] is None

@@ -31,6 +31,7 @@ from dam_sync.watch.scheduler import (
     RunResult,
     WatchRecord,
     decide,
+    one_line,
     pause_after,
     result_of,
 )
@@ -249,3 +250,14 @@ def test_a_month_with_outages_restarts_and_clock_changes(table: Timetable, begin
         record = record.begun(now)
         now += timedelta(seconds=rng.uniform(1, 600))
         record = record.ended_with(rng.choice(RESULTS), now, rng.random())
+
+
+def test_what_a_job_waits_for_names_the_service_and_the_call() -> None:
+    """`watch` reported "returned 401 Unauthorized" of a job with two services."""
+    at = utc("2026-06-01T12:00")
+    error = Denied("returned 401 Unauthorized", service="e_profiles", operation="GET /v2/user", asset="7")
+    record = WatchRecord(at).begun(at).ended_with(RunResult.BLOCKED, at, 0.5, error)
+    stored = WatchRecord.of_json(record.as_json(), at)
+    told = "e_profiles, GET /v2/user, asset 7: returned 401 Unauthorized"
+    assert one_line(stored.error) == str(error) == told
+    assert one_line({"message": "kept by an older release"}) == "kept by an older release"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -190,6 +190,37 @@ async def test_statuses_and_metrics(watcher: Watcher) -> None:
         for result, number in (("queued", 1), ("duplicate", 1), ("forged", 2), ("ignored", 0), ("full", 0)):
             assert f'dam_sync_webhooks_total{{job="museum",result="{result}"}} {number}.0' in text
         assert SECRET not in text
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    for _ in range(100_000):
+        if holds():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never held")
+
+
+async def test_a_delivery_that_breaks_off_is_no_error_of_watch(
+    watcher: Watcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its traceback was in the log of `watch`: the caller, or the proxy, ends the connection within the body."""
+    headers, body = delivery(watcher, 1)
+    job = watcher.jobs[0]
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0)) as url:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        lines = [f"{name}: {text}" for name, text in headers.items()]
+        lines += [f"Content-Length: {len(body)}", "Host: h.example"]
+        head = "\r\n".join(["POST /webhooks/museum/d_templates HTTP/1.1", *lines, "", ""])
+        writer.write(head.encode() + body[:9])
+        await writer.drain()
+        await _until(lambda: job.webhooks._open == 1)
+        writer.transport.abort()
+        await _until(lambda: job.webhooks._open == 0)
+        async with aiohttp.ClientSession() as session, session.get(f"{url}/live") as response:
+            assert response.status == 200
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.out + shown.err
+    assert "request.failed" not in shown.out + shown.err
 
 
 def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(tmp_path: Path) -> None:
