@@ -40,7 +40,7 @@ from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError, NotFound, TruncatedListing, first_cause
+from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
