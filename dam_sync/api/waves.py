@@ -78,6 +78,15 @@ class WaveState:
             return f"moved by run {self.last}, to be {'signed off' if self.checked else 'verified'}"
         return "; ".join(self.waits) if self.waits else "may run"
 
+    @property
+    def next(self) -> str:
+        """The command that it waits for; empty if it is signed off, or may not run now."""
+        if self.unfinished or (not self.last and not self.waits):
+            return RUN
+        if not self.last or self.signed is not None:
+            return ""
+        return "signoff" if self.checked and self.verified is not None and self.verified["clean"] else "verify"
+
 
 @dataclass(frozen=True, slots=True)
 class WaveBook:
@@ -266,6 +275,7 @@ def rows_of(book: WaveBook) -> list[dict[str, Any]]:
             "freeze": _freeze(state.config),
             "verified": state.verified if state.checked else None,
             "signed": state.signed,
+            "next": state.next,
         }
         for state in book.states
     ]

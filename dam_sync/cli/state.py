@@ -51,7 +51,8 @@ def status(output: Output, job: JobFile) -> None:
         last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
         unfinished = "" if last["result"] == "done" else str(last["command"])
         parked, running = data["now"].get("parked", 0), last["result"] == "running"
-        output.next(*after_status(str(job), unfinished=unfinished, parked=parked, running=running))
+        waves = data.get("waves", ())
+        output.next(*after_status(str(job), unfinished=unfinished, parked=parked, running=running, waves=waves))
         return 0
 
     execute(output, act)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +131,22 @@ def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:
     return [_line("run" if decided else "verify", job)]
 
 
-def after_status(job: str, *, unfinished: str, parked: int, running: bool = False) -> list[str]:
-    """Resume an interrupted run or rollback, look at parked assets, or verify. unfinished: its command; running: it is
-    under way, so nothing else can start."""
+def after_status(
+    job: str, *, unfinished: str, parked: int, running: bool = False, waves: Sequence[Mapping[str, Any]] = ()
+) -> list[str]:
+    """Resume an interrupted run or rollback, look at parked assets, go on with the first wave that waits for a command,
+    or verify. unfinished: its command; running: it is under way, so nothing else can start."""
     verb, _, number = unfinished.partition(" ")
     if running:
         return [_line("status", job)]
     if unfinished:
         return [_line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)]
-    return [_line("errors", job)] if parked else [_line("verify", job)]
+    if parked:
+        return [_line("errors", job)]
+    for row in waves:
+        if row["next"]:
+            return [_line(row["next"], job, f"--wave {shlex.quote(row['wave'])}")]
+    return [_line("verify", job)]
 
 
 def after_rollback(

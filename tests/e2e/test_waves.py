@@ -67,9 +67,11 @@ def test_waves_run_in_their_order_once_signed_off(tmp_path: Path) -> None:
         assert len(desk.pair.target.assets) == 4
         desk.run("--wave", "rest", code=REFUSED).says("wave press is not signed off")
         desk.ran("signoff", "--wave", "press", code=REFUSED).says("was not verified since run 1")
+        desk.ran("status", code=0).says("verify", "--wave press")
         shown = waves_of(desk)
         assert (shown["press"]["moved"], shown["press"]["open"], shown["rest"]["open"]) == (4, 0, 4)
         signed(desk, "press")
+        desk.ran("status", code=0).says("run", "--wave rest")
         report = desk.run().data
         assert (report["wave"], report["counts"]["created"], report["counts"]["of other waves"]) == ("rest", 4, 4)
         assert duplicates(desk.pair.target.assets) == []

@@ -48,6 +48,16 @@ def test_a_run_under_way_is_watched_and_not_started_again() -> None:
     assert after_status("job.yaml", unfinished="run", parked=0, running=True) == ["status job.yaml"]
 
 
+def test_a_job_with_waves_goes_on_with_the_first_that_waits_for_a_command() -> None:
+    def after(*commands: str) -> list[str]:
+        rows = [{"wave": f"wave {number}", "next": each} for number, each in enumerate(commands, 1)]
+        return after_status("job.yaml", unfinished="", parked=0, waves=rows)
+
+    assert after("verify", "") == ["verify job.yaml --wave 'wave 1'"]
+    assert after("", "run") == ["run job.yaml --wave 'wave 2'"]
+    assert after("", "") == ["verify job.yaml"]
+
+
 def adopted(dry_run: bool = False, listed: Path | None = None, decided: Path | None = None, **counts: int) -> list[str]:
     counts = {name.replace("_", " "): number for name, number in counts.items()}
     return after_adoption("job.yaml", counts, ways="--by-file", dry_run=dry_run, listed=listed, decided=decided)
