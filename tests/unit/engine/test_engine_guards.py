@@ -90,6 +90,9 @@ class Desk:
         self.waited += seconds
         self.target.there |= self.target.late
 
+    def refuse_stopped(self) -> None:
+        assert not self.options.stop_token.reason
+
     def accept(self, told: Sequence[str]) -> None:
         self.told.extend(told)
 
