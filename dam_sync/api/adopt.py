@@ -85,9 +85,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             _write_ambiguous(asked.ambiguous, candidates)
         if kept is not None and run is not None:
             await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
-            if (
-                asked.by_field or asked.by_file or asked.decisions
-            ):  # else markers alone were compared, which decide nothing
+            if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
             await _keep(store, kept, candidates)
             await known_marks(kept)

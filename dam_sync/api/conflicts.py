@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.atomic_io import atomic_write
-from dam_sync.api.csv_rows import read_rows
+from dam_sync.api.csv_rows import read_rows, refuse_faults
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
@@ -25,7 +25,6 @@ COLUMNS = ("asset", "filename", "value", "written", "source", "target", "why", "
 NEEDED = ("asset", "value", "decision", "state")
 DECISIONS = frozenset({Take.SOURCE.value, Take.TARGET.value})
 FILL_IN = "write the list with `conflicts JOB -o FILE` and fill in its column `decision`"
-FAULTS = 20  # shown at most
 AGAIN = "write the list again with `conflicts JOB -o FILE`"
 
 
@@ -106,10 +105,7 @@ async def _decisions(store: SqlStore, path: Path) -> dict[tuple[str, str, str], 
             message, hint = _fault(row, known, found)
             if message:
                 faults.append((f"{path}:{line}: {message}", hint))
-    if faults:
-        more = [f"… and {len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
-        hints = dict.fromkeys(hint for _, hint in faults)
-        raise ConfigError("\n".join([*(message for message, _ in faults[:FAULTS]), *more]), hint="; ".join(hints))
+    refuse_faults([message for message, _ in faults], "; ".join(dict.fromkeys(hint for _, hint in faults)))
     return found
 
 

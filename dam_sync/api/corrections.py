@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.api.atomic_io import atomic_write
-from dam_sync.api.csv_rows import read_rows
+from dam_sync.api.csv_rows import read_rows, refuse_faults
 from dam_sync.api.mapping_tools.lines import lines_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
@@ -29,7 +29,6 @@ NEEDED = ("asset", "field", "value", "corrected")
 FILL_IN = "write the list with `errors JOB --csv FILE` and fill in its column `corrected`"
 AGAIN = "write the list again with `errors JOB --csv FILE`"
 MARKER = '"marker": true'
-FAULTS = 20  # shown at most
 
 
 def export_errors(path: Path, assets: Iterable[Mapping[str, Any]]) -> None:
@@ -141,9 +140,7 @@ class _FilledList:
                 self._fault(row, f"{row.path} of {row.asset} has two corrected values for {row.value!r}")
             more = () if row.corrected in texts else correction.corrected
             found[key] = CorrectionRow(*key, correction.rule, (*texts, *more))
-        if self.faults:
-            more_faults = [f"… and {len(self.faults) - FAULTS} more"] if len(self.faults) > FAULTS else []
-            raise ConfigError("\n".join([*self.faults[:FAULTS], *more_faults]), hint=AGAIN)
+        refuse_faults(self.faults, AGAIN)
         return list(found.values())
 
     def _correction(self, row: _Row) -> CorrectionRow | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
+FAULTS = 20  # shown at most
 DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
 SAVE_AS = (
     "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
@@ -41,6 +42,13 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=_save_as(error)) from error
     except (OSError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error
+
+
+def refuse_faults(faults: Sequence[str], hint: str) -> None:
+    """Raises ConfigError with the faults of a file, each with its line; does nothing without any."""
+    if faults:
+        more = [f"… and {len(faults) - FAULTS:,} more"] if len(faults) > FAULTS else []
+        raise ConfigError("\n".join([*faults[:FAULTS], *more]), hint=hint)
 
 
 def _save_as(error: UnicodeDecodeError) -> str:

@@ -316,11 +316,11 @@ def with_everybody(context: RunContext, actual: Asset, *drafts: Draft) -> Asset:
     nobody = any(one.kind is RestrictionKind.UNRELEASED for one in actual.rights.restrictions)
     if actual.rights.groups or nobody:
         return actual
-    open_to = (draft.rights.groups for draft in drafts if draft.rights.groups and is_for_everybody(context, draft))
+    open_to = (draft.rights.groups for draft in drafts if draft.rights.groups and _is_for_everybody(context, draft))
     return replace(actual, rights=replace(actual.rights, groups=next(open_to, frozenset())))
 
 
-def is_for_everybody(context: RunContext, draft: Draft) -> bool:
+def _is_for_everybody(context: RunContext, draft: Draft) -> bool:
     """Whether the rights of a draft, once written, let everybody in who can use the tenant."""
     return context.target.audience(draft).groups is None
 

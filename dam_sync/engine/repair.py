@@ -113,7 +113,7 @@ class Repairer:
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
         patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
-        if opened and patch.closed is None:  # somebody made it visible
+        if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None
         now = _Visible(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
@@ -213,7 +213,7 @@ class Repairer:
         able = self.context.target.capabilities
         kept = kept_versions(asset, able, self.context.policy)
         files, lost = pair_files(asset, actual, kept, link), _Lost()
-        wrong = [(pair.part, version_key(pair.ours)) for pair in files.pairs if _differs(pair, link)]
+        wrong = [(pair.part, pair.key) for pair in files.pairs if _differs(pair, link)]
         wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]
         for part, key in wrong:
             if part == ATTACHMENTS and Operation.ATTACH in able:

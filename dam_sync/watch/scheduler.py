@@ -143,7 +143,7 @@ def one_line(error: Mapping[str, Json], part: str = "message") -> str:
 
 
 def reported_error(error: Mapping[str, Json]) -> Json:
-    """The error of a run for pages and notifications; None if there is none."""
+    """The error of a run, for pages and notifications; None without an error."""
     return (
         {"error": error.get("error", ""), "message": one_line(error), "hint": error.get("hint", "")} if error else None
     )

@@ -1,4 +1,4 @@
-"""A budget of calls that is used up in the middle of a run: what is under way is completed, and nothing is in doubt."""
+"""A budget of calls that is used up in a run: calls under way get their responses, and no outcome is unknown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ KINDS = {kind[0]: kind for kind in emulated_kinds()}
 MOST = 40  # runs
 
 
-@pytest.mark.parametrize("letters", ["ae", "ec", "ba", "cb", "ed"])
-def test_no_call_is_in_doubt_and_the_next_run_goes_on(tmp_path: Path, letters: str) -> None:
-    simulation = Simulation(tmp_path, (KINDS[letters[0]], KINDS[letters[1]]))
+@pytest.mark.parametrize("pair", ["ae", "ec", "ba", "cb", "ed"])
+def test_every_outcome_is_known_and_the_next_run_continues(tmp_path: Path, pair: str) -> None:
+    simulation = Simulation(tmp_path, (KINDS[pair[0]], KINDS[pair[1]]))
     want, _ = simulation.reference()
     with simulation.moving() as move:
         for budget in range(30, 30 + 3 * MOST, 3):

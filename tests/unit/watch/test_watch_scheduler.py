@@ -258,6 +258,6 @@ def test_what_a_job_waits_for_names_the_service_and_the_call() -> None:
     error = Denied("returned 401 Unauthorized", service="e_profiles", operation="GET /v2/user", asset="7")
     record = WatchRecord(at).begun(at).ended_with(RunResult.BLOCKED, at, 0.5, error)
     stored = WatchRecord.of_json(record.as_json(), at)
-    told = "e_profiles, GET /v2/user, asset 7: returned 401 Unauthorized"
-    assert one_line(stored.error) == str(error) == told
+    shown = "e_profiles, GET /v2/user, asset 7: returned 401 Unauthorized"
+    assert one_line(stored.error) == str(error) == shown
     assert one_line({"message": "kept by an older release"}) == "kept by an older release"

@@ -275,7 +275,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         if not self._api.read_only:
             self._api.just_read.put(asset, row)
         made = wire.asset_of(row, await self._tenant.decode_context(), counts)
-        if counted is None and made.versions:  # it may have several, which a target is not to miss
+        if counted is None and made.versions:  # it may have several versions
             made = replace(made, losses=(*made.losses, Loss("versions", "not counted")))
         return await self._linked(made)
 
