@@ -25,10 +25,12 @@ from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.store.note_keys import SENT_CALLS, WATCHED
 from dam_sync.store.store import SqlStore
+from dam_sync.store.watch_lock import WatchLock
 
 __all__ = [
     "JobRates",
     "SharedRates",
+    "WatchLock",
     "deliver",
     "finished_since",
     "held_back",

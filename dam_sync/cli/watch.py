@@ -66,8 +66,10 @@ async def _served(watcher: Watcher, options: RunOptions, listen: str, page: bool
     from dam_sync.watch.page import OWN_PORT, kept, page_application, page_of_watch
     from dam_sync.watch.server import addresses_of, application, serving
 
-    await watcher.remember()
+    await watcher.hold()
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(watcher.release)
+        await watcher.remember()
         live = page_of_watch(watcher, options) if page else None
         for address in addresses_of(watcher.jobs, listen):
             url = await stack.enter_async_context(serving(application(watcher, live if listen else None), address))

@@ -10,6 +10,7 @@ import structlog
 
 from dam_sync.aio.polling import sleep_until_set
 from dam_sync.api.logs import reported
+from dam_sync.api.watching import WatchLock
 from dam_sync.api.webhooks import JobWebhooks, Receipt, webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.errors import DamSyncError, StoreBusy
@@ -24,14 +25,18 @@ _log = structlog.get_logger()
 
 
 class WatchedWebhooks:
-    """The webhooks of one job, which may have none. changed: called when a delivery names an asset."""
+    """The webhooks of one job, which may have none. changed: called when a delivery names an asset. lock: held before
+    the source is called."""
 
-    def __init__(self, config: Callable[[], JobConfig], surroundings: RunOptions, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, config: Callable[[], JobConfig], surroundings: RunOptions, changed: Callable[[], None], lock: WatchLock
+    ) -> None:
         self.counts: dict[Receipt, int] = dict.fromkeys(Receipt, 0)
         self.problem: DamSyncError | None = None  # why the source may not deliver
         self._config = config
         self._surroundings = surroundings
         self._changed = changed
+        self._lock = lock
         self._webhooks: JobWebhooks | None = None
         self._renew = asyncio.Event()
         self._waiting = True  # as far as known: an earlier process may have left some
@@ -112,6 +117,7 @@ class WatchedWebhooks:
             await self._close()
             self._webhooks = webhooks_of(config, self._surroundings)
         if self._webhooks is not None:
+            await self._lock.hold()
             changed = await self._webhooks.subscribe()
             if changed:
                 _log.info("webhooks.subscribed", job=config.name, subscriptions=changed)

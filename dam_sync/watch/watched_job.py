@@ -15,8 +15,8 @@ from dam_sync.aio.polling import sleep_until_set
 from dam_sync.api.job import Job
 from dam_sync.api.jobs import unfinished
 from dam_sync.api.logs import reported
-from dam_sync.api.watching import JobRates, SharedRates, finished_since, load_record, save_record
-from dam_sync.model.errors import DamSyncError
+from dam_sync.api.watching import JobRates, SharedRates, WatchLock, finished_since, load_record, save_record
+from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import Progress, RunOptions, StopToken
 from dam_sync.model.values import Json
@@ -55,7 +55,8 @@ class WatchedJob:
         self.progress: Progress | None = None  # of the run under way
         self.exit_code = 0  # of the last complete run
         self.problem: DamSyncError | None = None  # of a job file that could not be reloaded
-        self.webhooks = WatchedWebhooks(lambda: self.job.config, surroundings, self._changed)
+        self.lock = WatchLock(self.job.config.state_place, surroundings.clock)
+        self.webhooks = WatchedWebhooks(lambda: self.job.config, surroundings, self._changed, self.lock)
         self._surroundings = surroundings
         self._clock = surroundings.clock
         self._slots = slots
@@ -83,22 +84,13 @@ class WatchedJob:
                 self.record = WatchRecord.of_json(stored, self._clock.now()).released()
 
     async def watch(self) -> None:
-        """Run the job whenever it is due, until it is stopped. `remember` comes first."""
-        while not self._ending:
-            if self._reloading:
-                self._reload()
-            self.record = self.record.rebased(self._clock.now())
-            if self.record.result is RunResult.BLOCKED:
-                await self._look_for_help()
-            decision = self.decision
-            if decision.is_due(self._clock.now()):
-                async with self._slots:
-                    await self._run()
-            elif self._may_read_named():
-                async with self._slots:
-                    await self._read_named()
-            else:
-                await self._sleep(decision.at)
+        """Run the job whenever it is due, until it is stopped. `remember` comes first. The lock is released at the
+        end."""
+        try:
+            while not self._ending:
+                await self._look()
+        finally:
+            await self.lock.release()
 
     def stop(self) -> None:
         """Start nothing new and stop the run under way; safe to repeat."""
@@ -123,10 +115,28 @@ class WatchedJob:
         """Remember it there."""
         await save_record(self.job.config, record, self._rates, self._surroundings)
 
+    async def _look(self) -> None:
+        """Run the job if it is due, or wait."""
+        if self._reloading:
+            self._reload()
+        self.record = self.record.rebased(self._clock.now())
+        if self.record.result is RunResult.BLOCKED:
+            await self._look_for_help()
+        decision = self.decision
+        if decision.is_due(self._clock.now()):
+            async with self._slots:
+                await self._run()
+        elif self._may_read_named():
+            async with self._slots:
+                await self._read_named()
+        else:
+            await self._sleep(decision.at)
+
     def _reload(self) -> None:
         self._reloading = False
         try:
             job = Job.load(self.path, self._surroundings.connectors)
+            _refuse_other_state(job, self.lock)
             self.timetable, self.job, self.problem = Timetable.of(job.config), job, None
             self.webhooks.renew()
         except DamSyncError as error:
@@ -199,6 +209,7 @@ class WatchedJob:
         show_outage(options.progress.outage)
         guard = asyncio.ensure_future(self._guard(self.timetable.closing(self._clock.now())))
         try:
+            await self.lock.hold()
             return await self.execute(options), None
         except Exception as problem:  # noqa: BLE001 -- a bug of ours is reported, and the other jobs continue
             return None, reported(problem)
@@ -242,6 +253,14 @@ class WatchedJob:
             await self.store(self.record.as_json())
         except DamSyncError as error:
             _log.warning("watch.not_recorded", job=self.name, problem=str(error))
+
+
+def _refuse_other_state(job: Job, lock: WatchLock) -> None:
+    if job.config.state_place != lock.place:
+        raise ConfigError(
+            f"the job file names another state ({job.config.state_name})",
+            hint="stop `watch` and start it again: it holds the lock of the state that it began with",
+        )
 
 
 def _parked(groups: list[dict[str, Json]]) -> dict[str, int]:

@@ -7,19 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.api.watching import SharedRates, deliver, held_back
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.diagnostic import Diagnostic
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
+from dam_sync.model.watched_elsewhere import ALREADY_WATCHED
 from dam_sync.watch.notifier import Notifier, event_of, events_of
 from dam_sync.watch.scheduler import WatchRecord, one_line
 from dam_sync.watch.watched_job import WatchedJob
 
 AT_ONCE = 4  # runs
+LOCK_SECONDS = 60.0  # after which a lock that was lost is taken again
+
+_log = structlog.get_logger()
 
 
 class Watcher:
@@ -36,6 +42,7 @@ class Watcher:
         self.notifier = Notifier(self._deliver, surroundings.clock)
         shared, slots = SharedRates(surroundings.clock), asyncio.Semaphore(AT_ONCE)
         self.jobs: list[WatchedJob] = []
+        self._taken: DamSyncError | None = None
         problems: list[ConfigError] = []
         for path in paths:
             try:
@@ -45,15 +52,32 @@ class Watcher:
         _raise_all(problems)
         _refuse_shared_states(self.jobs)
 
+    async def hold(self) -> None:
+        """Be the only `watch` of these jobs until `release`. Raises StoreBusy if another one has a job. A state that
+        cannot be reached now is locked as soon as it can."""
+        for job in self.jobs:
+            try:
+                await job.lock.hold()
+            except DamSyncError as error:
+                if error.code == ALREADY_WATCHED:
+                    raise
+                _log.warning("watch.not_locked", job=job.name, problem=str(error))
+
+    async def release(self) -> None:
+        """Let another `watch` have the jobs; safe to repeat."""
+        for job in self.jobs:
+            await job.lock.release()
+
     async def remember(self) -> None:
         """Take over what earlier processes stored, so that everything that is shown of the jobs is true."""
         for job in self.jobs:
             await job.remember()
 
     async def run(self) -> None:
-        """Watch until the stop token is stopped; runs under way are stopped cleanly."""
+        """Watch until the stop token is stopped; runs under way are stopped cleanly. Raises StoreBusy if another
+        `watch` took a job meanwhile, after an outage of the server of its state."""
         self._surroundings.stop_token.on_stop = self._stop
-        helpers = [asyncio.ensure_future(self.notifier.run())]
+        helpers = [asyncio.ensure_future(self.notifier.run()), asyncio.ensure_future(self._keep_locks())]
         helpers += [asyncio.ensure_future(job.webhooks.keep()) for job in self.jobs]
         try:
             async with TaskGroup() as group:
@@ -66,25 +90,43 @@ class Watcher:
             for helper in helpers:
                 helper.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
+            await self.release()
+        if self._taken is not None:
+            raise self._taken
 
     async def unsubscribe(self) -> list[str]:
-        """End the webhook subscriptions of all jobs; a line about each. Safe to repeat. Raises what a source raises."""
-        lines = []
-        for job in self.jobs:
-            webhooks = webhooks_of(job.job.config, self._surroundings)
-            number = 0
-            if webhooks is not None:
-                try:
-                    number = await webhooks.unsubscribe()
-                finally:
-                    await webhooks.close()
-            lines.append(f"{job.name}: {number} webhook subscriptions ended")
-        return lines
+        """End the webhook subscriptions of all jobs; a line about each. Safe to repeat. Raises what a source raises,
+        and StoreBusy while a `watch` has a job, which would subscribe again."""
+        await self.hold()
+        try:
+            return [await self._unsubscribed(job) for job in self.jobs]
+        finally:
+            await self.release()
+
+    async def _unsubscribed(self, job: WatchedJob) -> str:
+        webhooks, number = webhooks_of(job.job.config, self._surroundings), 0
+        if webhooks is not None:
+            try:
+                number = await webhooks.unsubscribe()
+            finally:
+                await webhooks.close()
+        return f"{job.name}: {number} webhook subscriptions ended"
 
     def reload(self) -> None:
         """Read all job files again; a run under way continues as it began."""
         for job in self.jobs:
             job.reload()
+
+    async def _keep_locks(self) -> None:
+        """Take what could not be locked before; stop if another `watch` was faster."""
+        while True:
+            try:
+                await self.hold()
+            except DamSyncError as error:
+                self._taken = error
+                self._stop()
+                return
+            await self._surroundings.clock.sleep(LOCK_SECONDS)
 
     def _stop(self) -> None:
         for job in self.jobs:

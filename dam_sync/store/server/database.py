@@ -80,13 +80,14 @@ class _Loader(TextLoader):
 def connect(server: StateServer) -> Connection:
     """A connection without transactions of its own. Raises StoreUnreachable, ConfigError."""
     engine = create_engine(
-        "postgresql+psycopg://", creator=lambda: _connected(server), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+        "postgresql+psycopg://", creator=lambda: session(server), poolclass=NullPool, isolation_level="AUTOCOMMIT"
     )
     with translated(server):
         return engine.connect()
 
 
-def _connected(server: StateServer) -> psycopg.Connection[Any]:
+def session(server: StateServer) -> psycopg.Connection[Any]:
+    """A connection of the driver. Raises its errors."""
     raw = psycopg.connect(autocommit=True, **_parameters(server))
     raw.adapters.register_dumper(str, _Texts)
     for name in ("text", "varchar"):
@@ -223,7 +224,7 @@ def hold_run(connection: Connection, server: StateServer) -> None:
     """Called within a writing transaction that has found the run free, or its holder dead: from now on the session
     of this connection holds it. A connection that still does is ended. Raises StoreBusy if it cannot be."""
     raw, key = raw_of(connection), server.lock_key(RUN_HOLDER)
-    if _holds(raw, key):
+    if holds(raw, key):
         return
     for attempt in range(2):
         if raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() == (True,):
@@ -239,7 +240,7 @@ def hold_run(connection: Connection, server: StateServer) -> None:
 def release_run(connection: Connection, server: StateServer) -> None:
     """Let the run go; safe to repeat."""
     raw, key = raw_of(connection), server.lock_key(RUN_HOLDER)
-    if _holds(raw, key):
+    if holds(raw, key):
         raw.execute("SELECT pg_advisory_unlock(%s)", (key,))
 
 
@@ -273,9 +274,19 @@ def end_sessions(connection: Connection, server: StateServer, places: Sequence[i
     )
 
 
-def _holds(raw: psycopg.Connection[Any], key: int) -> bool:
+def holds(raw: psycopg.Connection[Any], key: int) -> bool:
+    """Whether the session of this connection holds this advisory lock."""
     chosen = f"SELECT 1 FROM pg_locks WHERE pid = pg_backend_pid() AND {_OF_KEY}"
     return raw.execute(chosen, _halves(key)).fetchone() is not None
+
+
+def holder_of(raw: psycopg.Connection[Any], key: int) -> str:
+    """`process 4711 on HOST` for the process whose session holds this advisory lock; empty if none does, or if it is
+    not ours."""
+    chosen = f"SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE {_OF_KEY}"
+    found = raw.execute(chosen, _halves(key)).fetchone()
+    words = str(found[0]).split(" ", 2) if found is not None else []
+    return f"process {words[1]} on {words[2]}" if len(words) == 3 and words[1].isdigit() else ""
 
 
 def _halves(key: int) -> tuple[int, int]:
