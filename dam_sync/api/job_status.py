@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ from dam_sync.api.stored_job import existing_state, existing_store, stored_job_o
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
-from dam_sync.model.values import instant_text
+from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.store.file.lock_holder import process_exists
-from dam_sync.store.note_keys import WATERMARK, tenant_key
+from dam_sync.store.note_keys import REFUSED_RUN, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.standing import (
     DELETIONS,
@@ -22,13 +22,15 @@ from dam_sync.store.standing import (
     SIDES,
     GoneAsset,
     Standing,
+    StandingRun,
     last_moving,
     shown_state,
     standing_of,
+    why_it_ended,
 )
 
 if TYPE_CHECKING:
-    from dam_sync.store.rows import Deletion
+    from dam_sync.store.rows import Deletion, RunRow
     from dam_sync.store.store import SqlStore
 
 REASONS = {"trash": "in the trash", "unlisted": "not listed"}  # see `rows.IN_TRASH`, `rows.UNLISTED`
@@ -38,16 +40,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
     """`status`: where the job stands, without calling a service."""
     job = stored_job_of(path)
     standing = await _standing(job, clock)
-    rows = [
-        {
-            "run": row.number,
-            "command": row.command,
-            "started": instant_text(row.started_at),
-            "ended": instant_text(row.ended_at) if row.ended_at else "",
-            "result": shown_state(row, clock.now(), process_exists),
-        }
-        for row in standing.runs
-    ]
+    rows = [_row(row, clock) for row in standing.runs]
     now: dict[str, Any] = {
         **standing.tenants,
         "linked": standing.linked,
@@ -64,9 +57,40 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         **_written_by(job, standing),
         "now": now,
         "runs": rows,
+        **_stopped(standing, rows),
         **(await _waves(job, clock) if job.waves else {}),
         **({"gone": gone} if gone else {}),
     }
+
+
+def _row(row: StandingRun | RunRow, clock: Clock) -> dict[str, Any]:
+    shown = shown_state(row, clock.now(), process_exists)
+    return {
+        "run": row.number,
+        "command": row.command,
+        "started": instant_text(row.started_at),
+        "ended": instant_text(row.ended_at) if row.ended_at else "",
+        "result": shown,
+        **_why(why_it_ended(row, shown)),
+    }
+
+
+def _why(kept: Json) -> dict[str, Any]:
+    """The reason and the hint of what ended a run; nothing for a complete one."""
+    if not kept:
+        return {}
+    return {"reason": kept["stopped"], "hint": kept.get("hint", ""), "exit code": kept.get("exit_code")}
+
+
+def _stopped(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the last run was stopped by, unless it is complete or under way: of one that left no row as well."""
+    if standing.refused:
+        kept = standing.refused
+        times = {name: instant_text(parse_instant(kept[name])) for name in ("started", "ended")}
+        return {"stopped": {"run": None, "command": kept["command"], **times, **_why(kept)}}
+    if rows and "reason" in rows[0]:
+        return {"stopped": {key: part for key, part in rows[0].items() if key != "result"}}
+    return {}
 
 
 async def _standing(job: JobConfig, clock: Clock) -> Standing:
@@ -92,6 +116,7 @@ async def _standing_in(store: SqlStore) -> Standing:
         corrections=(await store.correction_count())[0],
         gone=await store.deletions(at_most=DELETIONS),
         tenants={side: str(known) for side in SIDES if (known := await store.get_meta(tenant_key(side))) is not None},
+        refused=await store.get_meta(REFUSED_RUN),
     )
 
 

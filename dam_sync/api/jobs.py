@@ -42,6 +42,7 @@ from dam_sync.engine.verification.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions, fraction_of
+from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json
 from dam_sync.report import sentences
 from dam_sync.report.headline import complete
@@ -92,10 +93,10 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
                 suppress(DamSyncError),
             ):  # a full disk: the state keeps the run as it is
                 if context is None:
-                    await store.withdraw(run.id, _reason(error))
+                    await store.withdraw(run.id, stopped_by(error))
                 else:
                     await keep_spent(context, began)
-                    await store.stop(run.id, _reason(error))
+                    await store.stop(run.id, stopped_by(error))
             raise
         report = await report_of("run", opened, context, Done(await _ledger_start(store, run)))
         report.notes.extend(await _after_run(context, wave))
@@ -251,10 +252,6 @@ def write_html(
     if path is not None:
         with atomic_write(path, REPORT) as out:
             out.write(render_html(report.as_json(), rehearsal, verification))
-
-
-def _reason(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 async def copy_state(job: JobConfig, options: RunOptions, path: Path) -> None:

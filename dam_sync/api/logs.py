@@ -8,12 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
 
 from dam_sync.http.redaction import redact, redacting_processor
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError
+from dam_sync.report.streams import MessageStream
 
 _log = structlog.get_logger()
 LEVELS = {0: 40, 1: 20}  # errors; with -v also events; with -vv every call
@@ -29,7 +30,7 @@ def logging_to(path: Path | None, verbose: int, log_format: str) -> Iterator[Non
         yield
         return
     with _opened(path) as file:
-        set_up_logs(verbose, log_format, file)
+        set_up_logs(verbose, log_format, cast("TextIO", MessageStream(file)))
         try:
             yield
         finally:

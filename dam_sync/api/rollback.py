@@ -29,6 +29,7 @@ from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
+from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.rollback import RollbackReport
@@ -115,10 +116,9 @@ class _Undoing:
         return await self.store.begin(self.opened.job.name, rollback_command(self.row.number))
 
     async def _stopped(self, run: Run, error: BaseException) -> None:
-        reason = str(error) or type(error).__name__
         if self.context.progress.removed:
             await keep_spent(self.context, self.began)
-        await self.store.withdraw(run.id, reason)
+        await self.store.withdraw(run.id, stopped_by(error))
 
     def _rollback(self, listed: UndoList, whole: bool) -> Rollback:
         return Rollback(self.context, listed, whole)

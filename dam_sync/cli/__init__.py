@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import sys
-from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -26,7 +24,8 @@ from dam_sync.cli.state import conflicts, signoff, state, status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
 from dam_sync.model.errors import NO_ROOM
-from dam_sync.report.output import escape_what_stdout_lacks
+from dam_sync.report.output import StdoutFull, escape_what_stdout_lacks, let_go_of_stdout, unwritten
+from dam_sync.report.streams import MessageStream, ResultStream
 
 cli = typer.Typer(
     name="dam-sync",
@@ -63,6 +62,7 @@ def main() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
     _open_closed_streams()
     escape_what_stdout_lacks()
+    _outlive_streams()
     try:
         try:
             cli()
@@ -78,14 +78,19 @@ def main() -> None:
 
 def _unwritten(problem: OSError) -> int:
     """The exit code where standard output cannot be written. Raises any other error."""
-    full, away = problem.errno in NO_ROOM, problem.errno == errno.EPIPE
-    if not (full or away):
+    if not isinstance(problem, StdoutFull) and problem.errno not in NO_ROOM:
         raise problem
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered would fail again at the end
-    if full:
-        with suppress(OSError):
-            sys.stderr.write("error: standard output cannot be written: no space is left\n")
+    let_go_of_stdout()  # what is buffered would fail again at the end
+    sys.stderr.write(f"{unwritten(problem)}\n")
     return 1
+
+
+def _outlive_streams() -> None:
+    """Let no message that cannot be written end a command, and no reader that has read enough."""
+    if not isinstance(sys.stderr, MessageStream):
+        sys.stderr = cast("TextIO", MessageStream(sys.stderr))
+    if not isinstance(sys.stdout, ResultStream):
+        sys.stdout = cast("TextIO", ResultStream(sys.stdout))
 
 
 def _open_closed_streams() -> None:

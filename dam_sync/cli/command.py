@@ -14,7 +14,7 @@ import typer
 
 from dam_sync.cli.options import COMMON, WRITTEN, SharedOption
 from dam_sync.model.errors import ConfigError, DamSyncError, Transient
-from dam_sync.report.output import Output, StdoutFull
+from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
@@ -105,14 +105,17 @@ def execute(
     *,
     writes: bool = False,
     repeats: bool = False,
+    recorded: str = "",
 ) -> NoReturn:
     """Run a command's coroutine and exit with its code; every error is printed as two lines and sets the exit
-    code. on_hangup, repeats: see `run_async`. writes: the first Ctrl-C says what is waited for."""
+    code. on_hangup, repeats: see `run_async`. writes: the first Ctrl-C says what is waited for. recorded: a command
+    that shows again what was done: a result that cannot be printed as text is no failure then."""
     from dam_sync.api.running import run_async, snapshots  # loads asyncio
     from dam_sync.model.run_options import RunOptions
 
     with exit_on_error(output):
         run_options = RunOptions(**output.run_options)
+    output.keep_on()
     try:
         line = output.show_progress(snapshots(run_options))
         line.start()
@@ -121,15 +124,25 @@ def execute(
             code = run_async(run_options, act, on_hangup, on_stop=on_stop, repeats=repeats)
         finally:
             line.stop()
-    except StdoutFull:
-        raise
     except Exception as error:  # noqa: BLE001 -- a bug of ours is reported, not hidden
         from dam_sync.api.logs import reported  # loads structlog
 
         known = reported(error)
         output.error(known)
         code = known.exit_code
-    raise typer.Exit(code)
+    raise typer.Exit(_with_lost(output, code, recorded))
+
+
+def _with_lost(output: Output, code: int, recorded: str) -> int:
+    """The exit code, considering that results may not have been printed."""
+    if not output.lost or code:
+        return code
+    if recorded and not output.as_json:
+        output.note("hint: the command is done, and recorded: the next one shows it")
+        output.next(recorded)
+        return code
+    output.note("hint: free some space, or name another file, and run the same command again")
+    return 1
 
 
 def confirm(output: Output, question: str) -> None:

@@ -82,7 +82,7 @@ def run(
         output.next(*after_report(report.as_json(), str(job)))
         return code
 
-    execute(output, act, writes=True)
+    execute(output, act, writes=True, recorded=f"report {shlex.quote(str(job))}")
 
 
 def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> AbstractAsyncContextManager[None]:
@@ -146,4 +146,4 @@ def adopt(
         output.next(*after_adoption(str(job), report.counts, ways=ways, dry_run=dry_run, **files))
         return 4 if report.counts.get("ambiguous") else 0
 
-    execute(output, act, writes=True)
+    execute(output, act, writes=True, recorded="" if dry_run else f"status {shlex.quote(str(job))}")

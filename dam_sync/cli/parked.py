@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +55,8 @@ def errors(
             await _parked(output, job, csv_file, cause or [], retry, options)
         return 0
 
-    execute(output, act)
+    done = filled is not None or retry or forget or csv_file is not None
+    execute(output, act, recorded=f"errors {shlex.quote(str(job))}" if done else "")
 
 
 async def _parked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,7 +60,7 @@ def rollback(
 
     if not (dry_run or output.yes):
         _ask(output, job, asked)
-    execute(output, act, writes=True)
+    execute(output, act, writes=True, recorded="" if dry_run else f"report {shlex.quote(str(job))}")
 
 
 def _ask(output: Output, job: JobFile, asked: RollbackRequest) -> None:

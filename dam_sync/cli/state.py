@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +42,7 @@ def status(output: Output, job: JobFile) -> None:
                 tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
             ]
             output.table("Runs", ("run", "command", "started", "ended", "result"), rows)
+            _show_stopped(output, data.get("stopped"))
             _show_waves(output, data)
             gone = [tuple(str(row[key]) for key in GONE) for row in data.get("gone", ())]
             output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
@@ -52,10 +54,26 @@ def status(output: Output, job: JobFile) -> None:
         unfinished = "" if last["result"] == "done" else str(last["command"])
         parked, running = data["now"].get("parked", 0), last["result"] == "running"
         waves = data.get("waves", ())
-        output.next(*after_status(str(job), unfinished=unfinished, parked=parked, running=running, waves=waves))
+        code = data.get("stopped", {}).get("exit code")
+        unfinished = unfinished or str(data.get("stopped", {}).get("command", ""))
+        output.next(
+            *after_status(str(job), unfinished=unfinished, parked=parked, running=running, waves=waves, code=code)
+        )
         return 0
 
     execute(output, act)
+
+
+def _show_stopped(output: Output, stopped: Mapping[str, Any] | None) -> None:
+    """Why the last run is not complete, and what to do about it."""
+    if stopped is None:
+        return
+    run = (
+        f"run {stopped['run']}" if stopped["run"] is not None else f"the `{stopped['command']}` of {stopped['started']}"
+    )
+    output.say(f"{run} stopped: {stopped['reason']}")
+    if stopped["hint"]:
+        output.say(f"hint: {stopped['hint']}")
 
 
 def _show_waves(output: Output, data: Mapping[str, Any]) -> None:
@@ -90,7 +108,7 @@ def signoff(
         output.next(*after_sign_off(str(job)))
         return 0
 
-    execute(output, act)
+    execute(output, act, recorded=f"status {shlex.quote(str(job))}")
 
 
 @command()
@@ -120,7 +138,8 @@ def conflicts(
         output.next(*after_conflicts(str(job), undecided, data["decided"]))
         return 4 if undecided else 0
 
-    execute(output, act)
+    done = bool(take) or out is not None or decisions is not None
+    execute(output, act, recorded=f"conflicts {shlex.quote(str(job))}" if done else "")
 
 
 def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
@@ -177,4 +196,4 @@ def state(
         output.next(*after_state(str(job), what))
         return 0
 
-    execute(output, act)
+    execute(output, act, recorded=f"status {shlex.quote(str(job))}" if what != "show" else "")

@@ -10,7 +10,7 @@ from typing import Final
 import httpx
 import structlog
 
-from dam_sync.http.auth.base import Authenticator, HeaderAuth, TokenRequester, put_credential
+from dam_sync.http.auth.base import RENEWALS, Authenticator, HeaderAuth, TokenRequester, put_credential
 from dam_sync.http.bounds import LARGEST_REPLY
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
@@ -188,12 +188,13 @@ class Client:
             return await self._dispatcher.exchange(outgoing, prepared, resolved)
         if not isinstance(auth, HeaderAuth):
             return await self._signed(request, resolved, prepared, outgoing, auth)
-        seen = await auth.headers()
-        put_credential(seen, outgoing.headers)
-        response = await self._dispatcher.exchange(outgoing, prepared, resolved)
-        if response.status != 401 or 401 in request.accept or not await auth.renew(seen):
-            return response
-        await response.aclose()
+        for _ in range(RENEWALS):
+            seen = await auth.headers()
+            put_credential(seen, outgoing.headers)
+            response = await self._dispatcher.exchange(outgoing, prepared, resolved)
+            if response.status != 401 or 401 in request.accept or not await auth.renew(seen):
+                return response
+            await response.aclose()
         put_credential(await auth.headers(), outgoing.headers)
         return await self._dispatcher.exchange(outgoing, prepared, resolved)
 

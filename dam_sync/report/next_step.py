@@ -9,6 +9,8 @@ from typing import Any
 
 from dam_sync.model.conflict import CONFLICT
 
+TO_CORRECT = (2, 7)  # exit codes of wrong files and credentials
+
 
 def after_init(job: str, *, complete: bool) -> list[str]:
     """Look at both libraries, or write the mapping once the variables are set."""
@@ -132,15 +134,23 @@ def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:
 
 
 def after_status(
-    job: str, *, unfinished: str, parked: int, running: bool = False, waves: Sequence[Mapping[str, Any]] = ()
+    job: str,
+    *,
+    unfinished: str,
+    parked: int,
+    running: bool = False,
+    waves: Sequence[Mapping[str, Any]] = (),
+    code: int | None = None,
 ) -> list[str]:
     """Resume an interrupted run or rollback, look at parked assets, go on with the first wave that waits for a command,
-    or verify. unfinished: its command; running: it is under way, so nothing else can start."""
+    or verify. unfinished: its command; running: it is under way, so nothing else can start;
+    code: the exit code of what stopped it: files and credentials are checked before it is tried again."""
     verb, _, number = unfinished.partition(" ")
     if running:
         return [_line("status", job)]
     if unfinished:
-        return [_line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)]
+        again = _line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)
+        return [_line("check", job), again] if code in TO_CORRECT else [again]
     if parked:
         return [_line("errors", job)]
     for row in waves:

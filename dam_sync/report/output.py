@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from rich.console import Console
 from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.safe_text import visible, visible_json, visible_lines
 from dam_sync.report.progress import ProgressLine, Snapshot
+from dam_sync.report.streams import let_go_of
 from dam_sync.report.terminal import print_report, print_table
 
 PIPE_WIDTH = 400  # lines written to a pipe are not wrapped
@@ -40,19 +40,20 @@ class Piped(Console):
 
 
 class StdoutFull(OSError):
-    """Standard output is a file on a full disk: no bug, and no error of the command that printed."""
+    """Standard output cannot be written, for example to a full disk: no bug, and no error of the command that
+    printed."""
 
 
 @contextmanager
 def writing_stdout() -> Iterator[None]:
-    """Raise StdoutFull where there is no space left, and discard all further output if the reader is gone."""
+    """Raise StdoutFull where it cannot be written, and discard all further output if the reader is gone."""
     try:
         yield
     except BrokenPipeError:
         let_go_of_stdout()
+    except StdoutFull:
+        raise
     except OSError as problem:
-        if problem.errno not in NO_ROOM:
-            raise
         raise StdoutFull(problem.errno, problem.strerror) from problem
 
 
@@ -71,8 +72,13 @@ def escape_what_stdout_lacks() -> None:
 
 def let_go_of_stdout() -> None:
     """The reader has closed the pipe: discard all further output, including at the end of the process."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    let_go_of(sys.stdout)
+
+
+def unwritten(problem: OSError) -> str:
+    """The message for output that cannot be written."""
+    why = "no space is left" if problem.errno in NO_ROOM else problem.strerror
+    return f"error: standard output cannot be written: {why}"
 
 
 class Output:
@@ -96,6 +102,28 @@ class Output:
         self.out = Piped()
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self.line = ProgressLine(dict, enabled=False)
+        self.lost = False  # a result could not be printed
+        self._keeps_on = False
+
+    def keep_on(self) -> None:
+        """From now on a result that cannot be printed ends nothing: it is reported once, and `lost` is set."""
+        self._keeps_on = True
+
+    @contextmanager
+    def _results(self) -> Iterator[None]:
+        """While results are printed. Raises StdoutFull unless `keep_on` was called."""
+        with self.line.hidden():
+            try:
+                yield
+                with writing_stdout():
+                    sys.stdout.flush()
+            except StdoutFull as problem:
+                if not self._keeps_on:
+                    raise
+                let_go_of_stdout()
+                if not self.lost:
+                    self.lost = True
+                    self.note(unwritten(problem), style="red")
 
     def show_progress(self, snapshot: Snapshot) -> ProgressLine:
         """The line that shows this snapshot, unless the operator turned it off."""
@@ -108,17 +136,17 @@ class Output:
         if self.as_json:
             self.data(report)
             return
-        with self.line.hidden():
+        with self._results():
             print_report(self.out, report, everything)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print one table in full."""
-        with self.line.hidden():
+        with self._results():
             print_table(self.out, title, columns, rows)
 
     def data(self, data: Any) -> None:
         """Print JSON on stdout."""
-        with self.line.hidden():
+        with self._results():
             ascii_only = not shows_everything(sys.stdout)
             text = visible_json(json.dumps(data, ensure_ascii=ascii_only, indent=2, default=str))
             with writing_stdout():
@@ -127,7 +155,7 @@ class Output:
 
     def say(self, text: str) -> None:
         """Print a result as text."""
-        with self.line.hidden():
+        with self._results():
             self.out.print(visible_lines(text), markup=False)
 
     def markdown(self, text: str) -> None:
@@ -137,7 +165,7 @@ class Output:
             return
         from rich.markdown import Markdown  # takes longer to import than all other output
 
-        with self.line.hidden():
+        with self._results():
             self.out.print(Markdown(text))
 
     def error(self, error: DamSyncError) -> None:

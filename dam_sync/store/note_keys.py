@@ -10,6 +10,7 @@ SCHEMA = "schema"  # the parts of both schemas that the mapping uses
 CLOSED_LISTS = "terms"  # by vocabulary, the terms of the target's closed lists
 MET_TERMS = "terms met"  # by vocabulary of the target, what terms of the source became
 GONE = "gone"  # how many linked assets are known to be gone from the source
+REFUSED_RUN = "refused run"  # why the last run was refused before it did anything, if none began since
 SWEPT = "swept"  # the last run that listed everything
 UNDECIDED = "adoption undecided"  # how many source assets the last adoption could not tell from several of the target
 MARKS_KNOWN = "marks"  # the target was searched for our markers before this state wrote anything

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -26,10 +26,10 @@ from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
 from dam_sync.store.base import Repository, from_text, to_text
-from dam_sync.store.note_keys import keys_of_run
+from dam_sync.store.note_keys import REFUSED_RUN, keys_of_run
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.standing import ALIVE, HISTORY
+from dam_sync.store.standing import ALIVE, HISTORY, MAINTENANCE
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE, WORK, instant
 
@@ -58,6 +58,8 @@ class Runs(Repository):
             put_back = (text(OPEN), WORK.c.state == "pending")
             c.execute(update(WORK).where(*put_back).values(attempt=0, due=""))  # what failed then may succeed now
             release_claims(c)
+            if command not in MAINTENANCE:
+                c.execute(delete(META).where(META.c.key == REFUSED_RUN))
             if row is None:
                 fresh = {"job": job, "command": command, "started_at": lease["beat_at"], **lease}
                 number = int(c.execute(insert(RUN).values(fresh).returning(RUN.c.id)).scalar_one())
@@ -119,21 +121,24 @@ class Runs(Repository):
         await self._write(job)
         self._let_go()
 
-    async def stop(self, run: int, reason: str) -> None:
-        """Release the lease and leave the run to be resumed; does nothing if it is not (or no longer) ours."""
+    async def stop(self, run: int, why: str | Mapping[str, Json]) -> None:
+        """Release the lease and leave the run to be resumed; does nothing if it is not (or no longer) ours. why: what
+        `status` shows; see `stopped_by`."""
+        outcome = to_text({"stopped": why} if isinstance(why, str) else dict(why))
         self._let_go()
 
         def job(c: Connection) -> None:
             mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
             stopped = {"state": "stopped", "ended_at": self._now(), "owner": "", "pid": 0}
-            if c.execute(update(RUN).where(mine).values(outcome=to_text({"stopped": reason}), **stopped)).rowcount:
+            if c.execute(update(RUN).where(mine).values(outcome=outcome, **stopped)).rowcount:
                 release_claims(c, untried=True)
             self._release(c)
 
         await self._write(job)
 
-    async def withdraw(self, run: int, reason: str) -> None:
-        """Like `stop`, for a run that was refused before it did anything: one that recorded nothing leaves no row."""
+    async def withdraw(self, run: int, why: str | Mapping[str, Json]) -> None:
+        """Like `stop`, for a run that was refused before it did anything: one that recorded nothing leaves no row. What
+        refused it is noted until the next run begins, unless `why` is only a text."""
         self._let_go()
 
         def job(c: Connection) -> bool:
@@ -147,10 +152,13 @@ class Runs(Repository):
                 return False
             c.execute(delete(META).where(META.c.key.in_(keys_of_run(run))))
             self._release(c)
+            row = c.execute(select(RUN.c.command, RUN.c.started_at).where(mine)).first()
+            if row is not None and not isinstance(why, str):
+                _note(c, {"command": row.command, "started": row.started_at, "ended": self._now(), **why})
             return bool(c.execute(delete(RUN).where(mine)).rowcount)
 
         if not await self._write(job):
-            await self.stop(run, reason)
+            await self.stop(run, why)
 
     async def runs(self, at_most: int = HISTORY) -> list[RunRow]:
         """The history, newest first."""
@@ -204,6 +212,11 @@ class Runs(Repository):
         owner = _OWNER.value(c, run=run) if run else None
         if owner is not None and owner != self._database.holder:
             raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
+
+
+def _note(c: Connection, refused: Json) -> None:
+    c.execute(delete(META).where(META.c.key == REFUSED_RUN))
+    c.execute(insert(META).values(key=REFUSED_RUN, value=to_text(refused)))
 
 
 def release_claims(c: Connection, *, untried: bool = False) -> None:

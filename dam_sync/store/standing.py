@@ -17,7 +17,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 from dam_sync.store.file.database import path_of, read_connection, refuse_link, transaction, translate_errors
 from dam_sync.store.migrations import VERSION, checked_version
-from dam_sync.store.note_keys import WATERMARK, tenant_key
+from dam_sync.store.note_keys import REFUSED_RUN, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import ROLLBACK
 
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 HISTORY = 1_000  # runs
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
-RUNNING, INTERRUPTED = "running", "interrupted"
+RUNNING, INTERRUPTED, STOPPED = "running", "interrupted", "stopped"
 DELETIONS = 1_000
 SIDES = ("source", "target")
 MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 
-_OF_RUNS = "SELECT id, command, started_at, ended_at, state, beat_at, host, pid, job FROM run"
+_WHY = "CASE WHEN state = 'stopped' THEN outcome END"
+_OF_RUNS = f"SELECT id, command, started_at, ended_at, state, beat_at, host, pid, job, {_WHY} FROM run"
 _RUNS = f"{_OF_RUNS} ORDER BY id DESC LIMIT ?"
 _ROLLBACKS = f"{_OF_RUNS} WHERE command LIKE '{ROLLBACK}%' ORDER BY id DESC"
 _GONE = (
@@ -42,7 +43,7 @@ _GONE = (
 
 @dataclass(frozen=True, slots=True)
 class StandingRun:
-    """A run in the history; see `rows.RunRow`."""
+    """A run in the history; see `rows.RunRow`. outcome: only of a run that was stopped."""
 
     number: int
     command: str
@@ -53,6 +54,7 @@ class StandingRun:
     host: str
     pid: int
     job: str = ""
+    outcome: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class GoneAsset:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
-    corrections: how many values people gave; tenants: by side, the tenant that the state belongs to."""
+    corrections: how many values people gave; refused: why the last run did nothing, if none began since;
+    tenants: by side, the tenant that the state belongs to."""
 
     runs: Sequence[StandingRun | RunRow]
     rollbacks: Sequence[StandingRun | RunRow]
@@ -78,6 +81,7 @@ class Standing:
     corrections: int
     gone: Sequence[GoneAsset | Deletion]
     tenants: Mapping[str, str]
+    refused: Json = None
 
 
 def standing_of(where: Path | str) -> Standing | None:
@@ -102,6 +106,7 @@ def _standing(raw: sqlite3.Connection) -> Standing:
         corrections=_number(raw, "SELECT count(*) FROM correction WHERE corrected <> 'null'"),
         gone=[_gone(*row) for row in raw.execute(_GONE, (DELETIONS,))],
         tenants={side: str(known) for side in SIDES if (known := _noted(raw, tenant_key(side))) is not None},
+        refused=_noted(raw, REFUSED_RUN),
     )
 
 
@@ -118,10 +123,22 @@ def shown_state(row: StandingRun | RunRow, now: datetime, process_exists: Callab
     return INTERRUPTED if is_late or (row.host == socket.gethostname() and not process_exists(row.pid)) else RUNNING
 
 
-def _run(row: tuple[int, str, str, str | None, str, str, str, int, str]) -> StandingRun:
-    number, command, started, ended, state, beat, host, pid, job = row
+def why_it_ended(row: StandingRun | RunRow, shown: str) -> Json:
+    """Why a run in this `shown_state` is not complete, as `stopped_by` keeps it; None while it runs, or if it is
+    complete."""
+    if shown == INTERRUPTED:
+        return {
+            "stopped": f"its process ended silently (process {row.pid} on {row.host}, last heartbeat "
+            f"{row.beat_at:%Y-%m-%d %H:%M:%S} UTC): it was killed, or its host was restarted or cut off"
+        }
+    kept = row.outcome if row.state == STOPPED else None
+    return kept if isinstance(kept, dict) and kept.get("stopped") else None
+
+
+def _run(row: tuple[int, str, str, str | None, str, str, str, int, str, str | None]) -> StandingRun:
+    number, command, started, ended, state, beat, host, pid, job, why = row
     ended_at = datetime.fromisoformat(ended) if ended else None
-    lease = (datetime.fromisoformat(beat), host, pid, job)
+    lease = (datetime.fromisoformat(beat), host, pid, job, json.loads(why or "null"))
     return StandingRun(number, command, datetime.fromisoformat(started), ended_at, state, *lease)
 
 

@@ -39,6 +39,7 @@ Exchange: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 ALGORITHMS = ("HS256", "HS384", "HS512")
 RENEW_AT = 0.8  # of a token's life
+RENEWALS = 3  # of one call: a token may live shorter than an upload takes
 REFUSED = frozenset({400, 401, 403})
 _SHOWN = 300  # characters of a refusal
 CONSENT_AGAIN = "consent again in the browser and put the new refresh token into the job file"
@@ -54,7 +55,8 @@ class TokenRequester(Protocol):
 
 
 class HeaderAuth(httpx.Auth, ABC):
-    """A credential in headers, whatever the request. If the service refuses it (401), it is renewed once."""
+    """A credential in headers, whatever the request. If the service refuses it (401), it is renewed, up to
+    RENEWALS times for one request."""
 
     @abstractmethod
     async def headers(self) -> Mapping[str, str]:
@@ -66,12 +68,14 @@ class HeaderAuth(httpx.Auth, ABC):
         return False
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        seen = await self.headers()
-        put_credential(seen, request.headers)
-        response = yield request
-        if response.status_code == httpx.codes.UNAUTHORIZED and await self.renew(seen):
-            put_credential(await self.headers(), request.headers)
-            yield request
+        for _ in range(RENEWALS):
+            seen = await self.headers()
+            put_credential(seen, request.headers)
+            response = yield request
+            if response.status_code != httpx.codes.UNAUTHORIZED or not await self.renew(seen):
+                return
+        put_credential(await self.headers(), request.headers)
+        yield request
 
 
 class StaticHeaders(HeaderAuth):

@@ -68,11 +68,11 @@ def test_a_folder_in_place_of_a_file_is_named_with_what_to_do(tmp_path: Path) ->
     ]
 
 
-@pytest.mark.parametrize("arguments", ["help jobs", "check missing.yaml --json"])
-def test_a_full_disk_below_standard_output_is_said_in_one_line(tmp_path: Path, arguments: str) -> None:
+@pytest.mark.parametrize(("arguments", "code"), [("help jobs", 1), ("check missing.yaml --json", 2)])
+def test_a_full_disk_below_standard_output_is_said_in_one_line(tmp_path: Path, arguments: str, code: int) -> None:
     done = shell(f"{COMMAND} {arguments} > /dev/full", tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "error: standard output cannot be written: no space is left"
+    assert done.returncode == code
+    assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
     assert "Traceback" not in done.stderr
 
 
@@ -87,13 +87,39 @@ def folders(tmp_path: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize("arguments", ["check job.yaml", "check job.yaml --json", "run job.yaml"])
+@pytest.mark.parametrize("arguments", ["check job.yaml", "check job.yaml --json", "run job.yaml --json"])
 def test_a_full_disk_below_the_output_of_a_job_is_no_internal_error(folders: Path, arguments: str) -> None:
     done = shell(f"{COMMAND} {arguments} --no-progress > /dev/full", folders)
     assert done.returncode == 1
     assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
     assert "Traceback" not in done.stderr
     assert "internal error" not in done.stderr
+
+
+def test_what_was_done_is_no_failure_because_it_cannot_be_shown(folders: Path) -> None:
+    done = shell(f"{COMMAND} run job.yaml --no-progress > /dev/full", folders)
+    assert done.returncode == 0
+    assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
+    assert "next: dam-sync report job.yaml" in done.stderr.splitlines()
+    assert "sea.txt" in shell(f"{COMMAND} explain job.yaml sea.txt", folders).stdout
+
+
+@pytest.mark.parametrize("arguments", ["run job.yaml", "run job.yaml --json -vv", "status job.yaml", "help jobs"])
+@pytest.mark.parametrize("where", ["2> /dev/full", "2>&1 | true", "| head -1"])
+def test_a_message_that_cannot_be_written_is_no_failure(folders: Path, arguments: str, where: str) -> None:
+    shell(f"{COMMAND} run job.yaml", folders)
+    done = shell(f"{COMMAND} {arguments} {where}; echo ${{PIPESTATUS[0]}}", folders)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--help", "run --help", "--version"])
+def test_a_reader_of_the_help_that_goes_away_is_no_error(tmp_path: Path, arguments: str) -> None:
+    assert shell(f"{COMMAND} {arguments} | true; echo ${{PIPESTATUS[0]}}", tmp_path).stdout == "0\n"
+
+
+def test_an_error_keeps_its_exit_code_where_nothing_can_be_written(tmp_path: Path) -> None:
+    assert shell(f"{COMMAND} run missing.yaml > /dev/full 2> /dev/full", tmp_path).returncode == 2
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import jwt
 import pytest
 
-from dam_sync.http.auth.base import Authenticator, Basic, SignedToken
+from dam_sync.http.auth.base import RENEWALS, Authenticator, Basic, SignedToken
 from dam_sync.http.auth.oauth import (
     JWT_BEARER,
     DeviceIdentity,
@@ -37,14 +37,18 @@ class TokenServer:
 
     def __init__(self) -> None:
         self.access, self.refresh, self.code = "", "refresh-of-the-job", "code-123456"
-        self.number = 0
+        self.number = self.dead = 0  # the first ones end before a call of theirs arrives
         self.life: Any = 3599
         self.story: list[str] = []
         self.fields: list[dict[str, str]] = []
 
     def __call__(self, seen: Seen) -> Said:
         if seen.path != "/oauth2/token":
-            good = bool(self.access) and seen.headers.get("authorization") == f"Bearer {self.access}"
+            good = (
+                self.number > self.dead
+                and bool(self.access)
+                and seen.headers.get("authorization") == f"Bearer {self.access}"
+            )
             self.story.append("used" if good else "refused")
             return said({"ok": good}, 200 if good else 401)
         fields = {key: values[0] for key, values in parse_qs(seen.body.decode()).items()}
@@ -97,6 +101,33 @@ async def test_many_calls_at_once_renew_once() -> None:
         await asyncio.gather(*(client.send(get()) for _ in range(12)))
         assert tokens.number == 3
     assert "no grant" not in tokens.story
+
+
+@pytest.mark.parametrize("send", [get, post])
+async def test_tokens_that_end_before_their_call_are_renewed_a_few_times(send: Any) -> None:
+    """The upload takes longer than a token lives."""
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    tokens.dead = 3
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, MemoryVault(tokens.story), clock, REFRESH), clock=clock) as client,
+    ):
+        await asyncio.gather(*(client.send(send()) for _ in range(12)))
+    assert tokens.number == 4
+    assert "no grant" not in tokens.story
+
+
+async def test_a_call_that_every_token_is_refused_for_ends() -> None:
+    clock, tokens = SteppedClock(auto=True), TokenServer()
+    tokens.dead = 1000
+    async with (
+        RawServer(tokens) as server,
+        client_of(server, auth=consented(server, MemoryVault(tokens.story), clock, REFRESH), clock=clock) as client,
+    ):
+        with pytest.raises(Denied):
+            await client.send(post())
+    assert tokens.number == 1 + RENEWALS
+    assert tokens.story.count("refused") == 1 + RENEWALS
 
 
 async def test_both_tokens_are_stored_before_either_is_used() -> None:

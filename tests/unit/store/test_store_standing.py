@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.correction import FailedValue
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, Denied
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.stopped_run import stopped_by
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.migrations import VERSION, migrate
-from dam_sync.store.note_keys import WATERMARK, tenant_key
+from dam_sync.store.note_keys import REFUSED_RUN, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_command
 from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome, RunRow
-from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of
+from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of, why_it_ended
 from dam_sync.store.store import SqlStore
 from tests.support.store import SetClock, entries
 
@@ -70,7 +74,8 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
 
 def _standing(row: RunRow) -> StandingRun:
     lease = (row.beat_at, row.host, row.pid, row.job)
-    return StandingRun(row.number, row.command, row.started_at, row.ended_at, row.state, *lease)
+    why = row.outcome if row.state == "stopped" else None
+    return StandingRun(row.number, row.command, row.started_at, row.ended_at, row.state, *lease, why)
 
 
 async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tmp_path: Path) -> None:
@@ -89,6 +94,29 @@ async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tm
         assert shown_state(elsewhere, clock.now() + timedelta(seconds=31), process_exists) == "interrupted"
     await store.stop(run.id, "Ctrl-C")
     assert shown_state((await store.runs())[0], clock.now() + timedelta(days=1), process_exists) == "stopped"
+    await store.close()
+
+
+async def test_why_a_run_is_not_complete_is_kept_until_the_next_one_begins(tmp_path: Path) -> None:
+    clock = SetClock()
+    store = await SqlStore.open(tmp_path / "job.db", clock)
+    refused = await store.begin("museum", "run")
+    await store.withdraw(refused.id, stopped_by(Denied("the password is wrong", service="e_profiles")))
+    found = standing_of(tmp_path / "job.db")
+    assert found is not None
+    assert not found.runs
+    assert (found.refused["stopped"], found.refused["exit_code"]) == ("e_profiles: the password is wrong", 7)
+    await store.finish((await store.begin("museum", "gc")).id, None, listed=False)
+    assert (await store.get_meta(REFUSED_RUN))["hint"] == Denied("").hint
+    run = await store.begin("museum", "run")
+    assert await store.get_meta(REFUSED_RUN) is None
+    row = (await store.runs())[0]
+    assert why_it_ended(row, "running") is None
+    assert f"process {os.getpid()} on {socket.gethostname()}" in why_it_ended(row, "interrupted")["stopped"]
+    await store.stop(run.id, stopped_by(asyncio.CancelledError()))
+    found = standing_of(tmp_path / "job.db")
+    assert found is not None
+    assert "second signal" in why_it_ended(found.runs[0], "stopped")["stopped"]
     await store.close()
 
 
