@@ -31,7 +31,7 @@ AGAIN = "write the list again with `conflicts JOB -o FILE`"
 @dataclass(frozen=True, slots=True)
 class ConflictRequest:
     """What to do with open conflicts. take: `source` or `target`, for those of the assets `only`, or for all; export: a
-    CSV to write; decisions: the same CSV, with its column `decision` filled in."""
+    CSV to write; decisions: the same CSV, with its column `decision` filled in, of which those of the assets `only` count."""
 
     take: str = ""
     only: frozenset[str] = field(default_factory=frozenset)
@@ -59,7 +59,7 @@ async def job_conflicts(
         if asked.take:
             taken = await store.decide_conflicts({key: asked.take async for key in _keys(store, asked.only)})
         elif asked.decisions is not None:
-            taken = await store.decide_conflicts(await _decisions(store, asked.decisions))
+            taken = await store.decide_conflicts(await _decisions(store, asked.decisions, asked.only))
         if asked.export is not None:
             await _export(store, asked.export, asked.only)
         rows = [_as_json(row) async for row in _conflicts(store, asked.only)]
@@ -95,17 +95,22 @@ async def _keys(store: SqlStore, only: frozenset[str]) -> AsyncIterator[tuple[st
         yield row.asset, row.path, row.state
 
 
-async def _decisions(store: SqlStore, path: Path) -> dict[tuple[str, str, str], str]:
-    """Decisions of a list, by asset, value and state. Raises ConfigError with every fault, its file and line."""
+async def _decisions(store: SqlStore, path: Path, only: frozenset[str]) -> dict[tuple[str, str, str], str]:
+    """Decisions of a list, by asset, value and state; those of other assets than `only` are left alone. Raises
+    ConfigError with every fault, its file and line, and for an asset of `only` without a decision."""
     known = {(row.asset, row.path): row.state async for row in _conflicts(store, frozenset())}
     found: dict[tuple[str, str, str], str] = {}
     faults: list[tuple[str, str]] = []
     with closing(_filled(path)) as rows:
         for line, row in rows:
+            if only and row["asset"] not in only:
+                continue
             message, hint = _fault(row, known, found)
             if message:
                 faults.append((f"{path}:{line}: {message}", hint))
     refuse_faults([message for message, _ in faults], "; ".join(dict.fromkeys(hint for _, hint in faults)))
+    for asset in sorted(only - {asset for asset, _, _ in found}):
+        raise ConfigError(f"{path} has no decision for the asset {asset}", hint=FILL_IN)
     return found
 
 

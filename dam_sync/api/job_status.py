@@ -48,6 +48,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         "watermark": standing.watermark or "none",
     }
     now |= _rolled_back(standing)
+    waves = await _waves(job, clock) if job.waves else {}
     if standing.corrections > 0:
         now["values corrected by hand"] = standing.corrections
     policy = policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace)
@@ -55,10 +56,11 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
     return {
         "job": job.name,
         **_written_by(job, standing),
+        **_notes(job, standing, waves.pop("former", ())),
         "now": now,
         "runs": rows,
         **_stopped(standing, rows),
-        **(await _waves(job, clock) if job.waves else {}),
+        **waves,
         **({"gone": gone} if gone else {}),
     }
 
@@ -125,19 +127,29 @@ async def _waves(job: JobConfig, clock: Clock) -> dict[str, Any]:
 
     async with existing_store(job, clock, read_only=True) as store:
         book = await WaveBook.of(job, store, clock.now())
-    return {"waves": rows_of(book), "in no wave": book.in_no_wave}
+    return {"waves": rows_of(book), "in no wave": book.in_no_wave, "former": book.former}
 
 
 def _written_by(job: JobConfig, standing: Standing) -> dict[str, Any]:
     """The job that wrote the state, if it has another name; nothing otherwise."""
     writer = standing.runs[0].job if standing.runs else ""
-    if writer in ("", job.name):
-        return {}
-    note = (
-        f"the state {job.state_name} was written by a job called {writer}, and this one is called {job.name}: unless "
-        "the job was renamed, correct `state:` in the job file"
-    )
-    return {"written by": writer, "notes": [note]}
+    return {} if writer in ("", job.name) else {"written by": writer}
+
+
+def _notes(job: JobConfig, standing: Standing, former: Sequence[str]) -> dict[str, Any]:
+    """What does not fit between the state and the job file; nothing otherwise."""
+    notes = []
+    if writer := _written_by(job, standing).get("written by"):
+        notes.append(
+            f"the state {job.state_name} was written by a job called {writer}, and this one is called {job.name}: "
+            "unless the job was renamed, correct `state:` in the job file"
+        )
+    if former:
+        notes.append(
+            f"the library was sorted into waves that the job file does not have any more ({', '.join(former)}): a wave "
+            "that was renamed has no runs and no numbers yet, and the next run sorts into the waves of the job file"
+        )
+    return {"notes": notes} if notes else {}
 
 
 def _rolled_back(standing: Standing) -> dict[str, Any]:

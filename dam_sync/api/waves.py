@@ -75,8 +75,19 @@ class WaveState:
             since = f", moved again by run {self.last}" if self.last != self.signed["run"] else ""
             return f"signed off after run {self.signed['run']} by {self.signed['by']}{since}"
         if self.last:
-            return f"moved by run {self.last}, to be {'signed off' if self.checked else 'verified'}"
+            return f"moved by run {self.last}, {self._to_be}"
         return "; ".join(self.waits) if self.waits else "may run"
+
+    @property
+    def clean(self) -> bool:
+        """Whether that verification opens the sign-off."""
+        return self.checked and self.verified is not None and bool(self.verified["clean"])
+
+    @property
+    def _to_be(self) -> str:
+        if self.checked and not self.clean:
+            return "verified with differences, to be verified again once they are repaired"
+        return "to be signed off" if self.checked else "to be verified"
 
     @property
     def next(self) -> str:
@@ -85,7 +96,7 @@ class WaveState:
             return RUN
         if not self.last or self.signed is not None:
             return ""
-        return "signoff" if self.checked and self.verified is not None and self.verified["clean"] else "verify"
+        return "signoff" if self.clean else "verify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class WaveBook:
     current_wave: str | None = None
     begun: bool = False  # whether that run listed anything
     in_no_wave: int = 0
+    former: tuple[str, ...] = ()  # waves that the library was sorted into, and that the job does not have any more
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,16 +121,19 @@ class WaveBook:
         current = next((row for row in runs if row.command == RUN and row.state != "done"), None)
         wave = await store.get_meta(wave_key(current.id)) if current is not None else None
         begun = current is not None and await store.get_meta(window_key(current.id)) is not None
-        counts = await store.wave_counts() if job.waves and await store.get_meta(WAVES) is not None else None
+        noted = await store.get_meta(WAVES) if job.waves else None
+        counts = await store.wave_counts() if noted is not None else {}
+        sorted_into = frozenset(noted["names"] if noted is not None else ())
         states: list[WaveState] = []
         for config in job.waves:
             state = await _state_of(config, store, runs)
             unfinished = current.number if current is not None and wave == config.name else 0
-            found = None if counts is None else counts.get(config.name, WaveCounts())
+            found = counts.get(config.name, WaveCounts()) if config.name in sorted_into else None
             state = replace(state, unfinished=unfinished, counts=found)
             states.append(replace(state, waits=tuple(_waits(state, states, now))))
-        in_no_wave = counts[""].selected if counts and "" in counts else 0
-        return cls(tuple(states), current, wave, begun, in_no_wave)
+        in_no_wave = counts[""].selected if "" in counts else 0
+        former = tuple(sorted(sorted_into - {config.name for config in job.waves}))
+        return cls(tuple(states), current, wave, begun, in_no_wave, former)
 
     def named(self, name: str) -> WaveState:
         """Raises ConfigError for a name that no wave has."""
@@ -264,7 +279,8 @@ async def note_verified(job: JobConfig, context: RunContext, report: Report, sam
 
 
 def rows_of(book: WaveBook) -> list[dict[str, Any]]:
-    """The waves as `status` shows them. Numbers are null before any run sorted the library."""
+    """The waves as `status` shows them. Numbers are null before a run sorted the library into a wave of
+    that name."""
     return [
         {
             "wave": state.name,

@@ -106,6 +106,16 @@ def test_a_list_that_does_not_fit_decides_nothing(job: Small, tmp_path: Path) ->
     listed.write_text(text, encoding="utf-8")
     job.ran("conflicts", "--import", str(listed), code=2).says("changed since the list was written")
     assert job.ran("conflicts", "--json", code=4).data["decided"] == 0
+    job.ran("conflicts", "-o", str(listed), code=4)
+    filled(listed, "target")
+    first = source_id(job, 1)
+    only = job.ran("conflicts", "--import", str(listed), "--only", first, "--json", code=0).data
+    assert (only["taken"], only["decided"]) == (1, 1)
+    assert [row["decision"] for row in job.ran("conflicts", "--json", code=4).data["conflicts"]] == ["target", ""]
+    listed.write_text(listed.read_text(encoding="utf-8").replace(first, "gone"), encoding="utf-8")
+    job.ran("conflicts", "--import", str(listed), "--only", first, code=2).says(
+        f"has no decision for the asset {first}"
+    )
     job.ran("conflicts", "--take", "both", code=2).says("--take expects source or target")
     job.ran("conflicts", "--take", "source", "--import", str(listed), code=2).says("exclude each other")
     job.ran("conflicts", "--only", "99", code=2).says("the asset 99 has no open conflict")

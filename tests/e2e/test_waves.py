@@ -80,6 +80,10 @@ def test_waves_run_in_their_order_once_signed_off(tmp_path: Path) -> None:
         assert desk.ran("verify", "--json", "--no-progress", code=0).data["verdict"]["equal"] == 8
         desk.ran("signoff", "--wave", "press", "--revoke", code=0).says("not signed off any more")
         assert waves_of(desk)["press"]["signed"] is None
+        desk.edit("name: rest", "name: remainder")
+        renamed = waves_of(desk)["remainder"]
+        assert (renamed["selected"], renamed["moved"], renamed["run"]) == (None, None, None)
+        desk.ran("status", code=0).says("does not have any more (rest)", "the next run sorts")
 
 
 def test_a_sign_off_is_shown_in_words(tmp_path: Path) -> None:

@@ -160,6 +160,24 @@ def state(name: str, *runs: int, waits: tuple[str, ...] = ()) -> WaveState:
     return WaveState(WaveConfig(name=name), runs=runs, waits=waits)
 
 
+@pytest.mark.parametrize(
+    ("verified", "stage", "command"),
+    [
+        (None, "to be verified", "verify"),
+        ({"run": 0, "clean": True}, "to be verified", "verify"),
+        (
+            {"run": 1, "clean": False},
+            "verified with differences, to be verified again once they are repaired",
+            "verify",
+        ),
+        ({"run": 1, "clean": True}, "to be signed off", "signoff"),
+    ],
+)
+def test_the_stage_of_a_wave_and_its_next_command_agree(verified: Any, stage: str, command: str) -> None:
+    moved = WaveState(WaveConfig(name="a"), runs=(1,), verified=verified)
+    assert (moved.stage, moved.next) == (f"moved by run 1, {stage}", command)
+
+
 def test_the_next_wave_is_the_first_that_was_not_moved_or_the_one_moved_longest_ago() -> None:
     chosen = WaveBook((state("a", 1), state("b", waits=("no",)), state("c"))).chosen("")
     assert chosen is not None
