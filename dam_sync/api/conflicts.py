@@ -31,7 +31,8 @@ AGAIN = "write the list again with `conflicts JOB -o FILE`"
 @dataclass(frozen=True, slots=True)
 class ConflictRequest:
     """What to do with open conflicts. take: `source` or `target`, for those of the assets `only`, or for all; export: a
-    CSV to write; decisions: the same CSV, with its column `decision` filled in, of which those of the assets `only` count."""
+    CSV to write; decisions: the same CSV, with its column `decision` filled in; without those of assets that are not
+    among `only`."""
 
     take: str = ""
     only: frozenset[str] = field(default_factory=frozenset)

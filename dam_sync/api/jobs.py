@@ -25,6 +25,7 @@ from dam_sync.api.reports.run_report import Done, bare_report, report_of
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.call_budget import advise
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.engine.guards.preflight import (
@@ -64,6 +65,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """
     job, began, context = job_of(path, options.connectors), options.clock.monotonic(), None
     refuse_workers(job, options)
+    options = replace(options, max_calls=options.max_calls or job.limits.max_calls)
     plan, options = plan_given(options)
     prove_writable(options.html, REPORT)
     prove_writable(options.csv, ASSETS)
@@ -88,15 +90,12 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             await execute_with(workers, job, context, keep_recording(context, began))
             await watch_probation(context, due=True, run=run.id)
         except BaseException as error:
+            advise(error, options)
             with (
                 anyio.CancelScope(shield=True),
                 suppress(DamSyncError),
             ):  # a full disk: the state keeps the run as it is
-                if context is None:
-                    await store.withdraw(run.id, stopped_by(error))
-                else:
-                    await keep_spent(context, began)
-                    await store.stop(run.id, stopped_by(error))
+                await _stopped(store, run, context, began, error)
             raise
         report = await report_of("run", opened, context, Done(await _ledger_start(store, run)))
         report.notes.extend(await _after_run(context, wave))
@@ -107,6 +106,15 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await keep_report(store, report, run.number, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
+
+
+async def _stopped(store: SqlStore, run: Run, context: RunContext | None, began: float, error: BaseException) -> None:
+    """Keep why the run stopped, and what it spent. context: None if it was refused before it did anything."""
+    if context is None:
+        await store.withdraw(run.id, stopped_by(error))
+    else:
+        await keep_spent(context, began)
+        await store.stop(run.id, stopped_by(error))
 
 
 async def _connected(

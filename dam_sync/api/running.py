@@ -98,6 +98,7 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
             "rate": (source + target) / elapsed,
             "parked": progress.parked,
             "left": left,
+            "looking": progress.looking[0] if options.clock.monotonic() < progress.looking[1] else "",
             "waits": progress.outage.is_on,
         }
 

@@ -11,6 +11,7 @@ import structlog
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.accounts import with_parked_account
 from dam_sync.engine.asset_labels import labels_of, name_of
+from dam_sync.engine.call_budget import RunBudget
 from dam_sync.engine.error_policy import ParkAsset, ReleaseAsset, RestartAsset, RetryAsset, StopRun, react
 from dam_sync.engine.guards.parking import ParkingMonitor
 from dam_sync.engine.retrying import with_limit
@@ -43,14 +44,17 @@ class Pipeline:
     failures: int = 0
     claimed: int = 0
     parking: ParkingMonitor = field(init=False)
+    budget: RunBudget = field(init=False)
     in_hand: dict[AssetId, Work] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.parking = ParkingMonitor(self.context)
+        self.budget = RunBudget(self.context.options.max_calls, self.context.progress)
 
     async def run(self) -> None:
         """Return when every item is complete; raise the first error that stops the run."""
         context = self.context
+        self.budget.begin()
         reading: Reading = asyncio.Queue(context.readers + self._ahead)
         ready: Ready = asyncio.Queue(context.writers * 2)
         gate = asyncio.Semaphore(context.readers)
@@ -102,7 +106,7 @@ class Pipeline:
         return writers + min(writers * READ_AHEAD, MOST_AHEAD)
 
     def _room(self) -> int:
-        room = self._ahead
+        room = self.budget.room(self._ahead, len(self.in_hand))
         most = self.context.options.limit
         return room if most is None else min(room, most - self.claimed)
 

@@ -44,6 +44,7 @@ from dam_sync.model.errors import ConfigError, NotFound, StopRequested, Truncate
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
@@ -96,6 +97,7 @@ async def _phases(context: RunContext) -> None:
     names = FilenameAllocator(context)
     await names.load()
     await refuse_lost_state(context)
+    await _announce_interrupted(context)
     await _begin_workers(context)
     worker = Worker(context, terms, containers, names)
     pipeline = Pipeline(context, worker)
@@ -125,6 +127,24 @@ async def _wait_for_index(context: RunContext) -> None:
     if left > 0:
         context.progress.phase = WAITING.format(left)
         await sleep_looking(context.clock, left, context.refuse_stopped)
+
+
+async def _announce_interrupted(context: RunContext) -> None:
+    """Say what a resumed run waits for: whether creates were made is known once the index cannot be behind any more."""
+    number = await context.store.interrupted_creates() if context.run.resumed else 0
+    lag = context.target.limits.lag.total_seconds()
+    if not number or not lag:
+        return
+    until, created = context.clock.now() + timedelta(seconds=lag), counted(number, "create")
+    message = f"looking for {created} that the stopped run had begun, each for up to {lag:.0f} s"
+    context.progress.look(message, context.clock.monotonic() + lag)
+    log.error(
+        "creates.looked_for",
+        assets=number,
+        seconds=round(lag),
+        until=instant_text(until.replace(microsecond=0)),
+        message=f"{message}, because the search index of the target may be behind; one that is not found is made again",
+    )
 
 
 async def _begin_workers(context: RunContext) -> None:

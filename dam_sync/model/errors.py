@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from dam_sync.model.diagnostic import Diagnostic
 
 DAILY_BUDGET, MONTHLY_ALLOWANCE = "calls_per_day", "calls_per_month"  # codes of StopRequested: used up
+MAX_CALLS = "max_calls"  # the code of one that reached the bound of the run
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # file system errors that mean a full disk
 
 

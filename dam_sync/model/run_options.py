@@ -63,6 +63,12 @@ class Progress:
     dashboard: str = ""  # the URL of the dashboard of a cluster
     source_rates: Callable[[], RateStatus] = RateStatus
     target_rates: Callable[[], RateStatus] = RateStatus
+    opening_calls: int | None = None  # made before the first asset
+    looking: tuple[str, float] = ("", 0.0)  # what is waited for meanwhile, and until when on a monotonic clock
+
+    def look(self, what: str, until: float) -> None:
+        """Show what assets wait for besides the phase."""
+        self.looking = what, until
 
     def begin(self, phase: str) -> None:
         """Start counting from zero."""

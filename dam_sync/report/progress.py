@@ -87,6 +87,8 @@ class ProgressLine:
 def line(state: Mapping[str, Any]) -> str:
     """Phase, assets, bytes, calls and their rate, parked assets and time left, in one line."""
     parts = [WAITING if state["waits"] else str(state["phase"])]
+    if state.get("looking"):
+        parts.append(str(state["looking"]))
     if state["done"] or state["moves"]:
         done, expected = state["done"], state["expected"]
         parts.append(f"{done:,} of {counted(expected, 'asset')}" if expected else counted(done, "asset"))

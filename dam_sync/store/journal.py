@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, exists, func, select, update
 
 from dam_sync.model.errors import (
     ConfigError,
@@ -20,7 +20,7 @@ from dam_sync.model.errors import (
     WorkerLost,
 )
 from dam_sync.model.journal import ResultsUnderWay, are_current, begin_results
-from dam_sync.model.journal_names import is_silent
+from dam_sync.model.journal_names import CREATE, is_silent
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record
@@ -263,6 +263,13 @@ class JournalRepository(Repository):
     async def is_recorded(self, text: str) -> bool:
         """Whether the journal of an unfinished asset contains this text; see `model.ports.IsReferenced`."""
         return await self._read(lambda c: _contains(c, text))
+
+    async def interrupted_creates(self) -> int:
+        """How many assets have a create that was begun, with an unknown outcome."""
+        begun = (JOURNAL.c.name == CREATE, JOURNAL.c.state == "intent")
+        asset = JOURNAL.c.scope.startswith(ASSET_SCOPE, autoescape=True)
+        chosen = select(func.count()).select_from(JOURNAL).where(*begun, asset)
+        return await self._read(lambda c: int(c.execute(chosen).scalar_one()))
 
     def run_journal(self, scope: str) -> StoredJournal:
         """The journal of a run; it ends when the run is finished."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
-from tests.support.small import TARGET, TOKEN, Small, photos, small
+import pytest
+
+from tests.support.small import TARGET, TOKEN, Small, hurry, photos, small
 
 
 def stopped(job: Small) -> dict[str, object]:
@@ -32,3 +36,28 @@ def test_the_reason_of_each_stop_is_kept_until_the_next_run(tmp_path: Path) -> N
         done = job.ran("status", "--json", code=0).data
         assert "stopped" not in done
         assert [row["result"] for row in done["runs"]] == ["done"]
+
+
+def test_a_small_budget_of_calls_completes_some_assets_or_says_what_is_needed(tmp_path: Path) -> None:
+    with small(tmp_path, photos(20)) as job:
+        job.run("--max-calls", "5", code=8).says("no asset was completed", "allow 100 calls or more")
+        job.run("--max-calls", "30", code=8).says("of the 30 calls were needed to begin", "then run the same command")
+        assert len(job.pair.target.assets) == 0
+        job.run("--max-calls", "45", code=8)
+        some = len(job.pair.target.assets)
+        job.run("--max-calls", "45", code=8)
+        assert 0 < some < len(job.pair.target.assets)
+
+
+def test_a_resumed_run_says_what_it_looks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+    with small(tmp_path, photos(20)) as job:
+        job.run("--max-calls", "60", code=8)
+        with closing(sqlite3.connect(job.state)) as state, state:  # as a process that was killed during uploads
+            state.execute(
+                "INSERT INTO step (scope, name, at, state, result) SELECT 'asset:' || asset, 'create', "
+                "'2026-01-01T00:00:00+00:00', 'intent', 'null' FROM work WHERE state = 'pending' LIMIT 2"
+            )
+        said = job.run(code=0)
+        said.says("looking for 2 creates that the stopped run had begun, each for up to 1 s", "until=")
+        assert len(job.pair.target.assets) == 20

@@ -423,3 +423,14 @@ async def test_a_write_that_is_found_done_after_a_crash_is_told_with_its_changes
         assert await store.journal(replace(work, begun=True), run).run("rename", Calls(), reconcile=Calls("t7")) == "t7"
     (row,) = await store.ledger(0, 10)
     assert (row.target, row.changes) == ("t7", changed)
+
+
+async def test_creates_with_an_unknown_outcome_are_counted(store: SqlStore) -> None:
+    run, work = await claimed(store)
+    journal = store.journal(work, run)
+    for error in (Denied("no"), Transient("the connection broke")):
+        with suppress(type(error)):
+            await journal.run("create", Calls(error=error), reconcile=Calls(None))
+        assert await store.interrupted_creates() == int(isinstance(error, Transient))
+    await journal.run("create", Calls("t1"), reconcile=Calls(None))
+    assert await store.interrupted_creates() == 0

@@ -46,6 +46,11 @@ def test_it_names_what_is_done_and_whose_calls_are_counted() -> None:
     assert line(STATE) == "comparing · 120 of 200 assets · calls: source 12, target 1,311, 29 per second"
 
 
+def test_it_names_what_assets_wait_for() -> None:
+    looking = {**STATE, "looking": "looking for 3 creates"}
+    assert line(looking).startswith("comparing · looking for 3 creates · ")
+
+
 def test_a_command_that_moves_nothing_counts_no_assets() -> None:
     asking = {**STATE, "phase": "asking the services", "moves": False, "done": 0, "rate": 0.2}
     assert line(asking) == "asking the services · calls: source 12, target 1,311"
