@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from dam_sync.api.emulation.described import credentials, emulator_options, fault_actions
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import is_secret
@@ -103,6 +104,20 @@ def sections() -> dict[str, str]:
         "as-target": _features(kinds, "target"),
         "operations": _operations(kinds),
         "limits": _limits(kinds),
+        "emulator-faults": _table(
+            ("`do`", "What happens"), [(f"`{word}`", text) for word, text in fault_actions().items()]
+        ),
+        "emulator-credentials": _table(
+            ("Kind", "`auth.flow`", "The rest of `auth`", "Options of `emulate`"),
+            [
+                (f"`{kind}`", f"`{flow}`", f"`{rest}`", f"`{more}`" if more else "")
+                for kind, flow, rest, more in credentials()
+            ],
+        ),
+        "emulator-options": _table(
+            ("Kind", "Options and their defaults", "Words for `variant`"),
+            [(f"`{kind}`", f"`{options}`", variants) for kind, options, variants in emulator_options()],
+        ),
         **{kind.name: _service(kind) for kind in kinds},
     }
 

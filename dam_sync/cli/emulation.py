@@ -62,14 +62,18 @@ def emulate(
     port: Annotated[int, typer.Option(help="0 picks a free one.")] = 0,
     rate: Annotated[float | None, typer.Option(help="Calls per second it accepts; default: as documented.")] = None,
     lag: Annotated[float | None, typer.Option(help="Seconds by which its search index lags.")] = None,
-    faults: Annotated[Path | None, typer.Option(help="File with scripted faults (a JSON list).")] = None,
+    faults: Annotated[
+        Path | None, typer.Option(help="File with scripted faults (a JSON list); see `help emulate`.")
+    ] = None,
     load: Annotated[Path | None, typer.Option("--load", help="Catalogue (JSON lines) to begin with.")] = None,
     files: Annotated[Path | None, typer.Option("--files", help="Folder with the catalogue's files.")] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE, may be repeated.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="KEY=VALUE, may be repeated; see `help emulate`.")
+    ] = None,
     assumptions: Annotated[bool, typer.Option("--assumptions", help="List the numbered assumptions and exit.")] = False,
     attached: Annotated[bool, typer.Option("--attached", help="End with its standard input.")] = False,
 ) -> None:
-    """Serve one emulated service on localhost until Ctrl-C."""
+    """Serve one emulated service on localhost until Ctrl-C. Its credentials, faults and options: `help emulate`."""
     with exit_on_error(output):
         require_demo_packages()
         from dam_sync.api.emulation.emulate import Emulation, assumptions_of, serve_emulation

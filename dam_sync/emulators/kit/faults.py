@@ -8,23 +8,21 @@ from dataclasses import dataclass, field, fields
 from fnmatch import translate
 from typing import Any
 
-ACTIONS = frozenset(
-    {
-        "status",  # status:503 - answered without reaching the service
-        "throttle",  # throttle:2 - 429 with Retry-After in seconds (1 if not given)
-        "reset_before",  # the connection is reset, the service saw nothing
-        "reset_after",  # the service did its work, the connection is reset instead of the response
-        "twice",  # the request arrives twice, as from a proxy that repeats it; the second response is returned
-        "delay",  # delay:2.5 - that many seconds pass before the service sees the call
-        "advance",  # advance:3600 - the world's clock moves on first, so that things expire
-        "truncate",  # truncate:0.5 - the connection breaks after that part of the body
-        "wrong_length",  # wrong_length:0.5 - a well-formed answer whose body is only that part
-        "garble",  # the body has its right length and wrong bytes
-        "html",  # html:502 - a page of some proxy instead of the response (200 if not given)
-        "empty",  # 200 with nothing
-        "odd",  # odd:2 - 200 with JSON of a shape nobody documented: one of ODD by its number (the first if not given)
-    }
-)
+ACTIONS: Mapping[str, str] = {
+    "status": "`status:503`: that status, without reaching the service",
+    "throttle": "`throttle:2`: 429 with `Retry-After` in seconds (1 if not given)",
+    "reset_before": "the connection is reset, the service saw nothing",
+    "reset_after": "the service did its work, the connection is reset instead of the response",
+    "twice": "the request arrives twice, as from a proxy that repeats it; the second response is returned",
+    "delay": "`delay:2.5`: so many seconds pass before the service sees the call",
+    "advance": "`advance:3600`: the clock of the service moves on first, so that tokens, sessions and links expire",
+    "truncate": "`truncate:0.5`: the connection breaks after that part of the body",
+    "wrong_length": "`wrong_length:0.5`: a well-formed response whose body is only that part",
+    "garble": "the body has its right length and wrong bytes",
+    "html": "`html:502`: a page of some proxy instead of the response (200 if not given)",
+    "empty": "200 with nothing",
+    "odd": "`odd:2`: 200 with JSON of a shape that no document shows, by its number (the first if not given)",
+}
 """What the kit plays itself. `play:WORD` is handed to the service, as a word in `scope["emulation.play"]`."""
 ODD = (b'{"surprise": true}', b"[[7, null]]", b"null", b'"ok"', b'{"_embedded": 5, "_links": [], "items": {"a": 1}}')
 
