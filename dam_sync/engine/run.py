@@ -138,7 +138,7 @@ async def _announce_interrupted(context: RunContext) -> None:
     until, created = context.clock.now() + timedelta(seconds=lag), counted(number, "create")
     message = f"looking for {created} that the stopped run had begun, each for up to {lag:.0f} s"
     context.progress.look(message, context.clock.monotonic() + lag)
-    log.error(
+    log.warning(
         "creates.looked_for",
         assets=number,
         seconds=round(lag),
