@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dam_sync.engine.decide import kept_versions
+from dam_sync.engine.decide import BEHIND, FIXED, fixed_among, kept_versions
+from dam_sync.engine.removals.parts import VERSIONS
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.accounts import count_values
 from dam_sync.mapping.coverage import NOT_HELD
@@ -15,23 +16,30 @@ from dam_sync.model.account import LOST, READ, TRANSFORMED, WRITTEN, Account, Ac
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import InternalError
+from dam_sync.model.values import Json
 from dam_sync.store.rows import Outcome
 
-NAME_TAKEN, FIXED = "name taken", "fixed"
-"""Rules of losses: the asset gets another file name; an existing asset keeps the one it has."""
+NAME_TAKEN = "name taken"  # the rule of a loss: the asset gets another file name
 RECOUNT_HINT = "this is a bug in dam-sync; please report it. `run JOB --full` reads and counts every asset again"
 
 
-def account_of(context: RunContext, asset: Asset, drafted: Drafted, losses: Sequence[Loss]) -> Account:
-    """The account of an asset that is at the target, with what its field rules gave. losses: all of them."""
+def account_of(
+    context: RunContext, asset: Asset, drafted: Drafted, losses: Sequence[Loss], instead: Mapping[str, Json]
+) -> Account:
+    """The account of an asset that is at the target, with what its field rules gave. losses: all of them; instead: see
+    `LinkRow.kept`."""
     account: Account = Counter(drafted.account)
     for path, number, kept, rule in _parts(context, asset):
         account[AccountKey(path, READ)] += number
         account[AccountKey(path, WRITTEN)] += kept
         account[AccountKey(path, LOST, rule)] += number - kept
-    for loss in losses:
-        if loss.path == "filename" and loss.rule in (NAME_TAKEN, FIXED):
-            _turn(account, "filename", TRANSFORMED if loss.rule == NAME_TAKEN else LOST, loss.rule)
+    behind = len(instead.get(VERSIONS) or ())
+    account[AccountKey(VERSIONS, WRITTEN)] -= behind
+    account[AccountKey(VERSIONS, LOST, BEHIND)] += behind
+    if any(loss.path == "filename" and loss.rule == NAME_TAKEN for loss in losses):
+        _turn(account, "filename", TRANSFORMED, NAME_TAKEN)
+    if "filename" in fixed_among(instead, context.target_schema):
+        _turn(account, "filename", LOST, FIXED)
     account.update(AccountKey(rule, given) for rule, given in drafted.filled.items())
     return +account
 

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
 
 from dam_sync.engine.accounts import account_of
+from dam_sync.engine.asset_files import FileWriter, as_uploaded
 from dam_sync.engine.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
-from dam_sync.engine.decide import REPAIR, Create, Park, Skip, Update, decide, fresh_attachments, fresh_relations
+from dam_sync.engine.decide import (
+    REPAIR,
+    Create,
+    Park,
+    Skip,
+    Update,
+    decide,
+    fixed_among,
+    fixed_values,
+    fresh_attachments,
+    fresh_relations,
+    kept_versions,
+    not_carried,
+)
 from dam_sync.engine.files import as_sent
 from dam_sync.engine.operations import HIDE, changes_of, digest_of_create, digest_of_update
 from dam_sync.engine.probation import refuse_removed
 from dam_sync.engine.recovery.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.engine.recovery.resumed_creates import ResumedCreate
 from dam_sync.engine.removals.parts import (
-    sent_file,
+    VERSIONS,
     version_key,
     with_current_keys,
     with_relations,
@@ -30,23 +44,22 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.engine.three_way import Files, kept_values, may_overwrite, overlay
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Loss, Patch, Placement, Relation, digest_of
-from dam_sync.model.capabilities import Feature, MembershipWrite
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
+from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.codec import draft_from_json, draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.journal import NamespacedJournal, completed, note_fact
-from dam_sync.model.ports import Content, Journal
+from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
-from dam_sync.model.write_record import WriteRecord, current_record, recording
+from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.transfer.linked import LinkedContent
 
 log = structlog.get_logger(__name__)
 DRIFT = "changed at the target"  # the rule of what a rotation finds
-DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,10 @@ class TargetWriter:
     """Writes to the target of one context."""
 
     context: RunContext
+
+    @property
+    def _files(self) -> FileWriter:
+        return FileWriter(self.context)
 
     async def act(self, item: DraftedAsset) -> Outcome:
         """Write the asset and return its outcome. Raises the errors of the target."""
@@ -118,7 +135,7 @@ class TargetWriter:
             here = [version_key(file) for file in item.asset.attachments]
             begun = {key: await journal.get(journal_names.detaching(key)) for key in here if key in link.attachments}
             back = {key: sent for key, sent in begun.items() if sent is not None}
-            await self._detach(AssetId(link.target), back, journal)
+            await self._files.detach(AssetId(link.target), back, journal)
             link = without_attachments(link, back)
         return replace(item, link=link)
 
@@ -183,8 +200,8 @@ class TargetWriter:
             if not resumed.patch.empty:  # the source changed between a crash and this run
                 await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
             versions = () if FILE in resumed.values else action.versions[1:]
-            file = await self._add_versions(made, versions, asset.file, draft, journal) if versions else file
-            sent = await self._attach(made, attachments, journal)
+            file = await self._files.add_versions(made, versions, asset.file, draft, journal) if versions else file
+            sent = await self._files.attach(made, attachments, journal)
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
@@ -193,12 +210,22 @@ class TargetWriter:
             attachments=_keys(attachments),
             attached=sent,
             relations=_pairs(relations),
-            kept=dict(resumed.values),
+            kept={**await self._created_before(item, action, meant, journal), **resumed.values},
         )
         if FILE in resumed.values:
             link = replace(link, digests={}, size=None)
         bulk = DeferredWrites(draft.placements, relations=relations)
         return self._completed("created", item, link, bulk, resumed.losses, digest=digest)
+
+    async def _created_before(
+        self, item: DraftedAsset, action: Create, meant: Sequence[Json], journal: StoredJournal
+    ) -> dict[str, Json]:
+        """What an earlier attempt gave a new asset and no call changes since."""
+        if not meant:
+            return {}
+        later = [await journal.get(journal_names.version(key)) for key in _keys(action.versions[1:])[-1:]]
+        begun = replace(self._link(item.asset, meant[0], AssetId(""), action.versions), draft=meant[0])
+        return fixed_values(begun, item.drafted.draft, self.context.target_schema, replaced=None in later)
 
     async def _resumed(
         self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: StoredJournal
@@ -224,9 +251,9 @@ class TargetWriter:
             if first is None:
                 return await target.create(draft, None, scoped)
             link = await self.context.pulls.link(first) if len(action.versions) == 1 else None
-            async with self._contents(first, draft, asset.file, link) as content:
+            async with self._files.contents(first, draft, asset.file, link) as content:
                 made = await target.create(draft, content, scoped)
-                sent = _sent(content)
+                sent = as_uploaded(content)
             if isinstance(content, LinkedContent):
                 self.context.pulls.note(first, opened=content.is_open)
             return made
@@ -259,9 +286,9 @@ class TargetWriter:
         kept = drafted.draft.placements & draft_from_json(link.draft).placements
         file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
         if action.versions:
-            file = await self._add_versions(known, versions, asset.file, named, journal, again, kept)
-        await self._detach(known, action.removals.attachments, journal)
-        sent = await self._attach(known, action.attachments, journal, again)
+            file = await self._files.add_versions(known, versions, asset.file, named, journal, again, kept)
+        await self._files.detach(known, action.removals.attachments, journal)
+        sent = await self._files.attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
         fresh = replace(
@@ -272,7 +299,7 @@ class TargetWriter:
             relations=with_relations(link.relations, _pairs(action.relations)),
             made_at=self._made_at(link, bool(versions or action.attachments)),
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
-            kept={**kept_values(link, drafted.draft, asset.file), **settlement.values},
+            kept=self._kept(asset, drafted.draft, link, settlement, replaced=bool(versions)),
         )
         if FILE in settlement.values:
             fresh = replace(fresh, digests=link.digests, size=link.size)
@@ -283,6 +310,18 @@ class TargetWriter:
         nothing = patch.empty and action.removals.gone.empty and not (added or action.losses)
         outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses, digest=digest)
         return replace(outcome, message=changes_of(action, patch, versions))
+
+    def _kept(
+        self, asset: Asset, draft: Draft, link: LinkRow, settlement: Settlement, *, replaced: bool
+    ) -> dict[str, Json]:
+        """What the target has instead of the draft: after conflicts, and because no call changes it; and the versions
+        that it does not get."""
+        schema = self.context.target_schema
+        held = kept_values(link, draft, asset.file)
+        held = {path: held[path] for path in held.keys() - fixed_among(held, schema)}
+        stands = fixed_values(link, draft, schema, replaced=replaced)
+        missing = not_carried(kept_versions(asset, schema.capabilities, self.context.policy), link)
+        return {**held, **stands, **settlement.values, **({VERSIONS: list(missing)} if missing else {})}
 
     async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
         """The update of a repair; once per run, because the next one may find more. What it restores is recorded
@@ -311,44 +350,6 @@ class TargetWriter:
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
         return recording(WriteRecord(target, changes))
 
-    async def _add_versions(
-        self,
-        made: AssetId,
-        versions: tuple[FileRef, ...],
-        current: FileRef | None,
-        draft: Draft,
-        journal: Journal,
-        again: int | None = None,
-        places: frozenset[Placement] = frozenset(),
-    ) -> FileRef | None:
-        """The last file as it was sent, if this attempt sent it. places: where the asset was before, so that the last
-        version takes the place of the one before."""
-        sent = None
-        for file in versions:
-            name = journal_names.version(version_key(file), again)
-
-            async def add(file: FileRef = file, name: str = name) -> Json:
-                nonlocal sent
-                async with self._contents(file, draft, current) as content:
-                    scoped = NamespacedJournal(journal, journal_names.inside(name))
-                    await self.context.target.replace(made, content, scoped)
-                    sent = _sent(content)
-                if file == versions[-1]:
-                    await self._carry_memberships(made, places)
-                return True
-
-            sent = None
-            with self._recording(made, {"version": [None, file.name]}):
-                await journal.run(name, add, idempotent=True)
-        return sent
-
-    async def _carry_memberships(self, known: AssetId, places: frozenset[Placement]) -> None:
-        """Containers that are filled in bulk may list versions; new assets are placed with their last one."""
-        target = self.context.target
-        bulk = (p for p in places if target.capabilities.membership(p.kind) is MembershipWrite.IN_BULK and p.id)
-        if containers := sorted(bulk, key=str):
-            await target.carry_memberships(known, containers)
-
     async def _named(self, draft: Draft, settlement: Settlement, journal: Journal) -> Draft:
         """The draft with the file name that stands at the target: new versions bring their own, after which nothing
         shows what it was."""
@@ -356,42 +357,6 @@ class TargetWriter:
         if settlement.filename and known is None:
             known = await note_fact(journal, journal_names.FILENAME, settlement.filename)
         return replace(draft, filename=known) if known else draft
-
-    async def _attach(
-        self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: int | None = None
-    ) -> dict[str, Json]:
-        """What was sent, by key."""
-        sent: dict[str, Json] = {}
-        for file in files:
-            name = journal_names.attachment(version_key(file), again)
-
-            async def attach(file: FileRef = file, name: str = name) -> Json:
-                async with self.context.contents(file, file.name) as content:
-                    scoped = NamespacedJournal(journal, journal_names.inside(name))
-                    await self.context.target.attach(made, content, scoped)
-                    _sent(content)
-                    return {"name": content.name, "size": content.size, "digests": dict(content.digests)}
-
-            with self._recording(made, {"attachment": [None, file.name]}):
-                result = await journal.run(name, attach, idempotent=True)
-            if isinstance(result, dict):  # a state of an older release has `true`
-                sent[version_key(file)] = result
-        return sent
-
-    async def _detach(self, known: AssetId, gone: Mapping[str, Json], journal: Journal) -> None:
-        """Remove attachments, by key as they were sent. Each is recorded before, because it may be at the source again
-        when this attempt is repeated."""
-        for key, sent in gone.items():
-            name = journal_names.removed_attachment(key)
-
-            async def detach(sent: Json = sent, name: str = name) -> Json:
-                scoped = NamespacedJournal(journal, journal_names.inside(name))
-                await self.context.target.detach(known, sent_file(sent), scoped)
-                return True
-
-            await note_fact(journal, journal_names.detaching(key), sent)
-            with self._recording(known, {"attachment": [sent["name"], None]}):
-                await journal.run(name, detach, idempotent=True)
 
     async def _settled(self, item: DraftedAsset, link: LinkRow, action: Update, meant: Sequence[Json]) -> Settlement:
         """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote."""
@@ -407,13 +372,6 @@ class TargetWriter:
         files = Files(link, asset.file, bool(action.versions), asset.versions)
         compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))
-
-    def _contents(
-        self, file: FileRef, draft: Draft, current: FileRef | None, link: FileLink | None = None
-    ) -> AbstractAsyncContextManager[Content]:
-        """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
-        mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
-        return self.context.contents(file, draft.filename if mapped else file.name or draft.filename, link)
 
     def _link(
         self, asset: Asset, meant: Json, made: AssetId, versions: tuple[FileRef, ...], sent: FileRef | None = None
@@ -462,7 +420,7 @@ class TargetWriter:
         return Outcome(
             action=action,
             losses=[{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in lost],
-            account=account_of(self.context, asset, drafted, lost),
+            account=account_of(self.context, asset, drafted, lost, link.kept),
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
             placements=tuple(rows),
             relations=(
@@ -480,13 +438,3 @@ def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
 
 def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))
-
-
-def _sent(content: Content) -> FileRef:
-    """The file as it was sent; recorded for the ledger."""
-    record = current_record()
-    if record is not None:
-        record.size = content.size
-        algorithm = next((name for name in DIGESTS if name in content.digests), "")
-        record.digest = f"{algorithm}:{content.digests[algorithm]}" if algorithm else ""
-    return FileRef("", content.name, content.size, digests=dict(content.digests))

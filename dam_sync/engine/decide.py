@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dam_sync.engine.removals.parts import Removals, removals, version_key
-from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Relation
+from dam_sync.engine.removals.parts import VERSIONS, Removals, removals, version_key
+from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
-from dam_sync.model.codec import draft_to_json, placements_from_json, rights_from_json
-from dam_sync.model.conflict import ConflictRules
+from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
+from dam_sync.model.conflict import FILE, PLACEMENTS, ConflictRules
 from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Value, value_from_json
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import LEFT, LinkRow
 
 REPAIR = "repair"  # a policy of drift
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
+FIXED, BEHIND = "fixed", "behind the current one"
+"""Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,13 @@ def decide(
         return Create(kept)
     fresh = fresh_versions(kept, link)
     changed = patch_between(link.draft, draft) if patch is None else patch
-    patch, losses = possible(changed, target, replaced=asset.file in fresh)
+    stands = fixed_values(link, draft, target, replaced=asset.file in fresh)
+    patch, losses = possible(changed, target, stands)
+    losses += _version_losses(not_carried(kept, link), link)
     attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, target)
     removed = removals(asset, link, source, capabilities)
-    if patch.empty and removed.gone.empty and not (fresh or attachments or relations or losses):
+    if changed.empty and removed.gone.empty and not (fresh or attachments or relations or losses):
         return Skip()
     if fresh and Operation.REPLACE not in capabilities:
         return Park(
@@ -132,24 +136,53 @@ def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> froze
     return frozenset(each for each in held if (each.kind, each.target) not in known)
 
 
-def possible(patch: Patch, target: Schema, *, replaced: bool = False) -> tuple[Patch, tuple[Loss, ...]]:
-    """The patch without what no call changes of an asset that exists at the target, and that as losses. replaced: a new
-    version becomes the current file, which brings its name."""
+def is_fixed(path: str, target: Schema) -> bool:
+    """Whether no call changes this of an asset that exists at the target."""
     capabilities = target.capabilities
-    stuck = frozenset(
-        p
-        for p in patch.placements_add | patch.placements_remove
-        if capabilities.membership(p.kind) is MembershipWrite.AT_CREATION
-    )
-    kinds = sorted({placement.kind for placement in stuck})
-    losses = [Loss(f"placements.{kind}", "fixed", "an asset stays where it was created") for kind in kinds]
-    if patch.filename is not None and not capabilities.writes(Feature.FILENAME):
-        losses += [] if replaced else [Loss("filename", "fixed", "the target cannot rename assets")]
+    if path.startswith(PLACEMENTS):
+        return capabilities.membership(path.removeprefix(PLACEMENTS)) is MembershipWrite.AT_CREATION
+    return path == "filename" and not capabilities.writes(Feature.FILENAME)
+
+
+def fixed_among(kept: Mapping[str, Json], target: Schema) -> frozenset[str]:
+    """Of what a target keeps (see `LinkRow.kept`), the paths that no call changes. The name of a file that the target
+    keeps after a conflict is not of them."""
+    return frozenset(path for path in kept if is_fixed(path, target) and not (path == "filename" and FILE in kept))
+
+
+def fixed_values(link: LinkRow, draft: Draft, target: Schema, *, replaced: bool) -> dict[str, Json]:
+    """What an asset that exists keeps instead of values of this draft because no call changes it, by path. replaced: a
+    new version becomes the current file, which brings its name."""
+    name = link.kept.get("filename") or link.draft["filename"]
+    before = placements_from_json(link.draft["placements"])
+    found: dict[str, Json] = {}
+    if is_fixed("filename", target) and not replaced and draft.filename not in ("", name):
+        found["filename"] = name
+    for path in sorted({f"{PLACEMENTS}{place.kind}" for place in before | draft.placements}):
+        if is_fixed(path, target):
+            held = placements_from_json(link.kept[path] or ()) if path in link.kept else _of_kind(path, before)
+            found |= {path: placements_to_json(held)} if held != _of_kind(path, draft.placements) else {}
+    return found
+
+
+def _of_kind(path: str, places: frozenset[Placement]) -> frozenset[Placement]:
+    return frozenset(place for place in places if f"{PLACEMENTS}{place.kind}" == path)
+
+
+def possible(patch: Patch, target: Schema, stands: Mapping[str, Json] | None = None) -> tuple[Patch, tuple[Loss, ...]]:
+    """The patch without what no call changes of an asset that exists at the target, and that as losses. stands: what it
+    keeps (see `fixed_values`); nothing else is a loss. None if that is unknown."""
+    moved = patch.placements_add | patch.placements_remove
+    stuck = frozenset(place for place in moved if is_fixed(f"{PLACEMENTS}{place.kind}", target))
+    paths = sorted({f"{PLACEMENTS}{place.kind}" for place in stuck})
+    losses = [Loss(path, FIXED, "an asset stays where it was created") for path in paths]
+    if patch.filename is not None and is_fixed("filename", target):
+        losses.append(Loss("filename", FIXED, "the target cannot rename assets"))
         patch = replace(patch, filename=None)
     patch = replace(
         patch, placements_add=patch.placements_add - stuck, placements_remove=patch.placements_remove - stuck
     )
-    return patch, tuple(losses)
+    return patch, tuple(loss for loss in losses if stands is None or loss.path in stands)
 
 
 def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:
@@ -202,3 +235,17 @@ def fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, .
     if known and known[-1] in keys:
         return kept[keys.index(known[-1]) + 1 :]
     return kept[-1:]
+
+
+def not_carried(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[str, ...]:
+    """Keys of versions that are neither at the target nor about to be written: they appeared at the source before one
+    that was written, and a target takes new versions only after its current one."""
+    known = {key.removeprefix(LEFT) for key in link.versions}.union(map(version_key, fresh_versions(kept, link)))
+    return tuple(key for key in map(version_key, kept) if key not in known)
+
+
+def _version_losses(keys: Sequence[str], link: LinkRow) -> tuple[Loss, ...]:
+    """Those that were not reported before."""
+    number = len(frozenset(keys).difference(link.kept.get(VERSIONS) or ()))
+    text = f"{number}: the target takes new versions only after its current one"
+    return (Loss(VERSIONS, BEHIND, text),) if number else ()

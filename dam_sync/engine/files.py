@@ -40,12 +40,13 @@ class FilePair:
 @dataclass(slots=True)
 class PairedFiles:
     """Files that belong together; files of the source (with their part) that the target lacks, and the other way
-    round; parts that the target does not return."""
+    round; parts that the target does not return. left: versions that were reported as not carried."""
 
     pairs: list[FilePair] = field(default_factory=list)
     missing: list[tuple[str, FileRef]] = field(default_factory=list)
     extra: list[tuple[str, FileRef]] = field(default_factory=list)
     unread: set[str] = field(default_factory=set)
+    left: list[FileRef] = field(default_factory=list)
 
     def differences(self, actual: Asset) -> list[Difference]:
         """Missing files, then additional ones."""
@@ -83,9 +84,15 @@ def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkR
     returns."""
     found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
     _pair_versions(found, asset, actual, kept, link)
+    found.left = [file for part, file in found.missing if part == VERSIONS and _is_left(file, link)]
+    found.missing = [(part, file) for part, file in found.missing if part != VERSIONS or not _is_left(file, link)]
     if ATTACHMENTS not in found.unread:
         _pair_attachments(found, asset, actual, link)
     return found
+
+
+def _is_left(file: FileRef, link: LinkRow) -> bool:
+    return version_key(file) in (link.kept.get(VERSIONS) or ())
 
 
 def _pair_attachments(found: PairedFiles, asset: Asset, actual: Asset, link: LinkRow) -> None:

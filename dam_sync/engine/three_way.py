@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from dam_sync.engine.compare import Defaults, as_held, date_differs, date_is_extra, foreign_edits
+from dam_sync.engine.decide import fixed_among
 from dam_sync.engine.files import file_facts
-from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.removals.parts import VERSIONS, version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
@@ -113,15 +114,22 @@ class ThreeWay:
 
     def _filename(self) -> Iterator[ValueConflict]:
         ours, theirs = self.patch.filename, self._name_there
-        wrote = [state["filename"] for state in self.before]
+        wrote = [*(state["filename"] for state in self.before), *self._name_kept]
         if ours is not None and theirs not in (*wrote, ours, ""):
             yield ValueConflict("filename", wrote[0], ours, theirs)
 
     @property
     def renamed(self) -> str:
         """The file name that somebody gave the asset at the target only, which a new version keeps; else empty."""
-        ours = (self.draft.filename, *(state["filename"] for state in self.before))
+        ours = (self.draft.filename, *(state["filename"] for state in self.before), *self._name_kept)
         return "" if self.patch.filename is not None or self._name_there in ours else self._name_there
+
+    @property
+    def _name_kept(self) -> tuple[str, ...]:
+        """The name that a file has because no call changes it, though the source renamed it; a new version brings the
+        other one. One that came with a file of the target is not of them."""
+        kept = self.files.link.kept
+        return (kept["filename"],) if "filename" in fixed_among(kept, self.schema) else ()
 
     @property
     def _name_there(self) -> str:
@@ -318,7 +326,7 @@ def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asse
 def kept_values(link: LinkRow, draft: Draft, file: FileRef | None) -> dict[str, Json]:
     """What the target keeps instead of values of this draft: as long as the source does not change them again."""
     now = draft_to_json(draft)
-    same = (path for path in link.kept if path != FILE and _part(now, path) == _part(link.draft, path))
+    same = (path for path in link.kept if path not in (FILE, VERSIONS) and _part(now, path) == _part(link.draft, path))
     kept = {path: link.kept[path] for path in same}
     if FILE in link.kept and file is not None and link.versions[-1:] == (version_key(file),):
         kept[FILE] = link.kept[FILE]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dam_sync.model.safe_text import csv_cell
-from dam_sync.report.verdict import VERDICT_ROWS, file_evidence
+from dam_sync.report.verdict import VERDICT_ROWS, file_evidence, not_carried
 
 SECTIONS = ("section", "item", "rule", "number", "example", "meaning")
 DIFFERENCES = ("asset", "target", "kind", "where", "pattern", "expected", "found")
@@ -115,3 +115,4 @@ def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Mapping[s
         yield "evidence by asset", verdict["evidence"]
         yield "evidence by file", file_evidence(verdict)
         yield "not compared", verdict["not_compared"]
+        yield "not carried", not_carried(verdict)

@@ -10,7 +10,17 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from dam_sync.model.safe_text import visible_lines
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.terminal import TITLES, duration
-from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, called, explained, file_evidence, grouped
+from dam_sync.report.verdict import (
+    COLUMNS,
+    DIFFERENCES,
+    NOT_CARRIED,
+    VERDICT_ROWS,
+    called,
+    explained,
+    file_evidence,
+    grouped,
+    not_carried,
+)
 
 SECTIONS = (
     ("assets", "Assets", ("counts",)),
@@ -47,6 +57,7 @@ def render_html(
     template = _templates.get_template("report.html")
     sections = [(name, words, any(report.get(key) for key in keys)) for name, words, keys in SECTIONS]
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
+    words |= {"NOT_CARRIED": NOT_CARRIED, "not_carried": not_carried}
     words |= {"kinds": DIFFERENCES, "explained": explained, "example": called}
     words |= {"rehearsal": rehearsal, "verification": verification}
     title = "Rehearsal" if rehearsal else TITLES[report["kind"]]

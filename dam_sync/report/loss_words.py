@@ -29,6 +29,7 @@ OF_RULES = {
     "language not carried": "its line of the mapping carries another language",
     "not in this type": "the type that the asset gets at the target has no such field",
     "fixed": "the target cannot change it once the asset exists",
+    "behind the current one": "it came before a version that was moved, and the target adds new versions last",
     "date": "it is not a date as its line of the mapping reads them, or its time of day is lost",
     "datetime": "it is not a timestamp as its line of the mapping reads them",
     "no day in the date": "it names no day, so that the first one of its month or year is written",
@@ -58,11 +59,12 @@ def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
     that the target would store if an option of the job named their place."""
     part = path.removesuffix("[]")
     if rule == "target cannot hold" and PARTS.get(part, part) in optional:
-        return f"{_what(path)}: {UNLESS_ASKED}"
-    return f"{_what(path)}: {OF_RULES.get(rule, rule)}"
+        return f"{part_in_words(path)}: {UNLESS_ASKED}"
+    return f"{part_in_words(path)}: {OF_RULES.get(rule, rule)}"
 
 
-def _what(path: str) -> str:
+def part_in_words(path: str) -> str:
+    """`the file name`, `places in containers (folder)`, `field title`."""
     if path.startswith("fields."):
         return f"field {path.removeprefix('fields.').removesuffix('[]')}"
     head, _, rest = path.partition(".")

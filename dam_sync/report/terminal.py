@@ -10,7 +10,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from dam_sync.model.safe_text import visible, visible_lines
-from dam_sync.report.verdict import COLUMNS, DIFFERENCES, VERDICT_ROWS, called, explained, file_evidence, grouped
+from dam_sync.report.verdict import (
+    COLUMNS,
+    DIFFERENCES,
+    NOT_CARRIED,
+    VERDICT_ROWS,
+    called,
+    explained,
+    file_evidence,
+    grouped,
+    not_carried,
+)
 
 TITLES = {
     **{"plan": "Plan", "run": "Run", "verify": "Verification", "check": "Check"},
@@ -129,6 +139,7 @@ def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, s
     for line in explained(verdict):
         console.print(plain(line))
     _pairs(console, "Not compared: the target does not return it, or cannot store it", verdict["not_compared"])
+    _pairs(console, NOT_CARRIED, not_carried(verdict))
 
 
 def _lost(names: Mapping[str, str], loss: Mapping[str, Any]) -> str:

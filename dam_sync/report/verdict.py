@@ -7,8 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dam_sync.model.wording import counted
+from dam_sync.report.loss_words import part_in_words
 
 COLUMNS = ("where", "how", "number", "asset at the source", "target id", "expected", "found")
+NOT_CARRIED = "Not carried, as a run reported: no call changes it at the target"
 DIFFERENCES = (("Differences", False), ("Additions at the target", True))  # titles, and which groups
 VERDICT_ROWS = {
     "source_assets": "at the source",
@@ -68,6 +70,11 @@ def explained(verdict: Mapping[str, Any]) -> list[str]:
         for group in grouped(verdict, extra=extra)
         if group.cause
     ]
+
+
+def not_carried(verdict: Mapping[str, Any]) -> dict[str, int]:
+    """Assets by what of them no call changes at the target, in words. A verdict of an older release has none."""
+    return {part_in_words(path): number for path, number in sorted(verdict.get("not_carried", {}).items())}
 
 
 def file_evidence(verdict: Mapping[str, Any]) -> dict[str, int]:

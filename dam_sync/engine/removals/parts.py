@@ -158,14 +158,16 @@ def with_current_keys(asset: Asset, link: LinkRow) -> LinkRow:
 
 def _with_current_versions(asset: Asset, link: LinkRow) -> LinkRow:
     here = {version_key(file): file for file in asset.versions}
-    former = {key: now for now, file in here.items() if now not in link.versions for key in _former_keys(file)}
+    former = {key: now for now, file in here.items() if now not in link.versions for key in _former_keys(file, asset)}
     renamed = {key: former[key] for key in link.versions if key in former and key not in here}
     return replace(link, versions=tuple(renamed.get(key, key) for key in link.versions)) if renamed else link
 
 
-def _former_keys(file: FileRef) -> Iterator[str]:
-    """The keys of a file while its service had not read it: without a digest, and without a size. Only an upload time
-    shows that it is the same file."""
+def _former_keys(file: FileRef, asset: Asset) -> Iterator[str]:
+    """The keys of a file when it was the current one, where that has the id of the asset, and while its service had not
+    read it: without a digest, and without a size. Only an upload time shows that it is the same file then."""
+    if asset.file is not None and file is not asset.file:
+        yield version_key(replace(file, id=asset.file.id))
     if file.created_at is not None:
         unread = replace(file, digests={})
         yield from (version_key(each) for each in (unread, replace(unread, size=None)))

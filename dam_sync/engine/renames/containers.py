@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.accounts import FIXED
+from dam_sync.engine.decide import FIXED
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.renames.paths import Level, Names, Path, Trees

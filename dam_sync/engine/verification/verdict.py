@@ -28,12 +28,13 @@ class FileProof:
 class Judgement:
     """The result of comparing one asset. fate: the count of the verdict it belongs to; found: differences and extras;
     unread: parts not compared because the target does not return them; untouched: nobody changed the asset at the
-    target since a run last wrote it."""
+    target since a run last wrote it; left: paths that no call changes, which a run reported as a loss."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
     proofs: list[FileProof] = field(default_factory=list)
     unread: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
     evidence: str = ""
     untouched: bool = False
 
@@ -58,7 +59,8 @@ class Verdict:
     removed: assets that runs moved to the trash of the target, because they are gone from the source.
     missing_compared: of `missing`, those found by comparing linked assets.
     evidence: assets by class; files: files by class, for the current files, older versions and attachments.
-    not_compared: assets by the part that the target does not return. early: assets that the target may
+    not_compared: assets by the part that the target does not return. not_carried: assets by what of them no call
+    changes at the target, which a run reported as a loss; that is no difference. early: assets that the target may
     still remove, `until` then: it is too early to decide about them.
     """
 
@@ -84,6 +86,7 @@ class Verdict:
     evidence: dict[str, int] = field(default_factory=dict)
     files: dict[str, dict[str, int]] = field(default_factory=dict)
     not_compared: dict[str, int] = field(default_factory=dict)
+    not_carried: dict[str, int] = field(default_factory=dict)
     differences: list[tuple[str, str, Difference]] = field(default_factory=list)
     extras: list[tuple[str, str, Difference]] = field(default_factory=list)
     groups: DifferenceGroups = field(default_factory=DifferenceGroups)
@@ -133,6 +136,8 @@ class Verdict:
             _add(self.files.setdefault(proof.part, {}), proof.evidence)
         for part in judged.unread:
             _add(self.not_compared, part)
+        for path in judged.left:
+            _add(self.not_carried, path)
 
 
 def proofs_by_key(proofs: Iterable[FileProof]) -> Mapping[str, str]:

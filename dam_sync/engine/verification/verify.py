@@ -24,7 +24,7 @@ from dam_sync.engine.compare import (
     with_everybody,
     with_unsure,
 )
-from dam_sync.engine.decide import kept_versions
+from dam_sync.engine.decide import fixed_among, kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import names_beside
@@ -386,7 +386,7 @@ class Verifier:
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context
-        draft, found = await self._draft(asset, actual, link)
+        draft, found, left = await self._draft(asset, actual, link)
         if Operation.MEMBERS in context.target.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
@@ -403,6 +403,7 @@ class Verifier:
         judged = Judgement(
             _outcome(found), found, unread=self._unread(asset, hidden), untouched=self._untouched(actual)
         )
+        judged.left = left | ({VERSIONS} if files.left else frozenset())
         if (
             found and self.patience > 0 and any(not one.extra for one in found)
         ):  # it will be compared again; no need to download its bytes now
@@ -422,9 +423,11 @@ class Verifier:
         for pair, wrong, _ in compared:
             judged.found += [replace(one, pattern=OTHER_ORDER) for one in wrong] if pair in moved else wrong
 
-    async def _draft(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[Draft, list[Difference]]:
+    async def _draft(
+        self, asset: Asset, actual: Asset, link: LinkRow
+    ) -> tuple[Draft, list[Difference], frozenset[str]]:
         """What the target should have, by the names that it has; these, where others gave them, and the fields of
-        which it is unknown because their values park the asset."""
+        which it is unknown because their values park the asset; and the paths where it keeps what no call changes."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
@@ -444,7 +447,8 @@ class Verifier:
         if draft.filename and link.filename in beside:
             draft = replace(draft, filename=link.filename)
         kept = kept_values(link, draft, asset.file)
-        return overlay(draft, kept), [*unfit, *(one for one in renamed if one.path not in kept)]
+        found = [*unfit, *(one for one in renamed if one.path not in kept)]
+        return overlay(draft, kept), found, fixed_among(kept, self.context.target_schema)
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""

@@ -79,7 +79,18 @@ def test_versions_after_the_last_one_written_are_added() -> None:
 
 def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> None:
     known = link(DRAFT, FileRef("gone", "a.jpg", 99))
-    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Update(Patch(), FILES[-1:])
+    action = decide(asset(*FILES), DRAFT, known, ABLE, Policy())
+    assert isinstance(action, Update)
+    assert (action.patch, action.versions) == (Patch(), FILES[-1:])
+    assert [(loss.path, loss.detail.partition(":")[0]) for loss in action.losses] == [("versions", "2")]
+
+
+def test_a_version_before_one_that_was_written_is_reported_once() -> None:
+    action = decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0], FILES[2]), ABLE, Policy())
+    assert isinstance(action, Update)
+    assert (action.versions, [loss.path for loss in action.losses]) == ((), ["versions"])
+    known = replace(link(DRAFT, FILES[0], FILES[2]), kept={"versions": [version_key(FILES[1])]})
+    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Skip()
 
 
 @pytest.mark.parametrize(
