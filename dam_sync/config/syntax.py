@@ -15,7 +15,7 @@ from dam_sync.model.values import Json
 SHORT = 64 * 1024  # characters; a watching process reads short files before each run, and parses them once
 UNHASHABLE = "a key that is a list or a block"
 PROBLEMS = (
-    (r"found character '\\t'", "a tab in front of the line", "YAML is indented by spaces: replace the tab"),
+    (r"found character '\\t'", "a tab where only spaces are allowed", "replace the tab by spaces"),
     (r"found duplicate key", "", "remove one of the two"),
     (
         r"mapping values are not allowed",

@@ -45,11 +45,12 @@ class Runs(Repository):
 
     async def begin(self, job: str, command: str) -> Run:
         """Begin a run, or resume the unfinished one of this command. Raises StoreBusy while another process holds
-        it."""
+        it. Takes half a minute if the last heartbeat of that process lies in the future."""
+        silent = await self._silent_in_future()
 
         def job_(c: Connection) -> Run:
             live = live_run(c, self._now(-ALIVE), self._database.storage.process_exists)
-            if live is not None and live.owner != self._database.holder:
+            if live is not None and (live.id, live.beat_at) != silent and live.owner != self._database.holder:
                 raise _busy(live)
             self._hold(c)
             unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
@@ -183,6 +184,16 @@ class Runs(Repository):
         """The runs that rolled back another, newest first."""
         chosen = select(RUN).where(RUN.c.command.startswith(ROLLBACK, autoescape=True)).order_by(RUN.c.id.desc())
         return await self._read(lambda c: [_run_row(row) for row in c.execute(chosen)])
+
+    async def _silent_in_future(self) -> tuple[int, str] | None:
+        """The run whose last heartbeat lies in the future, and that heartbeat, if none follows: the clock of this host
+        was set back, or the state was copied from a host whose clock is ahead."""
+        exists, future = self._database.storage.process_exists, self._now(ALIVE)
+        row = await self._read(lambda c: live_run(c, future, exists))
+        if row is None or row.owner == self._database.holder:
+            return None
+        await self._database.clock.sleep(ALIVE.total_seconds())
+        return row.id, row.beat_at
 
     def _lease(self) -> dict[str, Any]:
         now, host = self._now(), socket.gethostname()

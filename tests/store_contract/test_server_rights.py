@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from psycopg import OperationalError
 
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
+from dam_sync.store.server.database import explained
 from dam_sync.store.server.shared_schema import SCHEMA, open_shared
 from dam_sync.store.server.store import exists, refuse_unwritable
 from dam_sync.store.store import SqlStore
@@ -108,6 +110,29 @@ def test_a_database_that_takes_no_writes_is_told_from_missing_rights(limited: St
     assert "name the primary server" in refused.value.hint
 
 
+@pytest.mark.parametrize(("part", "hint"), [("user", 'CREATE ROLE "none"'), ("database", 'CREATE DATABASE "none"')])
+def test_a_name_that_the_server_does_not_know_is_no_outage(limited: StateServer, part: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match='"none" does not exist') as refused:
+        exists(replace(limited, user="none") if part == "user" else replace(limited, database="none"))
+    assert hint in refused.value.hint
+
+
+def test_a_server_that_is_full_is_an_outage_with_its_own_hint(limited: StateServer) -> None:
+    execute(started(), f'ALTER ROLE "{limited.user}" CONNECTION LIMIT 0')
+    with pytest.raises(StoreUnreachable, match="too many connections") as refused:
+        exists(limited)
+    assert "CONNECTION LIMIT" in refused.value.hint
+
+
+def test_a_wrong_password_is_named_and_not_shown(limited: StateServer) -> None:
+    secret = replace(limited, password="hush-hush-1")
+    why = f'connection failed: FATAL:  password authentication failed for user "Op" ({secret.password})'
+    error = explained(OperationalError(why), secret)
+    assert isinstance(error, ConfigError)
+    assert "the password in `state:`" in error.hint
+    assert secret.password not in str(error) + error.hint
+
+
 @pytest.mark.parametrize(
     ("statement", "why", "hint"),
     [
@@ -116,7 +141,7 @@ def test_a_database_that_takes_no_writes_is_told_from_missing_rights(limited: St
             "permission denied for database",
             "GRANT CONNECT ON DATABASE",
         ),
-        ("ALTER ROLE {user} NOLOGIN", "is not permitted to log in", "the rights of the user"),
+        ("ALTER ROLE {user} NOLOGIN", "is not permitted to log in", 'ALTER ROLE "Op'),
     ],
 )
 def test_a_user_who_may_not_connect_is_no_outage(limited: StateServer, statement: str, why: str, hint: str) -> None:

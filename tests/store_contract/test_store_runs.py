@@ -6,12 +6,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import SafetyStop, StoreBusy
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
@@ -49,6 +51,35 @@ async def test_a_second_opener_is_refused_and_told_of_the_first(store: SqlStore,
     for command in ("run", "plan"):
         with pytest.raises(StoreBusy, match=rf"run 1 .* process {os.getpid()} on .*, since 2026-03-01"):
             await other.begin("museum", command)
+
+
+async def test_a_heartbeat_of_the_future_is_looked_at_before_its_run_is_taken_over(
+    store: SqlStore, other: SqlStore, clock: SetClock
+) -> None:
+    """The clock of this host was set back, or the state was copied from a host whose clock is ahead."""
+    run = await store.begin("museum", "run")
+    clock.skip(-3600)
+    before = clock.now()
+    assert (await other.begin("museum", "run")).id == run.id
+    assert timedelta(seconds=30) <= clock.now() - before <= timedelta(seconds=40)
+    with pytest.raises(SafetyStop, match="has taken this run over"):
+        await store.beat(run.id)
+
+
+async def test_a_run_whose_clock_is_ahead_and_that_lives_is_left_alone(
+    store: SqlStore, place: Path | StateServer, clock: SetClock
+) -> None:
+    run = await store.begin("museum", "run")
+
+    class Meanwhile(SetClock):
+        async def sleep(self, seconds: float) -> None:
+            clock.skip(seconds)
+            await store.beat(run.id)
+
+    behind = await SqlStore.open(place, Meanwhile(clock.now() - timedelta(hours=1)))
+    with pytest.raises(StoreBusy, match="run 1 of this job is active"):
+        await behind.begin("museum", "run")
+    await behind.close()
 
 
 async def test_a_silent_run_is_taken_over_and_its_first_process_can_write_no_more(

@@ -88,11 +88,13 @@ def make_file(path: Path, what: str = STATE, *, new: bool = False) -> None:
 
 
 def refuse_link(path: Path, what: str = STATE) -> None:
-    """Raises ConfigError for a symbolic link: in a folder that others can write to, it may lead to any file of this
-    user."""
+    """Raises ConfigError for a folder, and for a symbolic link: in a folder that others can write to, it may lead to
+    any file of this user."""
     if path.is_symlink():
         hint = "name the file itself, in a folder that only you can write"
         raise ConfigError(f"{what} {path} is a symbolic link, which is not followed", hint=hint)
+    if path.is_dir():
+        raise ConfigError(f"{what} {path} is a folder, not a file", hint=f"name a file, for example {path / 'job.db'}")
 
 
 def flush_folder(folder: Path) -> None:

@@ -59,6 +59,27 @@ _REFUSALS = (
     *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
     *("pg_hba.conf rejects", "permission denied", "is not permitted to log in"),
 )
+_CHECK = "check `state:` in the job file, its password and certificates, and the rights of the user: `check JOB`"
+_HINTS: Mapping[str, str] = {
+    "permission denied for database": "let the owner of the database execute: GRANT CONNECT ON DATABASE "
+    '"{database}" TO "{user}";',
+    "is not permitted to log in": 'let the administrator of the server execute: ALTER ROLE "{user}" LOGIN;',
+    "password authentication failed": "correct the user or the password in `state:` of the job file, or the secret "
+    "that it names",
+    "no password supplied": "add the password to `state:` in the job file, for example postgresql+psycopg://"
+    "{user}:${{env:STATE_PASSWORD}}@HOST/{database}",
+    'database "': 'correct the name of the database in `state:`, or create it: CREATE DATABASE "{database}" '
+    "ENCODING 'UTF8' TEMPLATE template0;",
+    'role "': 'correct the user in `state:`, or create it: CREATE ROLE "{user}" LOGIN;',
+    "no pg_hba.conf entry": "let the administrator of the server admit this host, user and database in pg_hba.conf, or "
+    "add `?sslmode=require` to `state:` if the server wants TLS",
+    "read-only transaction": "name the primary server in `state:`; for several hosts, "
+    "`?target_session_attrs=read-write` finds it",
+}
+_FULL_SERVER = (
+    "end other connections, or let the administrator of the server allow more (`max_connections`, or CONNECTION LIMIT "
+    "of the role or database): a run needs about five; then run the same command again; it resumes where it stopped"
+)
 _BUSY = (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected)
 
 
@@ -192,7 +213,8 @@ def explained(error: BaseException, server: StateServer) -> DamSyncError:
     if isinstance(error, _UNREACHABLE) or _is_lost(error):
         if _is_refusal(why):
             return _refused(server, why)
-        return StoreUnreachable(f"the state {server} cannot be reached ({why})")
+        hint = _FULL_SERVER if "too many" in why or "connection slots" in why else ""
+        return StoreUnreachable(f"the state {server} cannot be reached ({why})", hint=hint)
     return _refused(server, why)
 
 
@@ -208,10 +230,8 @@ def _is_refusal(why: str) -> bool:
 
 
 def _refused(server: StateServer, why: str) -> ConfigError:
-    hint = "check `state:` in the job file, its password and certificates, and the rights of the user: `check JOB`"
-    if "permission denied for database" in why:
-        user, database = server.user or "USER", server.database
-        hint = f'let the owner of the database execute: GRANT CONNECT ON DATABASE "{database}" TO "{user}";'
+    hint = next((text for mark, text in _HINTS.items() if mark in why), _CHECK)
+    hint = hint.format(user=server.user or "USER", database=server.database)
     return ConfigError(f"the state {server} cannot be opened or cannot be written ({why})", hint=hint)
 
 

@@ -19,7 +19,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.migrations import MIGRATIONS, VERSION
 from dam_sync.store.server.database import raw_of
 
-OLDEST_SERVER = 130000
+OLDEST_SERVER = 140000  # the first one that waits until a connection has ended
 VERSION_TABLE = "store_version"
 COMMIT_TABLE = "store_commit"
 TOKENS = 100  # of the last commits; more than other processes make during an outage
@@ -123,7 +123,11 @@ def check_server(connection: Connection, server: StateServer) -> None:
     raw = raw_of(connection)
     encoding = raw.info.parameter_status("server_encoding")
     if raw.info.server_version < OLDEST_SERVER:
-        raise ConfigError(f"the state {server} needs PostgreSQL 13 or newer")
+        found = raw.info.server_version // 10_000
+        raise ConfigError(
+            f"the state {server} needs PostgreSQL 14 or newer, and the server is version {found}",
+            hint="upgrade the server, or name another one, or a file, in `state:` of the job file",
+        )
     if encoding != "UTF8":
         hint = "create the database with ENCODING 'UTF8'"
         raise ConfigError(f"the state {server} is in a database with the encoding {encoding}", hint=hint)

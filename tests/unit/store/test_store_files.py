@@ -348,3 +348,10 @@ async def test_show_tells_everything_at_a_glance(tmp_path: Path) -> None:
     assert shown["bytes"] > 4096
     assert shown["file"] == str(tmp_path / "job.db")
     await store.close()
+
+
+async def test_a_folder_in_place_of_a_state_is_named(tmp_path: Path) -> None:
+    for read_only in (False, True):
+        with pytest.raises(ConfigError, match="is a folder, not a file") as refused:
+            await SqlStore.open(tmp_path, SetClock(), read_only=read_only)
+        assert str(tmp_path / "job.db") in refused.value.hint
