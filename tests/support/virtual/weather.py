@@ -60,7 +60,7 @@ class Trouble:
     path: str = ""
 
     def __post_init__(self) -> None:
-        assert self.action in NETWORK | DAMAGES | ACTIONS | {"play"}, self.do
+        assert self.action in NETWORK | DAMAGES | ACTIONS.keys() | {"play"}, self.do
 
     @property
     def action(self) -> str:
@@ -130,7 +130,7 @@ class Weather:
         if self.called.total() > self.most:
             raise Endless(f"more than {self.most} calls, the last {call}")
         found = [line for line in self.lines if line.strikes(app, call, path)]
-        _script(app, outgoing.method, path, (line.do for line in found if line.action in ACTIONS | {"play"}))
+        _script(app, outgoing.method, path, (line.do for line in found if line.action in ACTIONS.keys() | {"play"}))
         return found
 
     async def _on_the_way(self, line: Trouble, outgoing: httpx.Request) -> None:
