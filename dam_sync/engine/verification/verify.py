@@ -20,6 +20,7 @@ from dam_sync.engine.compare import (
     defaults_of,
     differences,
     extras,
+    hidden_instead,
     scope_of,
     with_everybody,
     with_unsure,
@@ -392,7 +393,8 @@ class Verifier:
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
             actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
         found += seen_though_closed(context, draft, actual)
-        actual = with_everybody(context, actual, draft)
+        found += [] if draft.closed else hidden_instead(context, actual, draft)
+        actual = with_everybody(context, actual, draft, hidden=True)
         found += differences(draft, actual, context.target_schema, context.target.limits)
         if context.policy.extras != "ignore":
             defaults = defaults_of(context, draft)
