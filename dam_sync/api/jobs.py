@@ -36,7 +36,7 @@ from dam_sync.engine.guards.preflight import (
 )
 from dam_sync.engine.pipeline import AT_LIMIT
 from dam_sync.engine.planned import forget_plan
-from dam_sync.engine.probation import until_text, watch_probation
+from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.run import close_run, execute, refuse_unknown, under_lease, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.verify import LEVELS, Verifier
@@ -241,10 +241,8 @@ async def verify_job(
 
 
 async def _probation(context: RunContext) -> list[str]:
-    left = await context.store.on_probation()
-    if left.last is None or not context.target.limits.dedup_window:
-        return []
-    return sentences.about_probation(left.number, until_text(context, left.last))
+    left = await still_deletable(context)
+    return [] if left is None else sentences.about_probation(*left)
 
 
 def unfinished(report: Report) -> tuple[int, DamSyncError | None]:

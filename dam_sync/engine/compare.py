@@ -310,11 +310,24 @@ def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[P
     return replace(actual, placements=actual.placements | {place for place in known if place in wanted})
 
 
-def with_everybody(context: RunContext, actual: Asset, *drafts: Draft) -> Asset:
+def is_seen_by_nobody(actual: Asset) -> bool:
+    """Whether it has no release date, without which its service shows it to nobody."""
+    return any(one.kind is RestrictionKind.UNRELEASED for one in actual.rights.restrictions)
+
+
+def hidden_instead(context: RunContext, actual: Asset, draft: Draft) -> list[Difference]:
+    """What is said of an asset that is to be seen by everybody and is seen by nobody, in place of its groups."""
+    if not is_seen_by_nobody(actual) or actual.rights.groups or not _is_for_everybody(context, draft):
+        return []
+    if draft.rights.release_at is not None:  # then the date is missing
+        return []
+    return [Difference("release", "released", "no release date: nobody sees it", pattern="hidden")]
+
+
+def with_everybody(context: RunContext, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:
     """With the groups of the first of these drafts that stand for everybody: an asset of such a group is read as one
-    that names no group. One that is seen by nobody has none of them."""
-    nobody = any(one.kind is RestrictionKind.UNRELEASED for one in actual.rights.restrictions)
-    if actual.rights.groups or nobody:
+    that names no group. One that is seen by nobody has none of them, unless `hidden`."""
+    if actual.rights.groups or (is_seen_by_nobody(actual) and not hidden):
         return actual
     open_to = (draft.rights.groups for draft in drafts if draft.rights.groups and _is_for_everybody(context, draft))
     return replace(actual, rights=replace(actual.rights, groups=next(open_to, frozenset())))

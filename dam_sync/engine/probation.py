@@ -66,6 +66,14 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
     return await _park(context, gone, run) if gone else []
 
 
+async def still_deletable(context: RunContext) -> tuple[int, str] | None:
+    """How many assets the service may still delete as duplicates, and until when; None if there are none."""
+    left = await context.store.on_probation()
+    if not left.last or not context.target.limits.dedup_window:
+        return None
+    return left.number, until_text(context, left.last)
+
+
 def until_text(context: RunContext, last: datetime) -> str:
     """The end of the last probation as text, to the second."""
     until = last + context.target.limits.probation + timedelta(seconds=1)

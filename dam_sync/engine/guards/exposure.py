@@ -84,12 +84,13 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
 
 
 def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list[Difference]:
-    """Differences that show that ordinary users can see an asset that should be hidden."""
+    """Differences that show that ordinary users can see an asset that should be hidden: it is open to others than the
+    groups that the target leaves a hidden one, which its audience names (None: it names none)."""
     if not draft.closed:
         return []
     allowed, there = context.target.audience(draft).groups, audience_of(actual)
     hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > context.clock.now())
-    limited = there.groups is not None and (allowed is None or there.groups <= allowed)
+    limited = there.groups is not None and allowed is not None and there.groups <= allowed
     if hidden or limited:
         return []
     seen = groups_text(there.groups)

@@ -20,6 +20,7 @@ from dam_sync.engine.compare import (
     defaults_of,
     differences,
     extras,
+    hidden_instead,
     scope_of,
     with_everybody,
     with_unsure,
@@ -31,7 +32,7 @@ from dam_sync.engine.filenames import names_beside
 from dam_sync.engine.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
-from dam_sync.engine.probation import until_text, watch_probation
+from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.renames.counterparts import Counterparts
@@ -166,9 +167,8 @@ class Verifier:
             self.verdict.note(
                 row.source, row.target, [Difference("asset", "in the target", row.message, pattern=REMOVED_BY_SERVICE)]
             )
-        left = await self.context.store.on_probation()
-        if left.last and self.context.target.limits.dedup_window:
-            self.verdict.early, self.verdict.until = left.number, until_text(self.context, left.last)
+        if left := await still_deletable(self.context):
+            self.verdict.early, self.verdict.until = left
 
     async def _look_again(self) -> None:
         """Compare suspects again until they agree, or until the index can no longer be behind: a few of them after ever
@@ -392,7 +392,8 @@ class Verifier:
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
             actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
         found += seen_though_closed(context, draft, actual)
-        actual = with_everybody(context, actual, draft)
+        found += [] if draft.closed else hidden_instead(context, actual, draft)
+        actual = with_everybody(context, actual, draft, hidden=True)
         found += differences(draft, actual, context.target_schema, context.target.limits)
         if context.policy.extras != "ignore":
             defaults = defaults_of(context, draft)

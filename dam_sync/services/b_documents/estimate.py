@@ -20,13 +20,13 @@ from dam_sync.services.b_documents.codec.forms import (
     usual_transitions,
 )
 from dam_sync.services.b_documents.options import DocumentsOptions
-from dam_sync.services.b_documents.target.update import DocumentsUpdate
+from dam_sync.services.b_documents.target.update import FOLLOW, DocumentsUpdate
 from dam_sync.services.b_documents.uploads.batches import BatchRoom
 
 TAG = f"{facts.OPERATION}Services.TagDocument"
 GIVE = f"{facts.OPERATION}Document.AddPermission"
 UNBLOCK = f"{facts.OPERATION}Document.UnblockPermissionInheritance"
-FOLLOW = f"{facts.OPERATION}Document.FollowLifecycleTransition"
+TRANSITION = f"{facts.OPERATION}{FOLLOW}"
 CHECK_IN = f"{facts.OPERATION}Document.CreateVersion"
 RETURN = f"{facts.OPERATION}Document.RestoreVersion"
 MOVE = f"{facts.OPERATION}Document.Move"
@@ -150,7 +150,7 @@ def draft_calls(draft: Draft, size: int, known: Known) -> Counter[str]:
     calls[TAG] = int(by_operation)
     calls[GIVE] = 1 if draft.closed else _given(draft.rights.groups, known)
     calls[MOVE] = int(needs_closed(draft))
-    calls[FOLLOW] = _transitions(draft.status, known.options, True)
+    calls[TRANSITION] = _transitions(draft.status, known.options, True)
     return calls
 
 
@@ -184,7 +184,7 @@ def patch_calls(patch: Patch, known: Known) -> Counter[str]:
             MOVE: int(moved),
             GIVE: 1 if patch.closed else _given(groups, known),
             UNBLOCK: int(patch.closed is False and not groups),
-            FOLLOW: _transitions(patch.status or "", known.options, False),
+            TRANSITION: _transitions(patch.status or "", known.options, False),
         }
     )
 

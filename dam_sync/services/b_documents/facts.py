@@ -273,6 +273,9 @@ ASSUMPTIONS = (
         "5.3",
     ),
     Assumption(27, "files of one upload batch may be sent at the same time, each under an index of its own", "6.2"),
+    Assumption(
+        28, "the schema of `collectionMember:collectionIds` is called `collectionMember`, as its prefix is", "2.5"
+    ),
 )
 
 ASSUMED_WRITES = (

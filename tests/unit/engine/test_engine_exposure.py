@@ -12,9 +12,16 @@ from typing import cast
 import pytest
 
 from dam_sync.engine.decide import Policy
-from dam_sync.engine.guards.exposure import exposure_stop, job_line, remember_release, retry_exposed
+from dam_sync.engine.guards.exposure import (
+    exposure_stop,
+    job_line,
+    remember_release,
+    retry_exposed,
+    seen_though_closed,
+)
 from dam_sync.engine.run_context import RunContext
-from dam_sync.model.asset import Asset, AssetId, Revision, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, Revision, Rights
+from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.exposure import ExposureRule, Waiver
 from dam_sync.model.run_options import RunOptions
@@ -122,3 +129,27 @@ def test_the_stop_names_rules_assets_and_the_line_of_the_job() -> None:
     assert job_line([ExposureRule.GROUPS]) == "policy: {exposure: {groups_widened: accept}}"
     assert job_line([ExposureRule.GROUPS]) in stop.hint
     assert exposure_stop(rows[1:]) is None
+
+
+NAMED = frozenset({"press"})
+
+
+@pytest.mark.parametrize(
+    ("left", "groups", "seen"),
+    [
+        (frozenset(), NAMED, True),
+        (frozenset({"administrators"}), NAMED, True),
+        (frozenset({"administrators"}), frozenset({"administrators"}), False),
+        (None, NAMED, True),
+        (None, frozenset(), True),
+    ],
+)
+def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
+    left: frozenset[str] | None, groups: frozenset[str], seen: bool
+) -> None:
+    """left: who sees a hidden one at this target."""
+    target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed", groups=left))
+    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock()))
+    actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
+    found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
+    assert [one.pattern for one in found] == ["not hidden"] * seen

@@ -288,4 +288,6 @@ async def test_the_audience_of_a_draft(tenant: Tenant) -> None:
     assert service.audience(draft(status="archived")) == Audience()
     assert service.audience(draft(rights=STAFF)) == Audience(groups=frozenset({"staff"}))
     assert service.audience(draft(rights=Rights(groups=frozenset({"staff", "members"})))) == Audience()
-    assert service.audience(draft(closed=True, rights=STAFF)).hidden
+    closed = service.audience(draft(closed=True, rights=STAFF))
+    assert closed.hidden
+    assert closed.groups == {"administrators", service.tenant.user.now.name if service.tenant.user.now else ""}

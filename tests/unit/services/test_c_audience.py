@@ -171,3 +171,11 @@ async def test_a_public_library_is_told_before_anything_is_written(start: Start)
     assert not any("public" in note for note in account.notes_as("source"))
     planned = await tenant.connect(read_only=True).probe()
     assert any("public" in note for note in planned.notes_as("target")), "a plan says it too"
+
+
+@pytest.mark.parametrize(("window", "advised"), [(900, True), (0, False)])
+async def test_duplicate_detection_is_mentioned_unless_the_job_says_that_it_is_off(
+    start: Start, window: int, advised: bool
+) -> None:
+    account = await start(SCHEMA).connect(options={"duplicate_window": window}).probe()
+    assert any("duplicate detection" in note for note in account.as_target) == advised

@@ -84,7 +84,9 @@ class DocumentsCreate(DocumentsUpdate):
     def audience(self, draft: Draft) -> Audience:
         """Neither states nor dates hide a document (wire B 6.5), and the permissions of a folder are unknown here."""
         if draft.closed:
-            return Audience(hidden="closed")
+            user = self.tenant.user.now
+            left = {facts.ADMINISTRATORS, *([] if user is None else [user.name])}
+            return Audience(hidden="closed", groups=frozenset(left))
         groups = draft.rights.groups
         return Audience(groups=None if not groups or groups & self.api.options.everybody else groups)
 

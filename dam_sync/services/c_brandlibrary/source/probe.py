@@ -43,7 +43,7 @@ class BrandLibraryProbe(BrandLibraryBase):
             total=self._tenant.counted,
             clock_skew=reply.ahead_of(self._api.clock.now()),
             notes=tuple(await self._notes(library, user)),
-            as_target=(DUPLICATES, *self._openness(counted["attributes"])),
+            as_target=(*self._duplicates(), *self._openness(counted["attributes"])),
         )
 
     async def schema(self) -> Schema:
@@ -66,6 +66,10 @@ class BrandLibraryProbe(BrandLibraryBase):
         else:
             notes.append("the role of the key's user cannot be seen; only administrators see every asset")
         return notes
+
+    def _duplicates(self) -> tuple[str, ...]:
+        """What to do about duplicate detection, unless the job says that it is off."""
+        return (DUPLICATES,) if self._api.options.duplicate_window else ()
 
     def _openness(self, attributes: Mapping[str, Json]) -> list[str]:
         """What a target makes visible without a login."""

@@ -157,7 +157,7 @@ class TemplatesCollections(TemplatesMembers):
             ]
             gone = [
                 file
-                for files in await gather_or_raise([self._files(asset) for asset in remove[some]])
+                for files in await gather_or_raise([self.versions_of(asset) for asset in remove[some]])
                 for file in files
             ]
             await self._filled(container.id, come, gone)
@@ -176,12 +176,6 @@ class TemplatesCollections(TemplatesMembers):
                         await self._filled(container.id, [known.file], older)
             except NotFound:
                 continue
-
-    async def _files(self, asset: AssetId) -> tuple[str, ...]:
-        try:
-            return (await self.version_groups.known(asset)).files
-        except NotFound:
-            return ()
 
     async def _filled(self, collection: str, come: list[str], gone: list[str]) -> None:
         for operation, files in (("add", come), ("remove", gone)):

@@ -97,7 +97,7 @@ class TemplatesMembers(TemplatesPart):
         ordered = sorted(assets)
         for start in range(0, len(ordered), self.limits.page):
             some = ordered[start : start + self.limits.page]
-            found = await gather_or_raise([self._files_of(asset) for asset in some])
+            found = await gather_or_raise([self.versions_of(asset, Rejected) for asset in some])
             files |= {file: asset for asset, its in zip(some, found, strict=True) for file in its}
         async with aclosing(self.listed_collections(ListedCollection.filled)) as pages:
             async for page, _ in pages:
@@ -106,11 +106,12 @@ class TemplatesMembers(TemplatesPart):
                     if members:
                         yield Membership(each.placement, members)
 
-    async def _files_of(self, asset: AssetId) -> tuple[str, ...]:
+    async def versions_of(self, asset: AssetId, none: type[Rejected] = NotFound) -> tuple[str, ...]:
+        """The files of all its versions; none if reading it raises `none`: what is done with it next reports that."""
         try:
             return (await self.version_groups.known(asset)).files
-        except (NotFound, Rejected):
-            return ()  # the removal itself reports what it is: gone, or refused
+        except none:
+            return ()
 
     async def listed_collections(
         self, read: Callable[[Json], ListedCollection]

@@ -101,7 +101,7 @@ def audience_of(draft: Draft, name: str, tenant: TenantSchema, options: Profiles
     """Who would see an asset of this draft; where no profile keeps it closed, also who sees it before its rights are
     written."""
     if draft.closed:
-        return Audience(hidden="closed")
+        return Audience(hidden="closed", groups=frozenset())
     profile, rights = tenant.profiles.get(name), draft.rights
     if profile is None:
         return Audience()
