@@ -21,7 +21,8 @@ class FileRef:
     """One stored file: the original of a version, or an attachment.
 
     size in bytes; digests by algorithm name (`md5`, `sha256`) in lower-case hexadecimal, as the service published them;
-    `link` is where the service said the bytes are, possibly signed: it is never stored, logged or shown.
+    `link` is where the service said the bytes are, possibly signed: it is never stored, logged or shown. `withheld` is
+    why `open` will be refused, where the service says so with the asset: a plan then parks what a run would park.
     """
 
     id: str
@@ -31,6 +32,7 @@ class FileRef:
     digests: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime | None = None
     link: str = field(default="", repr=False, compare=False)
+    withheld: str = field(default="", compare=False)
 
     def agrees(self, other: FileRef) -> bool:
         """Whether the size and the digests that both know are equal."""

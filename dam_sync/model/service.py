@@ -152,7 +152,8 @@ class Service(ABC):
         """The bytes of a file from `offset` ; expired links are renewed. Safe to repeat."""
 
     def estimate_open(self, file: FileRef) -> Calls:
-        """API calls of `open` from the first byte, for a plan; none if links come with listings."""
+        """API calls of `open` from the first byte, for a plan; none if links come with listings. Raises Rejected where
+        the asset as read says that `open` will."""
         return {}
 
     @abstractmethod

@@ -23,11 +23,12 @@ PIPE_WIDTH = 400  # lines written to a pipe are not wrapped
 
 class Piped(Console):
     """A console whose reader may go away (`| head`): the rest is dropped without an error. plain: stdout is not a
-    terminal, so tables are plain lines."""
+    terminal, so tables are plain lines. No `:name:` becomes an emoji: keys of fields look like that."""
 
     def __init__(self) -> None:
         self.plain = not sys.stdout.isatty()
-        super().__init__(highlight=False, width=PIPE_WIDTH if self.plain else None, soft_wrap=self.plain)
+        width = PIPE_WIDTH if self.plain else None
+        super().__init__(highlight=False, emoji=False, width=width, soft_wrap=self.plain)
 
     def on_broken_pipe(self) -> None:
         """See `Console`."""
@@ -100,7 +101,7 @@ class Output:
         self.progress = not no_progress
         self.yes = yes
         self.out = Piped()
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self.line = ProgressLine(dict, enabled=False)
         self.lost = False  # a result could not be printed
         self._keeps_on = False

@@ -174,3 +174,13 @@ def text_of(console: Console) -> str:
     shown = console.file
     assert isinstance(shown, io.StringIO)
     return shown.getvalue().replace("\x1b[0m", "").replace("\x1b[1m", "").replace("\x1b[3m", "")
+
+
+def test_keys_of_fields_are_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output()
+    output.table("fields.lib:heart:", ("fields.lib:star: is cut",), [("fields.lib:notes: is cut",)])
+    output.note("fields.lib:notes: is cut")
+    shown = capsys.readouterr()
+    for text in ("lib:heart:", "lib:star: is cut", "lib:notes: is cut"):
+        assert text in shown.out
+    assert "lib:notes: is cut" in shown.err

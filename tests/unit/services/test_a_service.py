@@ -290,6 +290,8 @@ async def test_no_download_right_is_said_and_not_worked_around(opened: Open) -> 
         assert found.file is not None
         with pytest.raises(Rejected, match=level):
             await body(service, found.file)
+        with pytest.raises(Rejected, match=level):
+            service.estimate_open(found.file)
 
 
 async def test_odd_addresses_are_read(opened: Open) -> None:

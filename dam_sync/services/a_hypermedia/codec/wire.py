@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 
 from dam_sync.http.interpreting import interprets_response, member_text
@@ -125,10 +125,24 @@ def asset_of(readings: Sequence[tuple[str, Json]], context: MediaDecodeContext) 
 def restrictions_of(media: Json) -> frozenset[Restriction]:
     """Known restrictions of a media: a download level below the original (wire A 3.1).
     Rights of folders are not (5.1)."""
-    level = str(media.get("downloadLevel") or "HD").upper()
+    level = download_level(media)
     return (
         frozenset() if level == "HD" else frozenset({Restriction(RestrictionKind.DOWNLOAD, f"download level {level}")})
     )
+
+
+@interprets_response
+def download_level(media: Json) -> str:
+    """What the user may download of the media: HD is the original (wire A 3.1)."""
+    return str(media.get("downloadLevel") or "HD").upper()
+
+
+@interprets_response
+def withheld(media: Json) -> str:
+    """Why the user does not get the original; empty if the user does."""
+    level = download_level(media)
+    reason = "not at all" if level == "NONE" else "only in low definition"
+    return "" if level == "HD" else f"the user may download this media {reason} (download level {level})"
 
 
 @interprets_response
@@ -184,7 +198,8 @@ def current_file(media: Json, rels: Rels) -> tuple[FileRef, ...]:
         return ()
     version = tail(link(media, "current"))
     identity = wanted_id(media) + (f"/{version}" if version else "")
-    return (_file(media, identity, name, link(media, rels.rel("hires"))),)
+    file = _file(media, identity, name, link(media, rels.rel("hires")))
+    return (replace(file, withheld="" if file.link else withheld(media)),)
 
 
 @interprets_response

@@ -25,6 +25,7 @@ from dam_sync.services.a_hypermedia.codec.wire import (
     version_count,
     version_of,
     version_order,
+    withheld,
 )
 from dam_sync.services.a_hypermedia.source.optional_lists import OptionalLists, not_listed
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
@@ -126,7 +127,7 @@ class MediaReader(HypermediaBase):
         files = [version_of(asset, item, self._api.rels) for item in items]
         if files and now and version_order(items[-1], current)[0]:
             files[-1] = replace(now[0], id=files[-1].id)
-        return tuple(files) or now
+        return tuple(file if file.link else replace(file, withheld=withheld(media)) for file in files) or now
 
     async def attachments(self, asset: str) -> tuple[tuple[FileRef, ...], tuple[Loss, ...]]:
         """Attachments in order of id; those that are not online cannot be downloaded and are reported as losses."""

@@ -13,6 +13,7 @@ from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id
+from dam_sync.services.a_hypermedia.codec.wire import withheld
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader
 
 _API = "/api/"
@@ -39,6 +40,12 @@ class MediaOpener(MediaReader):
         """The static link of the file; it does not expire (wire A 4)."""
         return self._api.client.link_for_others(self._static_request(file, file.link)) if self._is_static(file) else ""
 
+    def estimate_open(self, file: FileRef) -> Calls:
+        """See `Service.estimate_open`; raises Rejected as `open` will, if the level was returned with the media."""
+        if file.withheld:
+            raise _below_level(file.id.partition("/")[0], file.withheld)
+        return {}
+
     def estimate_link(self, file: FileRef) -> Calls | None:
         """See `Service.estimate_link`; the link came with the asset."""
         return {} if self._is_static(file) else None
@@ -50,12 +57,9 @@ class MediaOpener(MediaReader):
         _, now = await self.media(media)
         current = tail(link(now, "current"))
         if version and current and version != current:
-            return await self._static(file, await self._version_link(media, version), offset)
-        level = str(now.get("downloadLevel") or "HD").upper()
-        if level != "HD":
-            reason = "not at all" if level == "NONE" else "only in low definition"
-            text = f"the user may download this media {reason} (download level {level})"
-            raise Rejected(text, asset=media, code="download-level", hint=_RAISE_LEVEL)
+            return await self._static(file, await self._version_link(media, version, file.withheld), offset)
+        if reason := withheld(now):
+            raise _below_level(media, reason)
         url = file_url(link(now, self._api.rels.rel("hires")))
         if url:
             return await self._static(file, url, offset)
@@ -76,10 +80,12 @@ class MediaOpener(MediaReader):
         bare = not urlsplit(url).path.startswith(_API)  # files are public at their URL (wire A 4)
         return Request(operation="GET the file", method="GET", path=url, asset=asset, bare=bare)
 
-    async def _version_link(self, media: str, version: str) -> str:
+    async def _version_link(self, media: str, version: str, reason: str) -> str:
         request = HalRequest("GET", "medias", "/{mediaId}/file-versions/{versionId}", (media, version), asset=media)
         item: Json = await self._api.json(request)
         url = file_url(link(item, self._api.rels.rel("hires")))
+        if not url and reason:
+            raise _below_level(media, reason)
         if not url:
             text = f"the service returns no download link for the older version {version}"
             raise Rejected(text, asset=media, code="no-link", hint=_RAISE_LEVEL)
@@ -95,3 +101,7 @@ class MediaOpener(MediaReader):
                 text = f"attachment {identity} cannot be downloaded: it is {state}"
                 raise Rejected(text, asset=media, code="no-link", hint="bring the attachment online and retry")
         raise NotFound(f"attachment {identity} is gone", asset=media)
+
+
+def _below_level(media: str, reason: str) -> Rejected:
+    return Rejected(reason, asset=media, code="download-level", hint=_RAISE_LEVEL)

@@ -190,6 +190,7 @@ def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
         container_kinds=frozenset({"folder", "collection"}),
         container_depth={"collection": 1},
         container_most={"folder": 1},
+        container_default=frozenset({Placement("folder", options.folder_titles)} if options.folder_titles else ()),
         container_staging=frozenset({Placement("folder", (*options.folder_titles, facts.CLOSED))}),
         relation_kinds=frozenset(options.relations),
     )
