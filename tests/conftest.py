@@ -13,6 +13,8 @@ import structlog
 import typer.testing
 from hypothesis import settings
 
+from dam_sync.cli import YOUNG_OBJECTS
+
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
@@ -23,12 +25,14 @@ for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignor
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays until the end: nothing of it is looked at for garbage, neither now nor later."""
+    """What is collected stays until the end: nothing of it is looked at for garbage, neither now nor later. What tests
+    make is looked at as rarely as in the command."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS)
         gc.enable()
 
 
