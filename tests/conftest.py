@@ -24,10 +24,14 @@ for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignor
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """What is collected stays until the end: nothing of it is looked at for garbage, neither now nor later. What tests
     make is looked at as rarely as in the command."""
     gc.disable()
+    if hasattr(session.config, "workerinput"):
+        from tests.support.scheduling import import_own_share  # xdist may be missing
+
+        import_own_share(path for name in session.config.args if (path := session.config.rootpath / name).is_dir())
     try:
         return (yield)
     finally:
