@@ -13,6 +13,8 @@ import structlog
 import typer.testing
 from hypothesis import settings
 
+from dam_sync.cli import YOUNG_OBJECTS
+
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
@@ -22,13 +24,19 @@ for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignor
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays until the end: nothing of it is looked at for garbage, neither now nor later."""
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What is collected stays until the end: nothing of it is looked at for garbage, neither now nor later. What tests
+    make is looked at as rarely as in the command."""
     gc.disable()
+    if hasattr(session.config, "workerinput"):
+        from tests.support.scheduling import import_own_share  # xdist may be missing
+
+        import_own_share(path for name in session.config.args if (path := session.config.rootpath / name).is_dir())
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS)
         gc.enable()
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+INSIDE = f"{Path(__file__).parent}{os.sep}"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """They are one group of `--dist loadgroup`."""
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
+        if str(item.path).startswith(INSIDE):
             item.add_marker(pytest.mark.xdist_group("house"))

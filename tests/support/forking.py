@@ -23,7 +23,7 @@ from typing import IO, Any
 import pytest
 import typer.main
 
-from dam_sync.cli import cli
+from dam_sync.cli import YOUNG_OBJECTS, cli
 from tests.support import small
 from tests.support.small import Ran, hurry, set_right
 
@@ -198,6 +198,7 @@ def _command(arguments: Sequence[str]) -> int:
 
 def _serve() -> None:
     gc.freeze()  # what is not looked at is not copied
+    gc.set_threshold(YOUNG_OBJECTS)
     for line in sys.stdin:
         order = json.loads(line)
         match order["do"]:

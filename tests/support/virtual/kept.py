@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,9 +97,15 @@ def drop_all() -> None:
 
 def place_of(job: Path) -> Path | StateServer:
     """The state of a job file: a file, or a schema of a server."""
-    found = YAML(typ="safe").load(job.read_text(encoding="utf-8"))
-    url = state_url(found["state"])
-    return Path(found["state"]) if url is None else url.server(found["name"], job.parent)
+    state, name = _state_and_name(job.read_text(encoding="utf-8"))
+    url = state_url(state)
+    return Path(state) if url is None else url.server(name, job.parent)
+
+
+@cache
+def _state_and_name(text: str) -> tuple[str, str]:
+    found = YAML(typ="safe").load(text)
+    return found["state"], found["name"]
 
 
 def is_there(job: Path) -> bool:

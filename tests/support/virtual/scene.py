@@ -22,7 +22,7 @@ from tests.support.everything import OWN_MARKS
 from tests.support.virtual.edits import Change, Edit, Hand, library, receiving
 from tests.support.virtual.kept import ask, job_in, state_for
 from tests.support.virtual.moves import options_of
-from tests.support.virtual.universe import LAGS, Tenant, Universe
+from tests.support.virtual.universe import LAGS, Tenant, Universe, job_of
 
 ACCEPTED = dict.fromkeys(("expiry_dropped", "unreleased_as_released", "groups_widened"), "accept")
 REOPENS = {**ACCEPTED, "reopened_by_repair": "accept"}
@@ -42,7 +42,7 @@ class Scene:
 
     def run(self, **options: Any) -> Report:
         """One run, and time for every index to catch up."""
-        report = self.universe.do(run_job(self.job, self.universe.options(**options)))
+        report = self.universe.do(run_job(job_of(self.job), self.universe.options(**options)))
         self.universe.do(self.settle())
         return report
 
@@ -82,11 +82,11 @@ class Scene:
 
     def plan(self, **options: Any) -> Report:
         """A plan."""
-        return self.universe.do(plan_job(self.job, self.universe.options(**options)))
+        return self.universe.do(plan_job(job_of(self.job), self.universe.options(**options)))
 
     def verify(self, level: str = "digest") -> Any:
         """What a verification finds."""
-        return self.universe.do(verify_job(self.job, self.universe.options(), level, "100%")).verdict
+        return self.universe.do(verify_job(job_of(self.job), self.universe.options(), level, "100%")).verdict
 
     def found(self, verdict: Any) -> dict[str, set[str]]:
         """Names of the edits by what was reported of their assets: differences and additions, by path."""

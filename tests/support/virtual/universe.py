@@ -52,7 +52,7 @@ _WHOLE = Fuse()
 LAGS = 900.0  # seconds after which every index has what was written
 CALLS = 20_000  # after which a world is said to run for ever
 PORT = 20_000  # of the first origin; nothing listens there
-_JOBS: dict[tuple[Path, int, int], JobConfig] = {}
+_JOBS: dict[tuple[Path, str, str], JobConfig] = {}
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -147,7 +147,7 @@ class Universe:
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
         """One process that runs the job behind a fuse of its own; the report. To be made a task of its own."""
         FUSE.set(fuse)
-        return await run_job(_job_of(job), self.options(fuse, **options))
+        return await run_job(job_of(job), self.options(fuse, **options))
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Its result, however many days it takes."""
@@ -203,10 +203,10 @@ def _standing_still(exchange: Any) -> Any:
     return exchanged
 
 
-def _job_of(path: Path) -> JobConfig:
+def job_of(path: Path) -> JobConfig:
     """The job and its mapping, which are read once as long as they are the same."""
     mapping = path.with_name("mapping.yaml")
-    key = path, path.stat().st_mtime_ns, mapping.stat().st_mtime_ns
+    key = path, path.read_text(encoding="utf-8"), mapping.read_text(encoding="utf-8")
     if key not in _JOBS:
         given = GivenMapping(mapping_of_file(mapping), path.parent)
         _JOBS[key] = job_of_code(YAML(typ="safe").load(path), path.parent, discover(), given)
