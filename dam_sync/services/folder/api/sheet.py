@@ -36,7 +36,7 @@ YES, NO = "yes", "no"
 MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
 WRITTEN = f"{SCRATCH}/catalogue.csv.new"
 _FORM: Final = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
-_COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, with commas or semicolons between"
+_COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, between commas or semicolons"
 Cells = Mapping[str, str]
 
 
