@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Revision, Rights, digest_of
 from dam_sync.model.codec import asset_from_json, asset_to_json
@@ -13,10 +14,13 @@ from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Vocabulary
 from dam_sync.model.values import Json, Term, Value, parse_instant
 from dam_sync.services.folder.api.catalogue import Record
+from dam_sync.services.folder.api.records import AssetRecord, RightsForm
 from dam_sync.services.folder.facts import CREATED, FILENAME_BYTES
 
 NAMING = Naming(frozenset('<>:"/\\|?*'), FILENAME_BYTES)
 UNKNOWN_LANGUAGE = "und"
+KEYS = frozenset({*AssetRecord.model_fields, "revision"})
+RIGHTS = frozenset(RightsForm.model_fields)
 FLAGS = ("multiple", "localized", "required", "editable", "indexed", "coordinates")
 
 
@@ -29,6 +33,24 @@ def asset_of(record: Record) -> Asset:
         message = f"the record is not in the neutral form: {type(problem).__name__}: {problem}"
         raise ContractBroken(message, asset=str(record.get("id"))) from None
     return replace(asset, revision=Revision(digest_of(record)), versions=versions, attachments=attachments)
+
+
+def refuse_unknown_keys(record: Record) -> None:
+    """Raises ContractBroken if nobody reads a part of an asset: what a misspelt key says, who may see it for one, would
+    be lost without a word."""
+    rights = record.get("rights")
+    inner = rights if isinstance(rights, dict) else {}
+    unknown = [_unknown(key, "", KEYS) for key in record if key not in KEYS]
+    unknown += [_unknown(key, "rights.", RIGHTS) for key in inner if key not in RIGHTS]
+    if unknown:
+        raise ContractBroken(f"the record has unknown keys: {'; '.join(unknown)[:300]}", asset=str(record.get("id")))
+
+
+def _unknown(key: str, within: str, known: frozenset[str]) -> str:
+    if not within and key in RIGHTS:
+        return f"{key}, which is a key of `rights`"
+    close = get_close_matches(key.casefold(), sorted(known), n=1)
+    return f"{within}{key}, perhaps {close[0]}" if close else f"{within}{key}"
 
 
 def _file_of(item: Record) -> FileRef:

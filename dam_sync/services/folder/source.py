@@ -62,7 +62,9 @@ class Reader:
     def asset(self, identity: AssetId) -> Asset:
         """The asset with the sizes of its files. Raises NotFound, InvalidValue; blocks."""
         try:
-            asset = codec.asset_of(self.tenant.listing.asset(identity))
+            record = self.tenant.listing.asset(identity)
+            asset = codec.asset_of(record)
+            codec.refuse_unknown_keys(record)
         except ContractBroken as broken:  # one record, written by hand or by another program
             raise InvalidValue(broken.message, asset=identity, hint=_RECORD) from None
         versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))

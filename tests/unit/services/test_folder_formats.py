@@ -139,6 +139,14 @@ async def test_what_is_not_a_sheet_is_refused(tmp_path: Path, text: str) -> None
         await connect(tmp_path, read_only=True).probe()
 
 
+async def test_columns_that_nobody_reads_are_named(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text("id,expires,tags,tags\n1,2030-01-01,a,b\n", encoding="utf-8")
+    with pytest.raises(ContractBroken) as raised:
+        await connect(tmp_path, read_only=True).probe()
+    assert str(raised.value).endswith("unknown columns: expires; columns that are there twice: tags")
+    assert raised.value.hint.startswith("rename or remove them")
+
+
 # -- JSON Schema -------------------------------------------------------------------------------------------------------
 
 
@@ -150,6 +158,28 @@ async def test_what_is_written_is_of_the_published_form(tmp_path: Path) -> None:
         made = RECORD.validate_python(row)
         assert row["record"] != "asset" or not made.model_extra
     assert set(json_schema()["discriminator"]["mapping"]) > {"asset", "term", "type"}
+
+
+@pytest.mark.parametrize(
+    ("part", "named"),
+    [
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at, which is a key of `rights`"),
+        ({"groups": ["staff"]}, "groups, which is a key of `rights`"),
+        ({"filname": "two.jpg"}, "filname, perhaps filename"),
+        ({"security": {"groups": ["staff"]}}, "security"),
+        ({"rights": {"expires": "2020-01-01T00:00:00Z"}}, "rights.expires, perhaps expires_at"),
+    ],
+)
+async def test_a_record_with_a_key_that_nobody_reads_is_not_taken_as_complete(
+    tmp_path: Path, part: dict[str, Any], named: str
+) -> None:
+    record = {"record": "asset", "id": "1", **part}
+    (tmp_path / "catalogue.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
+    service = connect(tmp_path, read_only=True)
+    await service.probe()
+    with pytest.raises(InvalidValue) as raised:
+        await service.fetch(AssetId("1"))
+    assert str(raised.value).endswith(f"the record has unknown keys: {named}")
 
 
 def test_the_schema_is_shipped() -> None:

@@ -21,6 +21,12 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class Closed(BaseModel):
+    """A key that is not named here is a mistake: what it says would be lost."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class LocalizedForm(Open):
     """A text by language."""
 
@@ -96,7 +102,7 @@ class Limit(Open):
     detail: str = ""
 
 
-class RightsForm(Open):
+class RightsForm(Closed):
     """Who may see an asset, and when."""
 
     release_at: Moment | None = None
@@ -112,7 +118,7 @@ class RelationForm(Open):
     target: Id
 
 
-class AssetRecord(Open):
+class AssetRecord(Closed):
     """An asset. versions: oldest first; the last is the current file."""
 
     record: Literal["asset"]

@@ -35,6 +35,8 @@ FIXED: Final = (*TEXTS, *DATES, *LISTS)
 YES, NO = "yes", "no"
 MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
 WRITTEN = f"{SCRATCH}/catalogue.csv.new"
+_FORM: Final = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
+_COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, between commas or semicolons"
 Cells = Mapping[str, str]
 
 
@@ -364,8 +366,8 @@ class Sheet:
     def _check(self, columns: Sequence[str]) -> None:
         unknown = [name for name in columns if name not in FIXED and not COLUMN.fullmatch(name)]
         if unknown or "id" not in columns or len(set(columns)) < len(columns):
-            lacking = "" if "id" in columns else "there is no column id; "
-            raise self._broken(f"{lacking}columns that are unknown or there twice: {', '.join(unknown)[:200]}")
+            lacking = "" if "id" in columns else "there is no column id. "
+            raise self._broken(f"{lacking}{_wrong(columns, unknown)}", _COLUMNS)
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
@@ -381,6 +383,11 @@ class Sheet:
                 return
             yield at, row
 
-    def _broken(self, what: str) -> ContractBroken:
-        hint = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
+    def _broken(self, what: str, hint: str = _FORM) -> ContractBroken:
         return ContractBroken(f"{self._path}: {what}", hint=hint)
+
+
+def _wrong(columns: Sequence[str], unknown: Sequence[str]) -> str:
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    parts = (("unknown columns", unknown), ("columns that are there twice", twice))
+    return "; ".join(f"{what}: {', '.join(names)[:200]}" for what, names in parts if names)
