@@ -63,8 +63,9 @@ def wait(move: Move, seconds: float) -> None:
     move.universe.do(move.universe.clock.sleep(seconds))
 
 
-@pytest.mark.parametrize("target", ["c_brandlibrary", "d_templates"])
-def test_it_is_one_version(tmp_path: Path, target: str) -> None:
+@pytest.mark.parametrize(("target", "name"), [("c_brandlibrary", "other.jpg"), ("d_templates", NAME)])
+def test_it_is_one_version(tmp_path: Path, target: str, name: str) -> None:
+    """name: what the file is called afterwards; no call of d_templates changes it."""
     with Simulation(tmp_path, ("e_profiles", target)).moving() as move:
         identity = begin(move)
         before = versions(move)
@@ -72,7 +73,8 @@ def test_it_is_one_version(tmp_path: Path, target: str) -> None:
         move.universe.do(renamed(move, identity))
         wait(move, LAGS)
         move.live()
-        assert versions(move) == {**{name: before[name] for name in before if name != NAME}, "other.jpg": [len(DATA)]}
+        others = {each: before[each] for each in before if each != NAME}
+        assert versions(move) == {**others, name: [len(DATA)]}
 
 
 def versions(move: Move) -> dict[str, list[int]]:
