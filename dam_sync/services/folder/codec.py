@@ -37,7 +37,7 @@ def asset_of(record: Record) -> Asset:
 
 def refuse_unknown_keys(record: Record) -> None:
     """Raises ContractBroken if nobody reads a part of an asset: what a misspelt key says, who may see it for one, would
-    be lost without a word."""
+    be lost silently."""
     rights = record.get("rights")
     inner = rights if isinstance(rights, dict) else {}
     unknown = [_unknown(key, "", KEYS) for key in record if key not in KEYS]
