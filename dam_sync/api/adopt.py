@@ -89,6 +89,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
             await _keep(store, kept, candidates)
             await known_marks(kept)
+            await _list_again(kept)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
         report = bare_report("adopt", opened, context)
         report.target = replace(report.target, calls=dict(opened.target.calls))  # without those of writes never sent
@@ -108,6 +109,13 @@ async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None
                 if (link := links.get(AssetId(match.source))) is not None:
                     group.start(kept.put_link, link)
                     group.start(kept.reserve_name, match.filename.casefold(), match.source)
+
+
+async def _list_again(kept: SqlStore) -> None:
+    """A run that stopped lists again: its listing came before the new links, whose assets would count as gone."""
+    for row in await kept.runs():
+        if row.command == "run" and row.state != "done":
+            await kept.forget_shards(row.id)
 
 
 def _refuse_field(key: str, target: Schema) -> None:

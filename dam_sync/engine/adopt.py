@@ -1,6 +1,7 @@
 """Links source assets to target assets that already exist; neither service is written to.
 
-An asset is matched by our marker, by a field of the target that holds its id, or by name, size and digest of its file.
+An asset is matched by our marker, by the marker that a job in the other direction gave it, by a field of the target
+that holds its id, or by name, size and digest of its file.
 A link records the draft of the source asset as if it had been written, so that the next run has nothing to do;
 where the target asset differs from that draft, the paths are reported and `run --repair` brings them in line. Terms and
 containers that the target lacks are not recorded: their ids are not known before a run creates them.
@@ -18,6 +19,7 @@ from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_vers
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
+from dam_sync.engine.guards.way_back import original_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.removals.parts import version_key
 from dam_sync.engine.run import list_everything, move
@@ -33,7 +35,7 @@ from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.run_options import MATCHING
 from dam_sync.model.values import Row, Term, Value
 from dam_sync.store.candidates import CandidateMatch, Candidates
-from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.rows import LinkRow, Outcome, Work
 
 AT_ONCE = 500  # target assets whose links are looked up together
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
@@ -156,6 +158,10 @@ class MatchingWorker(Worker):
         self.candidates.put(matches[0])
         return await Worker.draft(self, item)
 
+    async def _back(self, work: Work, asset: Asset) -> Concluded | None:
+        """What came from the target is matched with what it was made from."""
+        return None
+
     async def write(self, item: DraftedAsset | Concluded) -> Written | Failed:
         """The link of the one counterpart."""
         if isinstance(item, Concluded):
@@ -187,7 +193,7 @@ class MatchingWorker(Worker):
 
     def _matches(self, asset: Asset) -> list[CandidateMatch]:
         """Matches by the first method that finds any."""
-        for look in (self._decided, self._by_marker, self._by_field, self._by_file):
+        for look in (self._decided, self._by_marker, self._by_way_back, self._by_field, self._by_file):
             if matches := look(asset):
                 return matches
         return []
@@ -200,6 +206,11 @@ class MatchingWorker(Worker):
     def _by_marker(self, asset: Asset) -> list[CandidateMatch]:
         marker = marker_value(self.context.source_account.tenant, asset.id)
         return self._each(asset, "marker", self.candidates.by_marker(marker))
+
+    def _by_way_back(self, asset: Asset) -> list[CandidateMatch]:
+        original = original_of(self.context, asset)
+        found = self.candidates.by_id(original) if original is not None else None
+        return self._each(asset, "marker of the other direction", [found] if found is not None else [])
 
     def _by_field(self, asset: Asset) -> list[CandidateMatch]:
         return self._each(asset, "field", self.candidates.by_key(asset.id) if self.ways.id_field else [])

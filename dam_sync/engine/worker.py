@@ -14,6 +14,7 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
+from dam_sync.engine.guards.way_back import came_back
 from dam_sync.engine.probation import removed_before
 from dam_sync.engine.recovery.partial_creates import trash_partial_create
 from dam_sync.engine.removals.parts import version_key
@@ -103,7 +104,7 @@ class Worker:
         aside = None if context.wave is None else context.wave.set_aside(asset, known.waves.get(asset.id))
         if aside is not None:
             return Concluded(work, aside, asset)
-        removed = await self._removed(work, asset) if link is None else None
+        removed = await self._removed(work, asset) or await self._back(work, asset) if link is None else None
         return removed or ReadAsset(work, damage_named(asset), link)
 
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
@@ -114,6 +115,11 @@ class Worker:
         if outcome is not None:
             return Concluded(work, outcome, asset)
         return await self._returned(work, asset)
+
+    async def _back(self, work: Work, asset: Asset) -> Concluded | None:
+        """An asset that a job in the other direction made; None for any other, and for one that a run began."""
+        outcome = None if work.begun else await came_back(self.context, asset)
+        return None if outcome is None else Concluded(work, outcome, asset)
 
     async def read_ahead(self, works: Sequence[Work]) -> None:
         """Read what the state knows of claimed assets, at once for all of them: nobody else writes it meanwhile."""

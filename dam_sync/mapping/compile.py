@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import string
 from collections.abc import Iterator
 from dataclasses import replace
@@ -43,6 +44,7 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Json, Scalar, Value
 
 LONGEST_MARKER = 64
+ESCAPED = re.compile("_([0-9a-f]{2})")
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
@@ -148,6 +150,20 @@ def marker_value(tenant: str, asset: AssetId) -> str:
 def is_mark_of(tenant: str, value: Value | None) -> bool:
     """Whether a value is a marker for some asset of this source."""
     return isinstance(value, str) and value[:1] in ("s", "h") and value[1:].startswith(f"{_origin(tenant)}-")
+
+
+def marked_asset(tenant: str, value: Value | None) -> AssetId | None:
+    """The asset of this source that a marker stands for; None for any other value, and for a marker of a long id, which
+    has only its digest."""
+    if not isinstance(value, str) or not value.startswith(head := f"s{_origin(tenant)}-"):
+        return None
+    parts = ESCAPED.split(value.removeprefix(head))
+    try:
+        plain = "".join(bytes.fromhex(part).decode("latin-1") if at % 2 else part for at, part in enumerate(parts))
+        asset = AssetId(plain.encode("latin-1").decode("utf-8", "surrogatepass"))
+    except UnicodeError:
+        return None
+    return asset if asset and marker_value(tenant, asset) == value else None
 
 
 def _origin(tenant: str) -> str:

@@ -30,8 +30,8 @@ _BY = {"marker": "marker = ?", "key": "key = ?", "file": "name = ? AND size = ?"
 
 @dataclass(frozen=True, slots=True)
 class CandidateMatch:
-    """One source asset and the target asset it may be. how: marker, field, file or decision; differs: paths at which
-    the target asset differs from what a run would write."""
+    """One source asset and the target asset it may be. how: marker, marker of the other direction, field, file or
+    decision; differs: paths at which the target asset differs from what a run would write."""
 
     source: str
     target: str

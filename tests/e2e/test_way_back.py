@@ -1,0 +1,73 @@
+"""Two jobs in opposite directions between two tenants: what one of them moved is not moved back as a second asset."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dam_sync.api.adopt import Adoption, adopt_job
+from dam_sync.model.errors import SafetyStop
+from tests.support import small
+from tests.support.anypair import Pair, any_pair, asked_of, joined, living, moved, planned, ran
+from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.folders import side_of
+from tests.support.pairs import ids, pairs
+from tests.support.profiles import profile_of
+
+BACK_MARKS = "backkey"  # the field of the first tenant for the marks of the job that leads back
+PAIRS = [one for one in pairs(2) if one[0] != one[1]]
+FEW = 6
+FIRST = 25  # so many that are all parked for the same cause stop a run
+
+
+def library(source: str, target: str, many: int = 0) -> list[dict[str, object]]:
+    """A few assets, so many more that are alike, and a field for the marks of the way back."""
+    rows = everything(without={*profile_of(source).refuses, *profile_of(target).refuses})
+    kept = [row for row in rows if row["record"] == "asset"][:FEW]
+    types = [row["name"] for row in rows if row["record"] == "type"]
+    field = {"record": "field", "key": BACK_MARKS, "label": BACK_MARKS, "kind": "text", "types": types}
+    alike = [{**kept[0], "id": f"alike-{number}", "filename": f"alike-{number}.jpg"} for number in range(many)]
+    return [*(row for row in rows if row["record"] != "asset"), field, *kept, *alike]
+
+
+@contextmanager
+def there_and_back(tmp_path: Path, source: str, target: str, many: int = 0) -> Iterator[tuple[Pair, Pair]]:
+    """A job that ran, and one in the other direction."""
+    with any_pair(tmp_path / "there", source, target, library(source, target, many), receiving(), OWN_MARKS) as there:
+        ran(there)
+        first, second = there.source, there.target
+        sides = side_of(target, second, asked_of(target)), side_of(source, first, {})
+        yield there, joined(tmp_path / "back", *sides, (second, first), BACK_MARKS)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
+def test_what_a_job_moved_is_not_moved_back_but_linked(tmp_path: Path, source: str, target: str) -> None:
+    with there_and_back(tmp_path, source, target) as (there, back):
+        twins, before = moved(there).twins, sorted(living(back.target))
+        assert len(twins) >= FEW - 1
+        assert planned(back)["counts"].get("created", 0) == 0
+        assert ran(back)["counts"]["created"] == 0
+        assert set(moved(back).parked.values()) == {"came from the target"}
+        assert sorted(living(back.target)) == before
+        linked = asyncio.run(adopt_job(back.job, small.options(), Adoption())).as_json()["counts"]
+        assert linked["linked by marker of the other direction"] == len(twins)
+        assert moved(back).twins == {copy: original for original, copy in twins.items()}
+        again = ran(back)
+        assert again["counts"]["created"] == 0
+        assert sorted(living(back.target)) == before
+
+
+def test_a_run_that_stopped_for_it_continues_once_adopt_linked_them(tmp_path: Path) -> None:
+    with there_and_back(tmp_path, "b_documents", "e_profiles", many=FIRST) as (there, back):
+        twins, before = moved(there).twins, sorted(living(back.target))
+        with pytest.raises(SafetyStop, match="came from the target"):
+            ran(back)
+        counts = asyncio.run(adopt_job(back.job, small.options(), Adoption())).as_json()["counts"]
+        assert counts["linked by marker of the other direction"] == len(twins)
+        assert counts["linked before"] == 0
+        assert ran(back)["counts"]["created"] == 0
+        assert sorted(living(back.target)) == before
