@@ -113,8 +113,7 @@ def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
 def test_a_run_says_that_it_waits_for_its_database(on_server: Pair, server: OwnServer) -> None:
     command = [sys.executable, "-m", "dam_sync", "run", str(on_server.job)]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while run.poll() is None and len(on_server.target.assets) < 3:
-        time.sleep(0.01)
+    on_server.wait_until(lambda: len(on_server.target.assets) >= 3, run)
     server.crash()
     time.sleep(3)
     server.start()

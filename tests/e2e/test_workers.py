@@ -169,8 +169,7 @@ def test_a_killed_scheduler_ends_run_and_workers_without_a_traceback_of_ours(sha
     with Cluster(log=tmp_path / "workers.txt") as cluster:
         command = [sys.executable, "-m", "dam_sync", "run", str(shared.job), "--cluster", cluster.url, "--no-progress"]
         run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while run.poll() is None and len(shared.target.assets) < 3:
-            time.sleep(0.02)
+        shared.wait_until(lambda: len(shared.target.assets) >= 3, run)
         cluster.kill_scheduler()
         _, said = run.communicate()
         cluster.until_workers_ended()

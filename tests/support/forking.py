@@ -17,12 +17,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from ctypes import CDLL, c_uint32, get_errno
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import IO, Any
 
 import pytest
 import typer.main
 
+from dam_sync import services
 from dam_sync.cli import YOUNG_OBJECTS, cli
 from tests.support import small
 from tests.support.small import Ran, hurry, set_right
@@ -196,7 +199,16 @@ def _command(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _read_the_rest() -> None:
+    """What a command imports when it runs: the services, and what they need."""
+    for each in walk_packages(services.__path__, f"{services.__name__}."):
+        import_module(each.name)
+    import_module("dam_sync.http.transport")
+    import_module("dam_sync.api.jobs")
+
+
 def _serve() -> None:
+    _read_the_rest()
     gc.freeze()  # what is not looked at is not copied
     gc.set_threshold(YOUNG_OBJECTS)
     for line in sys.stdin:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -25,6 +26,7 @@ from dam_sync.model.service import Connector
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
 TICK = 0.01  # seconds between two looks at what a process has reached
+RARELY = 20  # looks, if there was no call
 JOB = """\
 version: 1
 name: test
@@ -126,9 +128,25 @@ class Pair:
     def start_until(self, reached: Callable[[], bool], *arguments: str) -> subprocess.Popen[bytes]:
         """A process at work, once something is reached; or that has ended before."""
         process = self.start(*arguments)
-        while process.poll() is None and not reached():
-            time.sleep(TICK)
+        self.wait_until(reached, process)
         return process
+
+    def wait_until(self, reached: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
+        """Until something is reached, or the process has ended. It is looked at after new calls, and now and then."""
+        called = -1
+        for tick in count():
+            if process.poll() is not None:
+                return
+            now = self.called
+            if (now != called or not tick % RARELY) and reached():
+                return
+            called = now
+            time.sleep(TICK)
+
+    @property
+    def called(self) -> int:
+        """The calls that both services have seen, without a call."""
+        return sum(each.served.app.world.api_calls.total() for each in (self.source, self.target) if each.served)
 
     def json(self, *arguments: str, check: int | None = 0) -> Any:
         return json.loads(self.cli(*arguments, "--json", "--no-progress", check=check).stdout)
