@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import io
 import json
+import lzma
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from importlib.resources import files
@@ -307,6 +311,54 @@ def test_a_broken_archive_is_named(tmp_path: Path, cut: int) -> None:
         archive.write_bytes(archive.read_bytes()[:cut])
         with pytest.raises(ContractBroken, match=archive.name):
             Unpacked(archive)
+
+
+def header(name: str, kind: bytes, size: bytes) -> bytes:
+    """A header of a tar file with this size, whatever it is, and the checksum that belongs to it."""
+    made = bytearray(member(name, kind).tobuf(tarfile.GNU_FORMAT))
+    made[124:136] = size
+    made[148:156] = b" " * 8
+    made[148:156] = b"%06o\0 " % sum(made)
+    return bytes(made)
+
+
+NEGATIVE = b"\xff" + (2**88 - 1024).to_bytes(11, "big")  # -1024
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, b"Z"])
+def test_a_member_of_a_negative_size_is_refused(tmp_path: Path, kind: bytes) -> None:
+    (tmp_path / "a.tar").write_bytes(header("a.jpg", kind, NEGATIVE) + bytes(10240))
+    with pytest.raises(ContractBroken, match=r"a\.tar cannot be unpacked"):
+        Unpacked(tmp_path / "a.tar")
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_name_of_many_bytes_is_not_read_into_memory(tmp_path: Path, kind: bytes) -> None:
+    """The archive has a thousandth of the bytes that the name is said to have."""
+    size = 256 << 20
+    with lzma.open(tmp_path / "a.tar.xz", "wb", preset=0) as out:
+        out.write(header("name", kind, b"%011o\0" % size))
+        for _ in range(size >> 20):
+            out.write(bytes(1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ContractBroken, match=r"a\.tar\.xz cannot be unpacked"):
+            Unpacked(tmp_path / "a.tar.xz")
+        assert tracemalloc.get_traced_memory()[1] < size / 8
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("packer", [bz2, gzip, lzma])
+def test_a_compressed_archive_is_known_by_its_bytes_and_not_by_its_name(tmp_path: Path, packer: Any) -> None:
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "a").write_bytes(b"a" * 1000)
+    with tarfile.open(tmp_path / "plain", "w") as out:
+        out.add(tmp_path / "f", ".")
+    (tmp_path / "a.tar").write_bytes(packer.compress((tmp_path / "plain").read_bytes()))
+    unpacked = Unpacked(tmp_path / "a.tar")
+    assert [path.read_bytes() for path in unpacked.root.rglob("a")] == [b"a" * 1000]
+    unpacked.close()
 
 
 def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import shutil
 import stat
@@ -9,9 +13,9 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue
 from dam_sync.model.limits import MIB
@@ -20,7 +24,14 @@ from dam_sync.services.folder.api.disk import Disk, explained, parts_of
 SUFFIXES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 MOST_FILES = 10_000_000
 OURS = frozenset({"archive.json", "bagit.txt", "catalogue.jsonl", "catalogue.csv"})
-BROKEN = (InvalidValue, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError)
+BROKEN = (InvalidValue, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError)
+PACKED: Final[Mapping[bytes, Callable[[Path], Any]]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+LONGEST_MAGIC = max(map(len, PACKED))
+MOST_READ = 4 * MIB  # of a tar file at once: a block of a file, or a header with a name
 Member = tuple[str, int, IO[bytes]]
 _IS_UTF8 = 0x800  # flag of a name in a zip file
 
@@ -102,14 +113,50 @@ def _name_of(info: zipfile.ZipInfo) -> str:
 
 
 def _of_tar(archive: Path) -> Iterator[Member]:
-    with tarfile.open(archive, "r:*") as opened:
+    with _decompressed(archive) as data, tarfile.open(fileobj=_Bounded(data), mode="r:") as opened:
         for info in opened:
+            if info.size < 0:
+                raise InvalidValue(f"{info.name} in the archive has a size below zero")
             if info.isdir():
                 continue
-            data = opened.extractfile(info) if info.isreg() and not info.issparse() else None
-            if data is None:
+            file = opened.extractfile(info) if info.isreg() and not info.issparse() else None
+            if file is None:
                 raise InvalidValue(f"{info.name} in the archive is not a regular file")
-            yield info.name, info.size, data
+            yield info.name, info.size, file
+
+
+def _decompressed(archive: Path) -> IO[bytes]:
+    """Its tar file, by what it begins with."""
+    with archive.open("rb") as opened:
+        begins = opened.read(LONGEST_MAGIC)
+    for magic, decompress in PACKED.items():
+        if begins.startswith(magic):
+            return decompress(archive)
+    return archive.open("rb")
+
+
+class _Bounded(io.RawIOBase):
+    """A tar file of which nobody reads very much at once: `tarfile` reads a name or a list of attributes in one piece,
+    as long as its header says. Raises InvalidValue for a longer one."""
+
+    def __init__(self, data: IO[bytes]) -> None:
+        self._data = data
+
+    def read(self, size: int = -1, /) -> bytes:
+        """See `RawIOBase.read`."""
+        if not 0 <= size <= MOST_READ:
+            raise InvalidValue("the archive has a header of a size that no name has")
+        return self._data.read(size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """See `RawIOBase.seek`."""
+        if offset < 0:
+            raise InvalidValue("the archive has a header of a size below zero")
+        return self._data.seek(offset, whence)
+
+    def tell(self) -> int:
+        """See `RawIOBase.tell`."""
+        return self._data.tell()
 
 
 def _library_in(folder: Path) -> Path:
