@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue
 from dam_sync.model.limits import MIB
@@ -131,7 +131,7 @@ def _decompressed(archive: Path) -> IO[bytes]:
         begins = opened.read(LONGEST_MAGIC)
     for magic, decompress in PACKED.items():
         if begins.startswith(magic):
-            return decompress(archive)
+            return cast("IO[bytes]", decompress(archive))
     return archive.open("rb")
 
 
