@@ -227,7 +227,8 @@ class RequestDispatcher:
         if learned is None or permit.epoch != learned.epoch:
             return
         if status in _TOO_FAST:
-            learned.refused()
+            if not self.bucket.refuses_anyway:
+                learned.refused()
         else:
             learned.responded(operation, seconds)
         self._api.limit = learned.limit

@@ -14,11 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from dam_sync.http.rates.unrelated import UnrelatedRefusals
 from dam_sync.model.values import Json
 
 SLOWEST: Final = 0.2  # calls per second, however often the service refuses
+_LOWEST: Final = 2 * SLOWEST  # limit that is learned
 _BACK_OFF: Final = 0.9
 _FIRST_CURVE, _CURVE = 10.0, 40.0  # seconds of full use until the rate is again what was refused; doubled up to 40
+_EARLY: Final = 0.5  # of the curve: before that the rate is well below what was refused
 _FORGOTTEN: Final = 4.0  # times the rate that was refused: beyond that there is no limit any more
 _MEAN: Final = 0.97  # of the limit is what the curve comes to
 
@@ -40,6 +43,8 @@ class LearnedRate:
         self._curve = _CURVE if limit else _FIRST_CURVE / 2
         self._used = 0.0  # seconds of full use since the last refusal
         self._accepted = 0
+        self._most = 0.0  # calls accepted in a second, at refusals that were taken for unrelated
+        self.unrelated = UnrelatedRefusals()
 
     @property
     def rate(self) -> float | None:
@@ -56,19 +61,31 @@ class LearnedRate:
         """Calls per second to be expected in the long run."""
         return None if self.limit is None else self.limit * _MEAN
 
-    def refused(self, accepted: float | None) -> None:
-        """The service refused a call; it accepted so many in the second before, None just after a pause. If it has
+    def refused(self, accepted: float, *, paused: bool = False) -> None:
+        """The service refused a call; it accepted so many in the second before, a part of which was a pause. If it has
         refused every call since the last refusal, it is out of order: then the estimate stays, and is returned to when
-        calls are accepted again."""
+        calls are accepted again. One that does not depend on the rate changes nothing."""
         rate = self.rate
+        if self.unrelated.is_usual:
+            self._most = max(self._most, accepted)
+            return
         if self.limit is None or rate is None or self._accepted:
-            known = [number for number in (accepted, rate) if number is not None]
-            self.limit = max(2 * SLOWEST, min(known, default=0.0))
-            self._low = self.limit * _BACK_OFF
-            self._curve = min(_CURVE, 2 * self._curve)
+            most = rate if paused and rate is not None and not self._most else max(self._most, accepted)
+            self._lower(most if rate is None else min(most, rate))
         else:
             self._low = max(SLOWEST, rate / 2)
         self._used, self._accepted = 0.0, 0
+
+    def _lower(self, to: float) -> None:
+        part = 1.0 if self.limit is None else self._used / self._curve
+        self.limit = limit = max(_LOWEST, to)
+        self._most = 0.0
+        self._low = limit * _BACK_OFF
+        self._curve = min(_CURVE, 2 * self._curve)
+        if part >= 1:
+            self.unrelated.related(limit)
+        elif part < _EARLY and self.unrelated.early(limit, is_lowest=limit == _LOWEST):
+            self.limit, self._curve = None, _FIRST_CURVE / 2
 
     def succeeded(self) -> None:
         """A call sent after the last refusal was accepted. Only calls prove a rate: it does not grow while none are
@@ -89,6 +106,8 @@ class LearnedRate:
             "curve": self._curve,
             "used": self._used,
             "accepted": self._accepted,
+            "most": self._most,
+            "unrelated": self.unrelated.dumped(),
         }
 
     @classmethod
@@ -99,6 +118,8 @@ class LearnedRate:
         learned._curve = dumped.get("curve", learned._curve)
         learned._used = dumped.get("used", 0.0)
         learned._accepted = dumped.get("accepted", 0)
+        learned._most = dumped.get("most", 0.0)
+        learned.unrelated = UnrelatedRefusals.of(dumped.get("unrelated") or {})
         return learned
 
 

@@ -156,7 +156,7 @@ class LeasedRateLimiter(RateLimiter):
             await self._ask(self._permits.pause(max(seconds for _, seconds in refused)))
             self._due.clear()
             latest = max((turn for turn, _ in refused), key=lambda turn: turn.released)
-            await self._lower(latest, before, failing=all(turn.failing for turn, _ in refused))
+            await self._lower(latest, before, len(refused), failing=all(turn.failing for turn, _ in refused))
 
     async def _next(self) -> Permit | None:
         """A permit; None if something must be looked at again."""
@@ -256,13 +256,15 @@ class LeasedRateLimiter(RateLimiter):
             self._rate.adopt(lease.learned)
             self._slowed_at = lease.learned.get("slowed_at", -math.inf)
 
-    async def _lower(self, turn: Permit, paused_before: float, *, failing: bool) -> None:
-        """Lower the rate for all, unless another process did after this call was sent: a burst is one event."""
+    async def _lower(self, turn: Permit, paused_before: float, number: int, *, failing: bool) -> None:
+        """Lower the rate for all, unless another process did after this call, the last of so many, was sent: a burst
+        is one event."""
         for _ in range(_TRIES):
             lease = self._seen
             if lease is None or self._time.earliest(turn.released) <= self._slowed_at:
                 return
-            self._rate.refused(self._accepted() if lease.now - paused_before >= 1.0 else None, failing=failing)
+            self._rate.counted(refused=number)
+            self._rate.refused(self._accepted(), paused=lease.now - paused_before < 1.0, failing=failing)
             if await self._learned(lease, lease.now):
                 return
 
@@ -273,6 +275,7 @@ class LeasedRateLimiter(RateLimiter):
             lease = self._seen
             if lease is None:
                 return
+            self._rate.counted(accepted=number)
             for _ in range(number):
                 self._rate.succeeded()
             slowed_at = self._slowed_at if math.isfinite(self._slowed_at) else lease.now

@@ -98,15 +98,17 @@ class AdaptiveRateLimiter(RateLimiter):
         pause: a burst is one event."""
         now = self._clock.monotonic()
         turn.refused = True
+        self._rate.counted(refused=1)
         resumed = self._until
         self._until = max(self._until, now + (COOL_DOWN if retry_after is None else retry_after))
         if turn.released <= self._slowed_at:
             return
         self._slowed_at = now
-        self._rate.refused(self._accepted(now) if now - resumed >= 1.0 else None, failing=turn.failing)
+        self._rate.refused(self._accepted(now), paused=now - resumed < 1.0, failing=turn.failing)
 
     def succeeded(self, turn: Permit | None = None) -> None:
         """A request succeeded."""
+        self._rate.counted(accepted=1)
         if self._rate.ceiling is not None or turn is None or turn.released > self._slowed_at:
             self._rate.succeeded()
 

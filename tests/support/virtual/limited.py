@@ -25,7 +25,7 @@ PACE = Pace(None, 8, 4, most_at_once=CALLERS)
 class Service:
     """latency: seconds of a call when nothing waits; servers: calls that are worked on at once, others wait; rate:
     calls in any one second, beyond which `status` is returned; most: calls under way, likewise; spread: of the latency;
-    down: whether every call is refused then."""
+    down: whether every call is refused then; noise: part of all calls that is refused at any rate."""
 
     latency: float = 0.05
     servers: int | None = None
@@ -34,12 +34,14 @@ class Service:
     status: int = 429
     spread: float = 0.2
     down: Callable[[float], bool] = lambda _: False
+    noise: float = 0.0
     retry_after: str = ""
     seen: list[tuple[float, int]] = field(default_factory=list)  # when, and with which status
     under_way: int = 0
     peak: int = 0
     _recent: deque[float] = field(default_factory=deque)
     _chance: Random = field(default_factory=lambda: Random(1))
+    _noises: Random = field(default_factory=lambda: Random(7))
     _room: asyncio.Semaphore | None = None
 
     async def handle(self, loop: VirtualLoop) -> int:
@@ -69,6 +71,8 @@ class Service:
     def _refuses(self, now: float) -> bool:
         while self._recent and self._recent[0] <= now - 1:
             self._recent.popleft()
+        if self.noise and self._noises.random() < self.noise:
+            return True
         if self.down(now) or (self.most is not None and self.under_way > self.most):
             return True
         if self.rate is not None and len(self._recent) >= self.rate:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from dam_sync.http.rates.learning import LearnedConcurrency, LearnedRate
 from dam_sync.http.rates.limiters import ConcurrencyLimiter
 from dam_sync.http.rates.shared import JobRates, SharedRates
+from dam_sync.http.rates.unrelated import UnrelatedRefusals
 from dam_sync.model.limits import Pace
 from tests.support.stepped_clock import SteppedClock
-from tests.support.virtual.limited import PACE, Service, called
+from tests.support.virtual.limited import CALLERS, PACE, Service, called
 from tests.support.virtual.loop import VirtualLoop
 
 # -- calls at once -----------------------------------------------------------------------------------------------------
@@ -225,6 +226,45 @@ def test_a_service_that_is_out_of_order_for_a_while_is_used_as_before_afterwards
     service = Service(latency=0.5, status=503, down=lambda now: 20 < now < 40)
     called(service, 95)
     assert service.per_second(85, 95) >= 0.9 * service.per_second(15, 20)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.08])
+def test_refusals_that_do_not_depend_on_the_rate_do_not_lower_it(status: int, noise: float) -> None:
+    """One call in so many is refused, however few are sent; each refusal costs a pause of a second."""
+    service = Service(status=status, noise=noise)
+    client = called(service, 150)
+    between = 1 / noise
+    assert service.per_second(100, 150) >= 0.5 * between / (1 + between * service.latency / CALLERS)
+    assert client.measured_pace.pace.at_once > PACE.at_once
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_nor_a_documented_rate(status: int) -> None:
+    service = Service(status=status, noise=0.03)
+    called(service, 150, Pace(40.0, 8, 4))
+    assert service.per_second(100, 150) >= 0.5 * 33 / (1 + 33 / 40)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03])
+def test_a_hidden_rate_is_recognized_among_such_refusals(noise: float) -> None:
+    service = Service(rate=30, noise=noise)
+    called(service, 150)
+    between = 1 / noise
+    assert service.per_second(100, 150) >= 0.5 * between / (1 + between / 30)
+    assert service.refused <= noise + 0.1
+
+
+def test_refusals_that_end_are_forgotten() -> None:
+    """Afterwards a hidden rate is hardly exceeded again."""
+    refusals = UnrelatedRefusals()
+    for _ in range(5):
+        refusals.counted(refused=1, accepted=30)
+        refusals.early(10.0, is_lowest=True)
+    assert refusals.is_usual
+    for _ in range(1_000):
+        refusals.counted(accepted=100)
+    assert not refusals.usual
 
 
 @pytest.mark.parametrize("servers", [None, 2])
