@@ -10,7 +10,6 @@ from dam_sync.model.values import Json
 
 _GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
 _CAREFUL = 0.1  # of the gain, near a rate that was once too fast
-_NEAR = 0.9  # of that rate, and as much above it
 _TOO_FAST, _FAILING = 0.5, 0.9  # of the rate are left after a refusal, and after a failure that may have another cause
 
 
@@ -40,8 +39,7 @@ class AdaptiveRate:
     @property
     def is_steady(self) -> bool:
         """Whether successes change nothing."""
-        is_at_limit = self.learned.limit is None if self.ceiling is None else self._knee is None
-        return is_at_limit and not self.learned.unrelated.usual
+        return self.learned.is_steady if self.ceiling is None else self._knee is None
 
     def lower_to(self, per_second: float | None) -> None:
         """Keep to this limit, too; a higher one changes nothing."""
@@ -55,22 +53,15 @@ class AdaptiveRate:
         failing: it did not say that the call came too soon."""
         if self.ceiling is None:
             self.learned.refused(accepted, paused=paused)
-        elif not self.learned.unrelated.is_usual:
-            self._lower(self.ceiling, failing=failing)
-
-    def _lower(self, ceiling: float, *, failing: bool) -> None:
-        now, unrelated = self._rate or ceiling, self.learned.unrelated
-        is_early = self._knee is not None and now < _NEAR * self._knee
-        self._knee = (self._knee or ceiling) if failing else now
-        self._rate = max(SLOWEST, now * (_FAILING if failing else _TOO_FAST))
-        if not is_early:
-            unrelated.related(self._rate)
-        elif unrelated.early(self._rate, is_lowest=self._rate == SLOWEST):
-            self._rate, self._knee = ceiling, None
+        else:
+            now = self._rate or self.ceiling
+            self._knee = (self._knee or self.ceiling) if failing else now
+            self._rate = max(SLOWEST, now * (_FAILING if failing else _TOO_FAST))
 
     def counted(self, *, refused: int = 0, accepted: int = 0) -> None:
         """So many calls were refused and accepted, whenever they were sent."""
-        self.learned.unrelated.counted(refused=refused, accepted=accepted)
+        if self.ceiling is None:
+            self.learned.unrelated.counted(refused=refused, accepted=accepted)
 
     def succeeded(self) -> None:
         """A call succeeded that was sent after the last refusal."""
@@ -79,7 +70,7 @@ class AdaptiveRate:
             return
         if self._rate is None or self._knee is None:
             return
-        near = _NEAR * self._knee <= self._rate <= self._knee / _NEAR
+        near = 0.9 * self._knee <= self._rate <= 1.1 * self._knee
         rate = self._rate + (_GAIN * _CAREFUL if near else _GAIN)
         if rate >= self.ceiling:
             self._rate, self._knee = self.ceiling, None
@@ -123,7 +114,7 @@ class RateLimiter:
     @property
     def refuses_anyway(self) -> bool:
         """Whether recent calls were refused whatever their rate, see `UnrelatedRefusals`."""
-        return self._rate.learned.unrelated.is_usual
+        return self._rate.ceiling is None and self._rate.learned.unrelated.is_usual
 
     def restore(self, learned: float) -> None:
         """Begin with what an earlier process learned, unless this one already has."""

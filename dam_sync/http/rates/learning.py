@@ -57,6 +57,11 @@ class LearnedRate:
         return self.limit * (1 + (1 - _BACK_OFF) * (part - 1) ** 3)
 
     @property
+    def is_steady(self) -> bool:
+        """Whether successes change nothing."""
+        return self.limit is None and not self.unrelated.usual
+
+    @property
     def mean(self) -> float | None:
         """Calls per second to be expected in the long run."""
         return None if self.limit is None else self.limit * _MEAN

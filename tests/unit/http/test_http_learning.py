@@ -239,13 +239,6 @@ def test_refusals_that_do_not_depend_on_the_rate_do_not_lower_it(status: int, no
     assert client.measured_pace.pace.at_once > PACE.at_once
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_nor_a_documented_rate(status: int) -> None:
-    service = Service(status=status, noise=0.03)
-    called(service, 150, Pace(40.0, 8, 4))
-    assert service.per_second(100, 150) >= 0.5 * 33 / (1 + 33 / 40)
-
-
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_a_hidden_rate_is_recognized_among_such_refusals(noise: float) -> None:
     service = Service(rate=30, noise=noise)
