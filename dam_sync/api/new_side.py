@@ -117,11 +117,13 @@ class SideQuestions:
         question = f"kind of the {self.role} ({', '.join(self.connectors)})"
         kind = self._answer(given.kind, Question(question, "kind=…"), self._kind)
         connector, side = self.connectors[kind], replace(given, kind=kind)
+        self._refuse_options(side, connector)
         side = self._with_urls(side, connector)
         if connector.auth:
             side = self._with_auth(side, connector)
         elif side.flow or side.values or side.variables:
-            raise ConfigError(f"{self.role}: {kind} takes no credentials")
+            hint = f"leave out everything but kind, base_url and options.NAME; options: dam-sync help {kind}"
+            raise ConfigError(f"{self.role}: {kind} takes no credentials", hint=hint)
         side = self._with_options(side, connector)
         self._refuse_wrong(side)
         return side
@@ -136,6 +138,14 @@ class SideQuestions:
             return name if name in self.connectors else begun[0]
         hint = nearest(name, self.connectors) or f"known: {', '.join(self.connectors)}"
         raise ConfigError(f"{self.role}: there is no kind {name!r}", hint=hint)
+
+    def _refuse_options(self, side: NewSide, connector: Connector) -> None:
+        """Raise ConfigError if a parameter of `auth` is one of the options instead."""
+        parameters = {name for method in connector.auth.values() for name in method.model_fields}
+        for name in (*side.values, *side.variables):
+            if name in connector.options.model_fields and name not in parameters:
+                hint = f"write --{self.role} options.{name}=…"
+                raise ConfigError(f"{self.role}: {name} is an option, not a key of its own", hint=hint)
 
     def _with_urls(self, side: NewSide, connector: Connector) -> NewSide:
         bare = NewSide(side.kind)

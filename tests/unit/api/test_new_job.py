@@ -117,6 +117,8 @@ def test_a_flow_with_alternatives_is_asked_for_until_it_is_complete() -> None:
         (NewSide("e_profiles", "https://c.example"), "missing: second URL of the source"),
         (NewSide("c_brandlibrary", "https://c.example", options={"library": "${env:X}"}), "allowed under auth only"),
         (NewSide("folder", flow="basic"), "takes no credentials"),
+        (NewSide("folder", values={"path": "../library"}), "path is an option"),
+        (NewSide("b_documents", "https://b.example", flow="basic", values={"type": "X"}), "type is an option"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said_without_the_secret(given: NewSide, words: str) -> None:
