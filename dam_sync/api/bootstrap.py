@@ -36,6 +36,7 @@ from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.services import discover
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
+from dam_sync.transfer.arrivals import ArrivalCounter
 from dam_sync.transfer.content import MemoryBudget, content_of
 from dam_sync.transfer.linked import LinkedContent
 
@@ -293,10 +294,11 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
     @asynccontextmanager
     async def contents(file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
         named = FileRef(file.id, name, file.size, file.media_type, file.digests)
+        counter = ArrivalCounter(lambda offset: side.open(file, offset))
 
         def opened_content() -> AbstractAsyncContextManager[Content]:
             return content_of(
-                lambda offset: side.open(file, offset),
+                counter.open,
                 named,
                 spool=spool,
                 budget=opened.budget,
@@ -304,14 +306,15 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
                 wanted=frozenset() if file.digests else frozenset({"sha256"}),
             )
 
-        if link is None:
-            async with opened_content() as content:
-                yield content
-                options.progress.bytes += content.size
-            return
-        with lending(link.url):
-            async with LinkedContent.of(named, link, opened_content) as linked:
-                yield linked
-                options.progress.bytes += linked.size if linked.is_open else 0
+        with options.progress.arriving(counter):
+            if link is None:
+                async with opened_content() as content:
+                    yield content
+                    options.progress.arrived(counter, content.size)
+                return
+            with lending(link.url):
+                async with LinkedContent.of(named, link, opened_content) as linked:
+                    yield linked
+                    options.progress.arrived(counter, linked.size if linked.is_open else 0)
 
     return contents

@@ -92,7 +92,7 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
             "expected": progress.expected,
             "done": progress.done,
             "moves": progress.phase in WITH_ASSETS,
-            "bytes": progress.bytes,
+            "bytes": progress.bytes_so_far,
             "source_calls": source,
             "target_calls": target,
             "rate": (source + target) / elapsed,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
@@ -41,6 +42,10 @@ class StopToken:
             self.on_stop()
 
 
+class _Bytes(Protocol):
+    bytes: int
+
+
 @dataclass(slots=True)
 class Progress:
     """Counters to show during a call; no decision depends on them. expected: assets of the source; total: those of this
@@ -65,6 +70,7 @@ class Progress:
     target_rates: Callable[[], RateStatus] = RateStatus
     opening_calls: int | None = None  # made before the first asset
     looking: tuple[str, float] = ("", 0.0)  # what is waited for meanwhile, and until when on a monotonic clock
+    _arriving: list[_Bytes] = field(default_factory=list)
 
     def look(self, what: str, until: float) -> None:
         """Show what assets wait for besides the phase."""
@@ -75,6 +81,25 @@ class Progress:
         self.phase, self.expected, self.total = phase, None, None
         self.listed = self.unchanged = self.created = self.updated = self.parked = self.skipped = 0
         self.removed = self.bytes = 0
+
+    @contextmanager
+    def arriving(self, file: _Bytes) -> Iterator[None]:
+        """Count the bytes of this file that have arrived; until it is complete, or given up."""
+        self._arriving.append(file)
+        try:
+            yield
+        finally:
+            self._arriving.remove(file)
+
+    def arrived(self, file: _Bytes, size: int) -> None:
+        """The file is complete, and has so many bytes."""
+        file.bytes = 0
+        self.bytes += size
+
+    @property
+    def bytes_so_far(self) -> int:
+        """Bytes of complete files, and those that have arrived of others."""
+        return self.bytes + sum(file.bytes for file in self._arriving)
 
     @property
     def done(self) -> int:

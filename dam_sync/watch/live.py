@@ -138,7 +138,7 @@ class RunSampler:
             self._remaining = RemainingTime()
         if progress.phase in WITH_ASSETS:
             self._remaining.add(now, progress.done)
-        self._counters.append((now, progress.source_calls(), progress.target_calls(), progress.bytes))
+        self._counters.append((now, progress.source_calls(), progress.target_calls(), progress.bytes_so_far))
         while len(self._counters) > 2 and self._counters[1][0] <= now - RATE_SECONDS:
             self._counters.popleft()
 
@@ -160,7 +160,7 @@ class RunSampler:
             "at_most": progress.expected,
             "left": self._left(),
             **{name: getattr(progress, name) for name in COUNTED},
-            "bytes": {"number": progress.bytes, "rate": of_bytes, "limit": limits.bandwidth},
+            "bytes": {"number": progress.bytes_so_far, "rate": of_bytes, "limit": limits.bandwidth},
             "sides": [
                 _side("source", self._config.source.kind, progress.source_calls(), of_source, progress.source_rates()),
                 _side("target", self._config.target.kind, progress.target_calls(), of_target, progress.target_rates()),

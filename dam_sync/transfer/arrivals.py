@@ -1,0 +1,46 @@
+"""How much of a large file has arrived, for the progress line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from dam_sync.model.ports import Stream
+from dam_sync.transfer.download import Opener
+
+
+class ArrivalCounter:
+    """Opens a file and counts its bytes as they arrive. bytes: how far it was read, however often."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self.bytes = 0
+
+    async def open(self, offset: int) -> Stream:
+        """See `Opener`."""
+        return _Counted(await self._opener(offset), self)
+
+
+class _Counted:
+    def __init__(self, stream: Stream, counter: ArrivalCounter) -> None:
+        self._stream, self._counter = stream, counter
+
+    @property
+    def start(self) -> int:
+        """See `Stream.start`."""
+        return self._stream.start
+
+    @property
+    def total(self) -> int | None:
+        """See `Stream.total`."""
+        return self._stream.total
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        at = self._stream.start
+        async for block in self._stream:
+            at += len(block)
+            self._counter.bytes = max(self._counter.bytes, at)
+            yield block
+
+    async def aclose(self) -> None:
+        """See `Stream.aclose`."""
+        await self._stream.aclose()
