@@ -32,13 +32,14 @@ _SHORTEST: Final = 1e-4  # seconds of a response that counts
 
 
 class LearnedRate:
-    """Calls per second below an unknown limit. limit: the estimate, None if nothing was refused."""
+    """Calls per second below an unknown limit. limit: the estimate, None if nothing was refused; used: seconds of full
+    use since the last refusal."""
 
-    def __init__(self, limit: float | None = None) -> None:
+    def __init__(self, limit: float | None = None, used: float = 0.0) -> None:
         self.limit = limit
         self._low = (limit or 0.0) * _BACK_OFF
         self._curve = _CURVE if limit else _FIRST_CURVE / 2
-        self._used = 0.0  # seconds of full use since the last refusal
+        self._used = used
         self._accepted = 0
 
     @property
@@ -50,6 +51,11 @@ class LearnedRate:
         if part < 1:
             return self.limit - (self.limit - self._low) * (1 - part) ** 3
         return self.limit * (1 + (1 - _BACK_OFF) * (part - 1) ** 3)
+
+    @property
+    def used(self) -> float:
+        """Seconds of full use since the last refusal."""
+        return self._used
 
     @property
     def mean(self) -> float | None:
