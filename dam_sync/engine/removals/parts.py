@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
@@ -17,6 +18,7 @@ from dam_sync.store.rows import LEFT, LinkRow
 STAYS = "left the source, stays at the target"
 RENAMED = "renamed at the source, keeps its name"
 ATTACHMENTS, RELATIONS, VERSIONS = "attachments", "relations", "versions"
+IDENTIFYING = ("md5", "sha256", "sha512", "sha384", "sha1")  # digests that tell files apart, the first that is known
 NAMED = "named"  # the last name at the source, in an entry of `LinkRow.attached`
 
 
@@ -160,7 +162,16 @@ def _with_current_versions(asset: Asset, link: LinkRow) -> LinkRow:
     here = {version_key(file): file for file in asset.versions}
     former = {key: now for now, file in here.items() if now not in link.versions for key in _former_keys(file, asset)}
     renamed = {key: former[key] for key in link.versions if key in former and key not in here}
+    if (last := link.versions[-1:]) and last[0] not in {*here, *renamed} and _is_as_sent(asset.file, link):
+        renamed[last[0]] = version_key(asset.file)
     return replace(link, versions=tuple(renamed.get(key, key) for key in link.versions)) if renamed else link
+
+
+def _is_as_sent(file: FileRef | None, link: LinkRow) -> TypeGuard[FileRef]:
+    """Whether the current file has the bytes that were sent last, by a digest, and is not known under its key yet."""
+    if file is None or not file.digests.keys() & link.digests.keys() or link.versions[-1].startswith(LEFT):
+        return False
+    return version_key(file) not in link.versions and file.agrees(FileRef("", "", link.size, digests=link.digests))
 
 
 def _former_keys(file: FileRef, asset: Asset) -> Iterator[str]:
@@ -210,5 +221,7 @@ def sent_file(sent: Json) -> FileRef:
 
 
 def version_key(file: FileRef) -> str:
-    """What tells one stored file of an asset from another, as long as the source keeps it."""
-    return digest_of([file.id, file.size, file.digests.get("md5") or file_to_json(file)["created_at"]])
+    """What tells one stored file of an asset from another, as long as the source keeps it. A time only where there is
+    no digest: that of a service may move with the values of the asset."""
+    digest = next((file.digests[name] for name in IDENTIFYING if file.digests.get(name)), None)
+    return digest_of([file.id, file.size, digest or file_to_json(file)["created_at"]])

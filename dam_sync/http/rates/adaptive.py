@@ -116,10 +116,15 @@ class RateLimiter:
         """Whether recent calls were refused whatever their rate, see `UnrelatedRefusals`."""
         return self._rate.ceiling is None and self._rate.learned.unrelated.is_usual
 
-    def restore(self, learned: float) -> None:
-        """Begin with what an earlier process learned, unless this one already has."""
+    @property
+    def used(self) -> float:
+        """Seconds of full use since the last refusal: the longer, the more is tried."""
+        return self._rate.learned.used
+
+    def restore(self, learned: float, used: float = 0.0) -> None:
+        """Begin with what an earlier process learned, and used since its last refusal, unless this one already has."""
         if self._rate.learned.limit is None:
-            self._rate.learned = LearnedRate(max(SLOWEST, learned))
+            self._rate.learned = LearnedRate(max(SLOWEST, learned), used)
 
     def lower_to(self, per_second: float | None) -> None:
         """Keep to this rate, too; a higher one changes nothing."""

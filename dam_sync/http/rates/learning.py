@@ -35,13 +35,14 @@ _SHORTEST: Final = 1e-4  # seconds of a response that counts
 
 
 class LearnedRate:
-    """Calls per second below an unknown limit. limit: the estimate, None if nothing was refused."""
+    """Calls per second below an unknown limit. limit: the estimate, None if nothing was refused; used: seconds of full
+    use since the last refusal."""
 
-    def __init__(self, limit: float | None = None) -> None:
+    def __init__(self, limit: float | None = None, used: float = 0.0) -> None:
         self.limit = limit
         self._low = (limit or 0.0) * _BACK_OFF
         self._curve = _CURVE if limit else _FIRST_CURVE / 2
-        self._used = 0.0  # seconds of full use since the last refusal
+        self.used = used
         self._accepted = 0
         self._most = 0.0  # calls accepted in a second, at refusals that were taken for unrelated
         self.unrelated = UnrelatedRefusals()
@@ -51,7 +52,7 @@ class LearnedRate:
         """Calls per second to be sent now; None without a limit."""
         if self.limit is None:
             return None
-        part = self._used / self._curve
+        part = self.used / self._curve
         if part < 1:
             return self.limit - (self.limit - self._low) * (1 - part) ** 3
         return self.limit * (1 + (1 - _BACK_OFF) * (part - 1) ** 3)
@@ -79,10 +80,10 @@ class LearnedRate:
             self._lower(most if rate is None else min(most, rate))
         else:
             self._low = max(SLOWEST, rate / 2)
-        self._used, self._accepted = 0.0, 0
+        self.used, self._accepted = 0.0, 0
 
     def _lower(self, to: float) -> None:
-        part = 1.0 if self.limit is None else self._used / self._curve
+        part = 1.0 if self.limit is None else self.used / self._curve
         self.limit = limit = max(_LOWEST, to)
         self._most = 0.0
         self._low = limit * _BACK_OFF
@@ -99,7 +100,7 @@ class LearnedRate:
         if self.limit is None or rate is None:
             return
         self._accepted += 1
-        self._used += 1 / rate
+        self.used += 1 / rate
         if rate >= _FORGOTTEN * self.limit:
             self.limit, self._curve = None, _FIRST_CURVE / 2
 
@@ -109,7 +110,7 @@ class LearnedRate:
             "limit": self.limit,
             "low": self._low,
             "curve": self._curve,
-            "used": self._used,
+            "used": self.used,
             "accepted": self._accepted,
             "most": self._most,
             "unrelated": self.unrelated.dumped(),
@@ -121,7 +122,7 @@ class LearnedRate:
         learned = cls(dumped.get("limit"))
         learned._low = dumped.get("low", learned._low)
         learned._curve = dumped.get("curve", learned._curve)
-        learned._used = dumped.get("used", 0.0)
+        learned.used = dumped.get("used", 0.0)
         learned._accepted = dumped.get("accepted", 0)
         learned._most = dumped.get("most", 0.0)
         learned.unrelated = UnrelatedRefusals.of(dumped.get("unrelated") or {})

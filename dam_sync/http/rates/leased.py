@@ -106,10 +106,10 @@ class LeasedRateLimiter(RateLimiter):
         """Whether other processes must be told something at once; see `publish`."""
         return bool(self._refused) or self._is_late
 
-    def restore(self, learned: float) -> None:
+    def restore(self, learned: float, used: float = 0.0) -> None:
         """See `RateLimiter.restore`; the processes that share the limit may know better."""
         if self._seen is None:
-            super().restore(learned)
+            super().restore(learned, used)
 
     def pause_left(self) -> float:
         """Remaining seconds of a pause, whichever process was asked for it."""

@@ -46,7 +46,7 @@ class CredentialRate:
                 else LeasedRateLimiter(per_second, self._clock, self.permits)
             )
             if (limit := self._learned.get("per_second")) is not None:
-                self._limiter.restore(limit)
+                self._limiter.restore(limit, self._learned.get("used") or 0.0)
         self._limiter.lower_to(per_second)
         return self._limiter
 
@@ -59,11 +59,11 @@ class CredentialRate:
 
     @property
     def learned(self) -> dict[str, Json]:
-        """What is worth storing of the limits that were learned: `per_second`, None without a limit; `at_once`, and
-        whether it is `settled`."""
+        """What is worth storing of the limits that were learned: `per_second`, None without a limit, and for how many
+        seconds it was `used` since the last refusal; `at_once`, and whether it is `settled`."""
         learned = dict(self._learned)
         if self._limiter is not None:
-            learned["per_second"] = self._limiter.learned
+            learned |= {"per_second": self._limiter.learned, "used": self._limiter.used}
         if self._concurrency is not None:
             learned |= {"at_once": self._concurrency.learned, "settled": self._concurrency.settled}
         return learned

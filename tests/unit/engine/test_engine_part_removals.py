@@ -118,6 +118,36 @@ def test_a_version_whose_size_and_digest_became_known_is_no_new_one(unread: dict
     assert with_current_keys(other, link) is link, "another file under the same id"
 
 
+@pytest.mark.parametrize("name", ["md5", "sha1", "sha256", "sha384", "sha512"])
+def test_a_file_is_known_by_its_digest_whenever_it_was_changed(name: str) -> None:
+    """A service may date a file by the last change of its asset."""
+    file = replace(NEW, digests={name: "a" * 32}, created_at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert version_key(file) == version_key(replace(file, created_at=datetime(2026, 1, 3, tzinfo=UTC)))
+    assert version_key(file) != version_key(replace(file, digests={name: "b" * 32}))
+    bare = replace(file, digests={})
+    assert version_key(bare) != version_key(replace(bare, created_at=datetime(2026, 1, 3, tzinfo=UTC)))
+
+
+SENT = {"sha256": "a" * 64}
+
+
+def test_a_version_with_the_bytes_that_were_sent_last_is_no_new_one() -> None:
+    """Its digest became known together with another change of the asset, which moved the time of the file."""
+    unread = replace(NEW, created_at=datetime(2026, 1, 2, tzinfo=UTC), digests={})
+    link = replace(LINK, versions=(version_key(OLD), version_key(unread)), size=NEW.size, digests=SENT)
+    read = replace(unread, created_at=datetime(2026, 1, 3, tzinfo=UTC), digests=SENT)
+    assert with_current_keys(replace(WHOLE, versions=(OLD, read)), link).versions == (
+        version_key(OLD),
+        version_key(read),
+    )
+    for other in (replace(read, digests={"sha256": "b" * 64}), replace(read, digests={"md5": "b" * 32})):
+        assert with_current_keys(replace(WHOLE, versions=(OLD, other)), link) is link
+    twice = replace(WHOLE, versions=(OLD, unread, read))
+    assert with_current_keys(twice, link) is link, "the source has both"
+    left = replace(link, versions=(version_key(OLD), LEFT + version_key(unread)))
+    assert with_current_keys(replace(WHOLE, versions=(OLD, read)), left) is left
+
+
 @pytest.mark.parametrize("detaches", [True, False])
 def test_a_new_name_of_an_attachment_is_a_loss_once(detaches: bool) -> None:
     """No operation renames one; it is the same file, so it is not sent again either."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 
 import pytest
@@ -290,7 +291,7 @@ def test_what_was_learned_is_stored_by_account_and_used_by_the_next_process() ->
     answer(learned, 100, 3_000)
     limiter.restore(30.0)
     stored = job.learned()
-    assert stored == {"account": {"per_second": 30.0, "at_once": 32, "settled": True}}
+    assert stored == {"account": {"per_second": 30.0, "used": 0.0, "at_once": 32, "settled": True}}
 
     restarted = JobRates(SharedRates(clock))
     restarted.restore_learned(stored)
@@ -300,6 +301,23 @@ def test_what_was_learned_is_stored_by_account_and_used_by_the_next_process() ->
     assert same.limiter(None).rate == pytest.approx(27.0)
     assert (same.concurrency(8, 16).limit, same.concurrency(8, 32).settled) == (16, True)
     assert list(restarted.learned()) == ["other account", "account"]
+
+
+def test_a_refusal_in_a_quiet_second_is_forgotten_by_many_short_processes() -> None:
+    """Each of them sends fewer calls than one alone would need to try more."""
+    clock, learned = SteppedClock(), {"account": {"per_second": 0.4, "at_once": 8, "settled": True}}
+    rates = []
+    for _ in range(12):
+        job = JobRates(SharedRates(clock))
+        job.restore_learned(learned)
+        limiter = job.credential("target", "secret", "account").limiter(None)
+        rates.append(limiter.rate)
+        for _ in range(10):
+            limiter.succeeded()
+        learned = json.loads(json.dumps(job.learned()))
+    assert rates[0] == pytest.approx(0.36)
+    assert rates[-1] is None
+    assert learned["account"]["per_second"] is None
 
 
 def test_a_limit_of_the_job_is_kept_whatever_was_learned() -> None:

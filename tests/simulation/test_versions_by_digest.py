@@ -1,0 +1,76 @@
+"""A source that keeps other digests than MD5: its files are not sent again because their values changed, and another file
+of the same size is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import Asset, AssetId, Patch
+from tests.conformance.drafts import plain_draft
+from tests.support.connected import Bytes
+from tests.support.journal import MemoryJournal
+from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.universe import LAGS
+
+NAME = "fresh.jpg"
+DATA = b"fresh" * 200
+
+
+def begin(move: Move) -> AssetId:
+    """A server that keeps SHA-256, with one more file, which is moved."""
+    repository = move.source.app.state.server.repository
+    repository.options = replace(repository.options, digest="SHA-256")
+    identity = move.universe.do(uploaded(move))
+    wait(move)
+    move.full = True
+    move.live()
+    wait(move)
+    return identity
+
+
+def wait(move: Move) -> None:
+    """Time passes."""
+    move.universe.do(move.universe.clock.sleep(LAGS))
+
+
+async def uploaded(move: Move) -> AssetId:
+    """Somebody puts a file into the source by hand."""
+    async with move.side("source") as service:
+        draft = replace(await plain_draft(service, "source"), filename=NAME)
+        return await service.create(draft, Bytes(NAME, DATA, known=True), MemoryJournal())
+
+
+async def titled(move: Move, asset: AssetId) -> None:
+    """Somebody gives it another title, which moves the date of change of the document."""
+    async with move.side("source") as service:
+        await service.schema()
+        await service.update(asset, Patch(fields={"dc:title": "another title"}))
+
+
+async def found(move: Move, asset: AssetId) -> Asset:
+    """The asset as the source gives it."""
+    async with move.side("source") as service:
+        await service.schema()
+        return await service.fetch(asset)
+
+
+def versions(move: Move) -> list[int]:
+    """Sizes of the versions of the file at the target."""
+    return [each["size"] for row in move.target.assets if row["filename"] == NAME for each in row["versions"]]
+
+
+@pytest.mark.parametrize("target", ["c_brandlibrary", "d_templates"])
+def test_another_title_makes_no_version(tmp_path: Path, target: str) -> None:
+    with Simulation(tmp_path, ("b_documents", target)).moving() as move:
+        identity = begin(move)
+        file = move.universe.do(found(move, identity)).file
+        assert file is not None
+        assert list(file.digests) == ["sha256"]
+        before = versions(move)
+        move.universe.do(titled(move, identity))
+        wait(move)
+        move.live()
+        assert versions(move) == before == [len(DATA)]
