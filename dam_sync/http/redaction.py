@@ -16,6 +16,8 @@ from urllib.parse import quote, quote_plus, urlsplit
 MASK = "***"
 _SHORTEST = 8  # a shorter secret may be part of an ordinary word: it is masked as a whole word alone
 _WORD = 3  # characters; what is shorter still would mask half of every text
+_PIECE = 6  # characters of a secret that are too many to show
+_READ = 4  # times as many characters as are shown: what is masked becomes shorter
 _DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
 
 _hidden: set[str] = set()
@@ -108,6 +110,25 @@ def redact(text: str) -> str:
     for pattern, replacement in _MASKS:
         text = pattern.sub(replacement, text)
     return _without(_names, text)
+
+
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text that somebody else wrote: redacted, at most `most` characters. Where it is cut, here or
+    before, it may end within a secret, which is no longer found as a whole: its beginning is masked."""
+    read = text[: _READ * most]
+    cut = max((_overlap(read, secret) for secret in (*_hidden, *_names)), default=0)
+    return redact(read[: len(read) - cut] + MASK if cut else read)[:most]
+
+
+def _overlap(text: str, secret: str) -> int:
+    """How many characters at the end of the text begin the secret; zero for a few, which say nothing."""
+    begins = secret[:_PIECE]
+    at = text.find(begins, max(0, len(text) - len(secret) + 1)) if len(secret) >= _SHORTEST else -1
+    while at >= 0:
+        if secret.startswith(text[at:]):
+            return len(text) - at
+        at = text.find(begins, at + 1)
+    return 0
 
 
 def _without(secrets: set[str], text: str) -> str:

@@ -27,7 +27,7 @@ from jwt.warnings import InsecureKeyLengthWarning
 
 from dam_sync.http.error_rules import explanation, shown_code
 from dam_sync.http.messages import Request, Response
-from dam_sync.http.redaction import hide, redact
+from dam_sync.http.redaction import excerpt, hide
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
 from dam_sync.model.ports import CredentialStore, SharedCredentialStore
@@ -417,4 +417,4 @@ def refusal_of(reply: Response, hint: str) -> Denied:
 def refusal_text(text: str, status: int, message: str) -> str:
     """Text of a refusal: who refused, status and message, redacted and shortened."""
     full = f"{text} ({status}{': ' + message if message else ''})"
-    return redact(full[: 4 * _SHOWN])[:_SHOWN]
+    return excerpt(full, _SHOWN)

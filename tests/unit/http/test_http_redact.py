@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 import structlog
 
-from dam_sync.http.redaction import hide, lending, redact, redacting_processor
+from dam_sync.http.redaction import excerpt, hide, lending, redact, redacting_processor
 from dam_sync.model.errors import Denied
 
 SECRET = "S3cr3tValu3xyz"
@@ -58,6 +58,36 @@ def test_what_is_masked(text: str) -> None:
     assert SECRET not in clean
     assert "***" in clean
     assert redact(clean) == clean
+
+
+OPAQUE = "kY7tq0Lw9ZsXe4Rb2NvGf8Hj"  # of no form that is known
+
+
+def pieces_of(secret: str, text: str) -> list[str]:
+    """The pieces of a secret in a text, from six characters on."""
+    return [secret[at : at + 6] for at in range(len(secret) - 5) if secret[at : at + 6] in text]
+
+
+@pytest.mark.parametrize("before", range(0, 40, 3))
+@pytest.mark.parametrize("between", ["", " ", " " * 30])
+def test_an_excerpt_has_no_piece_of_a_secret(before: int, between: str) -> None:
+    """Also not where it is cut: what is masked becomes shorter, so that more of the text is shown."""
+    hide(OPAQUE)
+    shown = excerpt("x" * before + (between + OPAQUE) * 300, 300)
+    assert not pieces_of(OPAQUE, shown)
+    assert "***" in shown
+    assert len(shown) <= 300
+
+
+@pytest.mark.parametrize("end", range(6, len(OPAQUE)))
+def test_a_text_that_was_cut_before_has_no_piece_of_a_secret(end: int) -> None:
+    hide(OPAQUE)
+    assert not pieces_of(OPAQUE, excerpt(f"refused: {OPAQUE[:end]}", 80))
+
+
+def test_an_excerpt_of_a_short_text_is_the_text() -> None:
+    assert excerpt("the token has expired", 80) == "the token has expired"
+    assert excerpt("", 80) == ""
 
 
 @pytest.mark.parametrize(
