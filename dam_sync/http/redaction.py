@@ -25,7 +25,8 @@ _MOST_ISSUED = 1024  # tokens, of all jobs of a process
 _hidden: set[str] = set()
 _names: set[str] = set()  # secrets that also name secrets, as "password": masked last, or `password=x` would show x
 _issued: dict[str, tuple[str, ...]] = {}  # tokens and their forms, oldest first
-_ordered: tuple[str, ...] = ()  # both, longest first
+_changes = 0  # of both
+_ordered: tuple[int, tuple[str, ...]] = (0, ())  # both, longest first, after so many changes
 _lent: Counter[str] = Counter()  # hosts of links that others were given, by how many are in use
 
 _SECRET_KEY = (
@@ -73,7 +74,7 @@ def hide(*secrets: str) -> None:
     for secret in secrets:
         if len(secret) >= _WORD:
             (_names if _SECRET_NAME.search(secret) else _hidden).update(_forms(secret))
-    _order()
+    _changed()
 
 
 def hide_issued(*tokens: str) -> None:
@@ -85,12 +86,22 @@ def hide_issued(*tokens: str) -> None:
             _issued[token] = tuple(dict.fromkeys(_forms(token)))
     for token in list(_issued)[:-_MOST_ISSUED]:
         del _issued[token]
-    _order()
+    _changed()
 
 
-def _order() -> None:
+def _changed() -> None:
+    global _changes
+    _changes += 1
+
+
+def _longest_first() -> tuple[str, ...]:
+    """Ordered once for many texts. Another thread may add a secret meanwhile: the next text has it."""
     global _ordered
-    _ordered = tuple(sorted(_hidden.union(*_issued.values()), key=len, reverse=True))
+    changes, (done, ordered) = _changes, _ordered
+    if done != changes:
+        ordered = tuple(sorted(_hidden.union(*_issued.values()), key=len, reverse=True))
+        _ordered = changes, ordered
+    return ordered
 
 
 @contextmanager
@@ -126,7 +137,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 def redact(text: str) -> str:
     """The text with credentials, tokens, `user:password@` and queries of signed URLs masked; safe to repeat."""
-    text = _without(_ordered, text)
+    text = _without(_longest_first(), text)
     for host in filter(None, tuple(_lent)):
         text = _on(host).sub(rf"\1/{MASK}", text)
     for pattern, replacement in _MASKS:
@@ -138,7 +149,7 @@ def excerpt(text: str, most: int) -> str:
     """The beginning of a text that somebody else wrote: redacted, at most `most` characters. Where it is cut, here or
     before, it may end within a secret, which is no longer found as a whole: its beginning is masked."""
     read = text[: _READ * most]
-    cut = max((_overlap(read, secret) for secret in (*_ordered, *_names)), default=0)
+    cut = max((_overlap(read, secret) for secret in (*_longest_first(), *_names)), default=0)
     return redact(read[: len(read) - cut] + MASK if cut else read)[:most]
 
 
