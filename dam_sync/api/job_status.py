@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dam_sync.api.stored_job import existing_state, existing_store, stored_job_of
+from dam_sync.api.stored_job import existing_state, existing_store, refusing_strange_values, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
@@ -100,9 +100,10 @@ async def _standing(job: JobConfig, clock: Clock) -> Standing:
         async with existing_store(job, clock, read_only=True) as store:
             return await _standing_in(store)
     await existing_state(job)
-    while (standing := await asyncio.to_thread(standing_of, job.state_path)) is None:
-        async with existing_store(job, clock, read_only=True):
-            pass  # opening it migrates it
+    with refusing_strange_values(job.state_path):
+        while (standing := await asyncio.to_thread(standing_of, job.state_path)) is None:
+            async with existing_store(job, clock, read_only=True):
+                pass  # opening it migrates it
     return standing
 
 

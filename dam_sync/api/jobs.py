@@ -22,7 +22,7 @@ from dam_sync.api.reports.differences import differences_to
 from dam_sync.api.reports.kept_reports import keep_report, keep_verification
 from dam_sync.api.reports.run_record import add_spent, books_of, counting, keep_recording, keep_spent
 from dam_sync.api.reports.run_report import Done, bare_report, report_of
-from dam_sync.api.stored_job import existing_store, state_exists
+from dam_sync.api.stored_job import existing_store, refusing_strange_values, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.call_budget import advise
@@ -70,6 +70,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     prove_writable(options.html, REPORT)
     prove_writable(options.csv, ASSETS)
     async with AsyncExitStack() as stack:
+        stack.enter_context(refusing_strange_values(job.state_place))
         store = await SqlStore.open(job.state_place, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         state = await state_facts(store)
@@ -146,6 +147,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and with a target that only simulates writes."""
     job, started = job_of(path, options.connectors), options.clock.monotonic()
     async with AsyncExitStack() as stack:
+        stack.enter_context(refusing_strange_values(job.state_place))
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
         await copy_state(job, options, copied)
         store = await SqlStore.open(copied, options.clock, storage=options.storage)

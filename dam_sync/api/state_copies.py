@@ -19,6 +19,7 @@ from dam_sync.model.run_options import seconds_of
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.base import Storage
+from dam_sync.store.file.contents import refuse_damaged, refuse_strange_values
 from dam_sync.store.file.database import HELPERS, vacuum
 from dam_sync.store.note_keys import IMPORTED
 from dam_sync.store.store import SqlStore
@@ -69,7 +70,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
     """`state JOB import`: replace the state with an export; the old state is kept next to it under another name.
 
     The next run looks for assets written after the export. Raises ConfigError for a file that is not a state
-    of this job, StoreBusy during a run of the job.
+    of this job or that is damaged, StoreBusy during a run of the job.
     """
     job = stored_job_of(path)
     if export.absolute() == job.state_path.absolute():
@@ -78,6 +79,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
     async with _opened(export, clock) as store:
         await store.copy_to(fresh)
     try:
+        await asyncio.to_thread(refuse_damaged, fresh, export)
         await _prepare(fresh, job, export, clock)
         kept = await _put_aside(job, clock)
         await _replace(fresh, job.state_place, clock)
@@ -92,6 +94,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
 async def _prepare(fresh: Path, job: JobConfig, export: Path, clock: Clock) -> None:
     """Migrate the copy to the current format. Raises ConfigError if it belongs to another job."""
     async with _opened(fresh, clock, read_only=False) as store:
+        await asyncio.to_thread(refuse_strange_values, fresh, export)
         runs = await store.runs(at_most=1)
         if runs and runs[0].job != job.name:
             hint = f"import it into the job called {runs[0].job}, or give this job that name"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dam_sync.config.job import JobConfig, load_job
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, DamSyncError, InternalError
 
 if TYPE_CHECKING:
     from dam_sync.model.state_server import StateServer
@@ -73,6 +73,21 @@ async def existing_state(job: JobConfig) -> Path | StateServer:
     return job.state_place
 
 
+@contextmanager
+def refusing_strange_values(place: Path | StateServer) -> Iterator[None]:
+    """For a block that works with a state: an internal error becomes a ConfigError if the state, a file, has values
+    that dam-sync never stores. Any other one stays a bug of ours."""
+    try:
+        yield
+    except Exception as error:
+        known = isinstance(error, DamSyncError) and not isinstance(error, InternalError)
+        if isinstance(place, Path) and not known:
+            from dam_sync.store.file.contents import refuse_strange_values  # takes longer to import than `status` has
+
+            refuse_strange_values(place, place)
+        raise
+
+
 @asynccontextmanager
 async def existing_store(
     job: JobConfig, clock: Clock, *, read_only: bool = False, storage: Storage | None = None
@@ -81,8 +96,9 @@ async def existing_store(
     place = await existing_state(job)
     from dam_sync.store.store import SqlStore  # takes longer to import than `status` has
 
-    store = await SqlStore.open(place, clock, read_only=read_only, storage=storage)
-    try:
-        yield store
-    finally:
-        await store.close()
+    with refusing_strange_values(place):
+        store = await SqlStore.open(place, clock, read_only=read_only, storage=storage)
+        try:
+            yield store
+        finally:
+            await store.close()

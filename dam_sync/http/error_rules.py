@@ -10,7 +10,7 @@ from http import HTTPStatus
 from dam_sync.http.bounds import EXPLAINED
 from dam_sync.http.messages import looks_like_html
 from dam_sync.http.parsing import InvalidJson, parsed
-from dam_sync.http.redaction import redact
+from dam_sync.http.redaction import excerpt
 from dam_sync.model.errors import (
     ConfigError,
     Conflict,
@@ -127,7 +127,7 @@ def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
 
 def shown_code(code: str) -> str:
     """A code as shown in errors: redacted, then shortened."""
-    return redact(code[: 4 * _LONGEST_CODE])[:_LONGEST_CODE]
+    return excerpt(code, _LONGEST_CODE)
 
 
 def _message(data: Json, depth: int = 3) -> str:
@@ -188,7 +188,7 @@ def _line(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    clean = redact(text[: 4 * _LONGEST])
+    clean = excerpt(text, _LONGEST + 1)
     return clean if len(clean) <= _LONGEST else clean[: _LONGEST - 1] + "…"
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import structlog
 
-from dam_sync.http.redaction import redact
+from dam_sync.http.redaction import excerpt
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.mistyped import is_textual
 from dam_sync.model.values import Json
@@ -71,5 +71,5 @@ def member_text(data: Json, *names: str) -> str:
 
 def _broken(name: str, error: Exception) -> ContractBroken:
     _log.info("response.misread", reader=name, exc_info=error)
-    shown = redact(str(error)[: 4 * _SHOWN])[:_SHOWN]
+    shown = excerpt(str(error), _SHOWN)
     return ContractBroken(f"a response has an undocumented shape ({type(error).__name__} in {name}: {shown})")

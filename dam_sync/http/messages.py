@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from dam_sync.http.dates import http_date
 from dam_sync.http.multipart import BodyFactory, FormPart
 from dam_sync.http.parsing import InvalidJson, parsed
-from dam_sync.http.redaction import redact
+from dam_sync.http.redaction import excerpt
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
 
@@ -117,7 +117,7 @@ class Response:
             return "an empty body"
         if self.is_html:
             return "an HTML page"
-        shown = redact(self.body[:_SHOWN].decode("utf-8", "replace"))
+        shown = excerpt(self.body[:_SHOWN].decode("utf-8", "replace"), _SHOWN)
         return f"{len(self.body)} bytes beginning {shown!r}"
 
 

@@ -33,6 +33,11 @@ def parsed(body: bytes) -> Json:
         return _leniently(body)
 
 
+def parsed_text(text: str) -> Json:
+    """The same for JSON that a response, or a file, has as text. Raises InvalidJson."""
+    return parsed(text.encode("utf-8", "surrogatepass"))
+
+
 def _leniently(body: bytes) -> Json:
     try:
         data = json.loads(body)

@@ -7,7 +7,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -16,10 +16,17 @@ from urllib.parse import quote, quote_plus, urlsplit
 MASK = "***"
 _SHORTEST = 8  # a shorter secret may be part of an ordinary word: it is masked as a whole word alone
 _WORD = 3  # characters; what is shorter still would mask half of every text
+_PIECE = 6  # characters of a secret that are too many to show
+_READ = 4  # times as many characters as are shown: what is masked becomes shorter
 _DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
+
+_MOST_ISSUED = 1024  # tokens, of all jobs of a process
 
 _hidden: set[str] = set()
 _names: set[str] = set()  # secrets that also name secrets, as "password": masked last, or `password=x` would show x
+_issued: dict[str, tuple[str, ...]] = {}  # tokens and their forms, oldest first
+_changes = 0  # of both
+_ordered: tuple[int, tuple[str, ...]] = (0, ())  # both, longest first, after so many changes
 _lent: Counter[str] = Counter()  # hosts of links that others were given, by how many are in use
 
 _SECRET_KEY = (
@@ -67,6 +74,34 @@ def hide(*secrets: str) -> None:
     for secret in secrets:
         if len(secret) >= _WORD:
             (_names if _SECRET_NAME.search(secret) else _hidden).update(_forms(secret))
+    _changed()
+
+
+def hide_issued(*tokens: str) -> None:
+    """The same for what a server issues, again and again: of many tokens only the newest are remembered, because the
+    others are used up or have expired."""
+    for token in tokens:
+        if len(token) >= _WORD:
+            _issued.pop(token, None)
+            _issued[token] = tuple(dict.fromkeys(_forms(token)))
+    for token in list(_issued)[:-_MOST_ISSUED]:
+        del _issued[token]
+    _changed()
+
+
+def _changed() -> None:
+    global _changes
+    _changes += 1
+
+
+def _longest_first() -> tuple[str, ...]:
+    """Ordered once for many texts. Another thread may add a secret meanwhile: the next text has it."""
+    global _ordered
+    changes, (done, ordered) = _changes, _ordered
+    if done != changes:
+        ordered = tuple(sorted(_hidden.union(*_issued.values()), key=len, reverse=True))
+        _ordered = changes, ordered
+    return ordered
 
 
 @contextmanager
@@ -102,16 +137,35 @@ def _forms(secret: str) -> Iterator[str]:
 
 def redact(text: str) -> str:
     """The text with credentials, tokens, `user:password@` and queries of signed URLs masked; safe to repeat."""
-    text = _without(_hidden, text)
+    text = _without(_longest_first(), text)
     for host in filter(None, tuple(_lent)):
         text = _on(host).sub(rf"\1/{MASK}", text)
     for pattern, replacement in _MASKS:
         text = pattern.sub(replacement, text)
-    return _without(_names, text)
+    return _without(sorted(_names, key=len, reverse=True), text)
 
 
-def _without(secrets: set[str], text: str) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text that somebody else wrote: redacted, at most `most` characters. Where it is cut, here or
+    before, it may end within a secret, which is no longer found as a whole: its beginning is masked."""
+    read = text[: _READ * most]
+    cut = max((_overlap(read, secret) for secret in (*_longest_first(), *_names)), default=0)
+    return redact(read[: len(read) - cut] + MASK if cut else read)[:most]
+
+
+def _overlap(text: str, secret: str) -> int:
+    """How many characters at the end of the text begin the secret; zero for a few, which say nothing."""
+    begins = secret[:_PIECE]
+    at = text.find(begins, max(0, len(text) - len(secret) + 1)) if len(secret) >= _SHORTEST else -1
+    while at >= 0:
+        if secret.startswith(text[at:]):
+            return len(text) - at
+        at = text.find(begins, at + 1)
+    return 0
+
+
+def _without(longest_first: Iterable[str], text: str) -> str:
+    for secret in longest_first:
         if secret in text:
             text = text.replace(secret, MASK) if len(secret) >= _SHORTEST else _whole(secret).sub(MASK, text)
     return text

@@ -427,5 +427,9 @@ CORRECTION = table_of(CorrectionTable)
 ACCOUNT_KEY = table_of(AccountKeyTable)
 PLANNED = table_of(PlannedTable)
 WAVE = table_of(WaveTable)
+TABLES = (
+    *(META, RUN, SHARD, WORK, TALLY, LINK, SEEN, REMOVAL, DELETION, TRASHED, CONFLICTS, COUNTERPART, NAME, CONTAINER),
+    *(MEMBER, PLACEMENT, RELATION, JOURNAL, LEDGER, HINT, REPORT, CORRECTION, ACCOUNT_KEY, PLANNED, WAVE),
+)
 LISTED_DELETED = WORK.c.deleted == true()  # no parameter, so that the partial index is used
 WAVE_DUE = WAVE.c.due == true()

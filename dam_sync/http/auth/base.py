@@ -27,7 +27,7 @@ from jwt.warnings import InsecureKeyLengthWarning
 
 from dam_sync.http.error_rules import explanation, shown_code
 from dam_sync.http.messages import Request, Response
-from dam_sync.http.redaction import hide, redact
+from dam_sync.http.redaction import excerpt, hide, hide_issued
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
 from dam_sync.model.ports import CredentialStore, SharedCredentialStore
@@ -223,7 +223,7 @@ class GrantedToken(HeaderAuth):
         token = data.get("access_token") if isinstance(data, dict) else None
         if not isinstance(token, str) or not token:
             raise ContractBroken("the token response has no access_token", operation=reply.operation)
-        hide(token)
+        hide_issued(token)
         life = seconds_of(data.get("expires_in"))
         self._renew_at = None if life is None else self._clock.monotonic() + life * RENEW_AT
         self._headers = bearer(token)
@@ -343,14 +343,14 @@ class StoredTokens:
         try:
             stored = json.loads(await self._store.load(self._name) or "")
             tokens = {name: str(text) for name, text in stored.items() if text is not None}
-            hide(tokens["refresh_token"], tokens.get("access_token", ""))
+            hide_issued(tokens["refresh_token"], tokens.get("access_token", ""))
         except (ValueError, KeyError, AttributeError):
             return None
         return tokens if tokens.get("given") == self._given else None
 
     async def save(self, tokens: Mapping[str, str | None]) -> None:
         """Raises what the credential store raises; then the tokens must not be used."""
-        hide(tokens["refresh_token"] or "", tokens.get("access_token") or "")
+        hide_issued(tokens["refresh_token"] or "", tokens.get("access_token") or "")
         await self._store.save(self._name, json.dumps({"given": self._given, **tokens}))
 
 
@@ -417,4 +417,4 @@ def refusal_of(reply: Response, hint: str) -> Denied:
 def refusal_text(text: str, status: int, message: str) -> str:
     """Text of a refusal: who refused, status and message, redacted and shortened."""
     full = f"{text} ({status}{': ' + message if message else ''})"
-    return redact(full[: 4 * _SHOWN])[:_SHOWN]
+    return excerpt(full, _SHOWN)

@@ -21,7 +21,7 @@ from dam_sync.http.auth.base import (
     stored_pair,
 )
 from dam_sync.http.messages import Request, Response
-from dam_sync.http.redaction import hide
+from dam_sync.http.redaction import hide, hide_issued
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.ports import CredentialStore
@@ -79,7 +79,7 @@ class LoginToken(GrantedToken):
             raise refusal_of(reply, "check login and password in the job file")
         if reply.is_html or not token or len(token.split()) != 1:
             raise ContractBroken("the token response is not a token", operation=reply.operation)
-        hide(token)
+        hide_issued(token)
         self._headers = {device.header: token}
         self._renew_at = None
 
@@ -127,7 +127,7 @@ class JwtBearerGrant(_SharedGrant):
     async def _renewed(self) -> None:
         signed = await self._signer.headers()
         assertion = signed["Authorization"].partition(" ")[2]
-        hide(assertion)
+        hide_issued(assertion)
         fields = {"grant_type": JWT_BEARER, **self._client.fields, "assertion": assertion}
         reply = await self._ask(fields, form=True)
         if reply.status in REFUSED:

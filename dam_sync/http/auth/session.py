@@ -9,7 +9,7 @@ from typing import Any
 from dam_sync.http.auth.base import REFUSED, GrantedToken, refusal_text
 from dam_sync.http.error_rules import explanation
 from dam_sync.http.messages import Response
-from dam_sync.http.redaction import hide
+from dam_sync.http.redaction import hide, hide_issued
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, Denied
 from dam_sync.model.values import Json
@@ -62,7 +62,7 @@ class SessionLogin(GrantedToken):
             raise ContractBroken("the login response has no session", operation=reply.operation)
         fresh = {name: str(session.get(name) or "") for name in ("authorization", "accessToken", "refreshToken")}
         fresh["refreshToken"] = fresh["refreshToken"] or self._session.get("refreshToken", "")
-        hide(*(token for token in fresh.values() if token))
+        hide_issued(*fresh.values())
         self._session = fresh
         self._renew_at = self._clock.monotonic() + self._life(session.get("expireEpoch"))
         # both tokens, because no document says which is read (wire D 1.2)

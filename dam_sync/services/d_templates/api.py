@@ -14,7 +14,7 @@ from dam_sync.http.auth.session import SessionLogin
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.error_rules import explanation
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.http.redaction import hide, redact
+from dam_sync.http.redaction import excerpt, hide
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
@@ -118,7 +118,7 @@ def refusal(reply: Response) -> DamSyncError:
     message, _ = explanation(reply.headers, reply.body)
     said = message.casefold()
     context = {"service": reply.service, "operation": reply.operation, "asset": reply.asset}
-    text = redact(f"returned 403 Forbidden: {message}")[:300] if message else "responded 403 Forbidden"
+    text = excerpt(f"returned 403 Forbidden: {message}", 300) if message else "responded 403 Forbidden"
     if said == "forbidden":
         hint = "the API key is missing, unknown or belongs to another environment: check api_key in the job file"
         return Denied(f"the API key was refused ({text})", hint=hint, **context)

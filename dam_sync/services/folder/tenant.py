@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.model.asset import digest_of
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, NotFound
@@ -109,10 +110,10 @@ class Tenant:
 
     def _about(self) -> Record:
         try:
-            about = json.loads(self.disk.read(ABOUT, MOST))
+            about = parsed(self.disk.read(ABOUT, MOST))
         except NotFound:
             return {}
-        except ValueError:
+        except InvalidJson:
             raise ContractBroken(f"{ABOUT} is not JSON", hint="restore it from a backup of the folder") from None
         if not isinstance(about, dict) or about.get("format") != FORMAT:
             raise ContractBroken(f"{ABOUT} is not of the format “{FORMAT}”", hint="update dam-sync")

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import quote, quote_plus
@@ -14,7 +15,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 import structlog
 
-from dam_sync.http.redaction import hide, lending, redact, redacting_processor
+from dam_sync.http.redaction import excerpt, hide, hide_issued, lending, redact, redacting_processor
 from dam_sync.model.errors import Denied
 
 SECRET = "S3cr3tValu3xyz"
@@ -58,6 +59,59 @@ def test_what_is_masked(text: str) -> None:
     assert SECRET not in clean
     assert "***" in clean
     assert redact(clean) == clean
+
+
+OPAQUE = "kY7tq0Lw9ZsXe4Rb2NvGf8Hj"  # of no form that is known
+
+
+def pieces_of(secret: str, text: str) -> list[str]:
+    """The pieces of a secret in a text, from six characters on."""
+    return [secret[at : at + 6] for at in range(len(secret) - 5) if secret[at : at + 6] in text]
+
+
+@pytest.mark.parametrize("before", range(0, 40, 3))
+@pytest.mark.parametrize("between", ["", " ", " " * 30])
+def test_an_excerpt_has_no_piece_of_a_secret(before: int, between: str) -> None:
+    """Also not where it is cut: what is masked becomes shorter, so that more of the text is shown."""
+    hide(OPAQUE)
+    shown = excerpt("x" * before + (between + OPAQUE) * 300, 300)
+    assert not pieces_of(OPAQUE, shown)
+    assert "***" in shown
+    assert len(shown) <= 300
+
+
+@pytest.mark.parametrize("end", range(6, len(OPAQUE)))
+def test_a_text_that_was_cut_before_has_no_piece_of_a_secret(end: int) -> None:
+    hide(OPAQUE)
+    assert not pieces_of(OPAQUE, excerpt(f"refused: {OPAQUE[:end]}", 80))
+
+
+def test_issued_tokens_are_masked_and_older_ones_forgotten() -> None:
+    """A server that issues one for every call fills no memory, and what is configured stays masked."""
+    hide("c0nfigur3d-f0r-ever")
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            hide_issued(f"issued-{number}-" + "x" * 1000)
+        assert tracemalloc.get_traced_memory()[0] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    for number in (4_999, 4_950):
+        assert f"issued-{number}" not in redact(f"token issued-{number}-" + "x" * 1000)
+    assert redact("c0nfigur3d-f0r-ever") == "***"
+
+
+def test_a_configured_secret_that_is_issued_as_well_is_not_forgotten() -> None:
+    hide("c0nfigur3d-as-w3ll")
+    hide_issued("c0nfigur3d-as-w3ll")
+    for number in range(2_000):
+        hide_issued(f"another-issued-{number}")
+    assert redact("c0nfigur3d-as-w3ll") == "***"
+
+
+def test_an_excerpt_of_a_short_text_is_the_text() -> None:
+    assert excerpt("the token has expired", 80) == "the token has expired"
+    assert excerpt("", 80) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.http.error_rules import ErrorRule, Refusal, error_for, explanation
+from dam_sync.http.redaction import hide
 from dam_sync.model.errors import (
     ConfigError,
     Conflict,
@@ -144,6 +145,26 @@ def test_texts_are_redacted_and_short() -> None:
     assert "b1d3c61e03c6" not in error.message
     assert "pw@" not in error.message
     assert "abcd" not in error.message
+
+
+OPAQUE = "mB3xV9cTq7RzLw5KpYd2"  # of no form that is known
+ECHOES = {
+    "json": b'{"message": "%s"}',
+    "code": b'{"code": "%s"}',
+    "html": b"<html><title>%s</title>",
+    "xml": b"<Error><Message>%s</Message></Error>",
+    "text": b"%s",
+}
+
+
+@pytest.mark.parametrize("form", ECHOES)
+@pytest.mark.parametrize("before", range(0, 24, 5))
+def test_a_secret_that_is_repeated_often_is_shown_nowhere(form: str, before: int) -> None:
+    hide(OPAQUE)
+    for space in (b"", b" ", b" " * 200):
+        body = ECHOES[form].replace(b"%s", b"x" * before + (OPAQUE.encode() + space) * 500)
+        error = error_for((), refusal(400, body))
+        assert not [at for at in range(len(OPAQUE) - 5) if OPAQUE[at : at + 6] in error.message + error.code]
 
 
 @settings(max_examples=150, deadline=None)

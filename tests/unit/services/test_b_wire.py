@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -217,6 +218,11 @@ def test_an_older_version_is_not_the_current_file_of_an_asset_without_one() -> N
     assert (found.versions, found.file, found.filename) == ((), None, "Words")
     assert told(found) == [("versions", "2 older")]
     assert told(asset_of({"uid": "live"}, ServerSchema(), DocumentsOptions(), Around(versions=[{"uid": "v1"}]))) == []
+
+
+def test_a_list_written_as_text_has_no_half_characters_and_no_depth() -> None:
+    assert enumerated(json.dumps(["a\ud800b"])) == ("a\ufffdb",)
+    assert enumerated("[" * 100_000)
 
 
 def test_a_file_knows_its_document() -> None:

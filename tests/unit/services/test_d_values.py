@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import Any
 
@@ -143,6 +144,14 @@ def test_the_block_with_the_checksum_is_that_of_the_file() -> None:
 def test_metadata_that_is_no_list_is_told() -> None:
     row = {"objectId": "o", "fileId": "f", "metadata": "no JSON"}
     assert [loss.path for loss in fields_of(record_of(row), FORMS)[1]] == ["fields"]
+
+
+def test_metadata_encoded_as_text_has_no_half_characters_and_no_depth() -> None:
+    """What the response as a whole lost at the door would come back where a text of it is JSON once more."""
+    row = {"objectId": "o", "fileId": "f", "metadata": json.dumps([of("a-text", "\ud800x")])}
+    assert "\ufffdx" in repr(record_of(row).entries)
+    deep = {"objectId": "o", "fileId": "f", "metadata": "[" * 100_000 + "]" * 100_000}
+    assert [loss.path for loss in fields_of(record_of(deep), FORMS)[1]] == ["fields"]
 
 
 @pytest.mark.parametrize("strange", [["1"], {"id": "1"}, True])

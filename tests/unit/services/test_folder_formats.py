@@ -1,17 +1,10 @@
-"""The service `folder`: CSV, archives and the JSON Schema."""
+"""The service `folder`: CSV and the JSON Schema."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import json
-import lzma
-import tarfile
-import tracemalloc
-import zipfile
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,10 +16,9 @@ from hypothesis import strategies as st
 
 from dam_sync.help import text_of
 from dam_sync.model.asset import AssetId, FileRef
-from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue
+from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.services.folder import codec
-from dam_sync.services.folder.api.archive import Unpacked
 from dam_sync.services.folder.api.records import RECORD, json_schema
 from dam_sync.services.folder.api.sheet import cells_of, joined, parted, record_of, safe, unsafe
 from dam_sync.services.folder.uploads import home
@@ -196,178 +188,6 @@ def test_the_schema_is_shipped() -> None:
 def test_what_is_not_of_the_published_form_is_refused(row: Any) -> None:
     with pytest.raises(ValueError):
         RECORD.validate_python(row)
-
-
-# -- archives ----------------------------------------------------------------------------------------------------------
-
-
-def zipped(folder: Path, archive: Path) -> Path:
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
-        for path in sorted(folder.rglob("*")):
-            out.write(path, Path(folder.name) / path.relative_to(folder))
-    return archive
-
-
-def tarred(folder: Path, archive: Path) -> Path:
-    with tarfile.open(archive, "w:gz") as out:
-        out.add(folder, ".")
-    return archive
-
-
-@pytest.mark.parametrize(("pack", "name"), [(zipped, "library.zip"), (tarred, "library.tar.gz")])
-async def test_an_archive_is_read_like_its_folder(
-    tmp_path: Path, pack: Callable[[Path, Path], Path], name: str
-) -> None:
-    await exported(tmp_path / "f")
-    plain = await everything(connect(tmp_path / "f", read_only=True))
-    service = connect(pack(tmp_path / "f", tmp_path / name), read_only=True)
-    account = await service.probe()
-    assert (account.total, account.tenant) == (1, (await connect(tmp_path / "f", read_only=True).probe()).tenant)
-    assert await everything(service) == plain
-    assert await bytes_of(service, plain[0].asset.versions[0]) == b"bytes"
-    unpacked = service._unpacked.root  # type: ignore[attr-defined]
-    await service.close()
-    assert not unpacked.exists()
-
-
-async def test_an_archive_is_not_written(tmp_path: Path) -> None:
-    (tmp_path / "f").mkdir()
-    with pytest.raises(ConfigError, match="only read"):
-        await connect(zipped(tmp_path / "f", tmp_path / "a.zip")).probe()
-
-
-@pytest.mark.parametrize("name", ["a.zip", "new.zip"])
-async def test_an_archive_is_refused_as_a_target_before_anything_is_written(tmp_path: Path, name: str) -> None:
-    (tmp_path / "f").mkdir()
-    zipped(tmp_path / "f", tmp_path / "a.zip")
-    dry = connect(tmp_path / name, read_only=True)
-    account = await dry.probe()
-    await dry.close()
-    with pytest.raises(ConfigError, match="only read"):
-        account.refuse_as("target")
-    with pytest.raises(ConfigError, match="only read"):
-        await connect(tmp_path / name).probe()
-    assert not (tmp_path / "new.zip").exists()
-
-
-@pytest.mark.parametrize("name", ["missing", "missing.zip"])
-async def test_a_source_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
-    account = await connect(tmp_path / name, read_only=True).probe()
-    with pytest.raises(ConfigError, match=f"{name} is not there"):
-        account.refuse_as("source")
-
-
-class WithoutFlag(zipfile.ZipInfo):
-    """A name in UTF-8 without the flag that says so, as the `zip` of Linux writes it."""
-
-    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802 -- of the standard library
-        return self.filename.encode(), self.flag_bits
-
-
-async def test_names_in_a_zip_file_are_those_that_were_packed(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
-        for number, made in enumerate((WithoutFlag, zipfile.ZipInfo)):
-            for name in ("été.jpg", "海.jpg", "plain.jpg"):
-                out.writestr(made(f"{number}/{name}"), b"bytes")
-    service = connect(tmp_path / "a.zip", read_only=True)
-    await service.probe()
-    found = sorted(entry.asset.filename for entry in await everything(service) if entry.asset is not None)
-    await service.close()
-    assert found == sorted(["été.jpg", "海.jpg", "plain.jpg"] * 2)
-
-
-def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.type, made.linkname = kind, link
-    return made
-
-
-EVIL = {
-    "out": [member("../evil")],
-    "absolute": [member("/evil")],
-    "link": [member("link", tarfile.SYMTYPE, "/etc/passwd")],
-    "hard": [member("hard", tarfile.LNKTYPE, "/etc/passwd")],
-    "device": [member("device", tarfile.CHRTYPE)],
-    "pipe": [member("pipe", tarfile.FIFOTYPE)],
-    "twice": [member("a"), member("a")],
-}
-
-
-@pytest.mark.parametrize("members", EVIL.values(), ids=EVIL)
-def test_an_archive_is_not_trusted(tmp_path: Path, members: list[tarfile.TarInfo]) -> None:
-    with tarfile.open(tmp_path / "a.tar", "w") as out:
-        for each in members:
-            out.addfile(each)
-    with pytest.raises(ContractBroken):
-        Unpacked(tmp_path / "a.tar")
-    assert not (tmp_path.parent / "evil").exists()
-
-
-@pytest.mark.parametrize("cut", [0, 10, 60])
-def test_a_broken_archive_is_named(tmp_path: Path, cut: int) -> None:
-    (tmp_path / "f").mkdir()
-    (tmp_path / "f" / "a").write_bytes(b"a" * 1000)
-    for archive in (zipped(tmp_path / "f", tmp_path / "a.zip"), tarred(tmp_path / "f", tmp_path / "a.tgz")):
-        archive.write_bytes(archive.read_bytes()[:cut])
-        with pytest.raises(ContractBroken, match=archive.name):
-            Unpacked(archive)
-
-
-def header(name: str, kind: bytes, size: bytes) -> bytes:
-    """A header of a tar file with this size, whatever it is, and the checksum that belongs to it."""
-    made = bytearray(member(name, kind).tobuf(tarfile.GNU_FORMAT))
-    made[124:136] = size
-    made[148:156] = b" " * 8
-    made[148:156] = b"%06o\0 " % sum(made)
-    return bytes(made)
-
-
-NEGATIVE = b"\xff" + (2**88 - 1024).to_bytes(11, "big")  # -1024
-
-
-@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, b"Z"])
-def test_a_member_of_a_negative_size_is_refused(tmp_path: Path, kind: bytes) -> None:
-    (tmp_path / "a.tar").write_bytes(header("a.jpg", kind, NEGATIVE) + bytes(10240))
-    with pytest.raises(ContractBroken, match=r"a\.tar cannot be unpacked"):
-        Unpacked(tmp_path / "a.tar")
-
-
-@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
-def test_a_name_of_many_bytes_is_not_read_into_memory(tmp_path: Path, kind: bytes) -> None:
-    """The archive has a thousandth of the bytes that the name is said to have."""
-    size = 256 << 20
-    with lzma.open(tmp_path / "a.tar.xz", "wb", preset=0) as out:
-        out.write(header("name", kind, b"%011o\0" % size))
-        for _ in range(size >> 20):
-            out.write(bytes(1 << 20))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ContractBroken, match=r"a\.tar\.xz cannot be unpacked"):
-            Unpacked(tmp_path / "a.tar.xz")
-        assert tracemalloc.get_traced_memory()[1] < size / 8
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("packer", [bz2, gzip, lzma])
-def test_a_compressed_archive_is_known_by_its_bytes_and_not_by_its_name(tmp_path: Path, packer: Any) -> None:
-    (tmp_path / "f").mkdir()
-    (tmp_path / "f" / "a").write_bytes(b"a" * 1000)
-    with tarfile.open(tmp_path / "plain", "w") as out:
-        out.add(tmp_path / "f", ".")
-    (tmp_path / "a.tar").write_bytes(packer.compress((tmp_path / "plain").read_bytes()))
-    unpacked = Unpacked(tmp_path / "a.tar")
-    assert [path.read_bytes() for path in unpacked.root.rglob("a")] == [b"a" * 1000]
-    unpacked.close()
-
-
-def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:
-    info = zipfile.ZipInfo("link")
-    info.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
-        out.writestr(info, "/etc/passwd")
-    with pytest.raises(ContractBroken, match="not a regular file"):
-        Unpacked(tmp_path / "a.zip")
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.http.parsing import InvalidJson, parsed_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
@@ -349,8 +349,8 @@ def enumerated(values: Json) -> tuple[str, ...]:
         return tuple(str(value) for value in values)
     text = str(values or "").strip()
     try:
-        found = json.loads(text)
-    except ValueError:
+        found = parsed_text(text)
+    except InvalidJson:
         found = None
     if isinstance(found, list):
         return tuple(str(value) for value in found)

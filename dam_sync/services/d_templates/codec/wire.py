@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.http.parsing import InvalidJson, parsed_text
 from dam_sync.model.asset import AssetId, FileRef, Revision
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.mistyped import is_textual
@@ -388,8 +388,8 @@ def _loaded(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except ValueError:
+        return parsed_text(value)
+    except InvalidJson:
         return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -13,18 +14,20 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue
+from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue, Rejected
 from dam_sync.model.limits import MIB
-from dam_sync.services.folder.api.disk import Disk, explained, parts_of
+from dam_sync.services.folder.api.disk import Disk, explained, parts_of, shortened
 
 SUFFIXES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-MOST_FILES = 10_000_000
+MOST_MEMBERS = 10_000_000  # files and folders
+MOST_PADDING = 64 * MIB  # of zeros that follow the end of a tar file
 OURS = frozenset({"archive.json", "bagit.txt", "catalogue.jsonl", "catalogue.csv"})
-BROKEN = (InvalidValue, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError)
+BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
 PACKED: Final[Mapping[bytes, Callable[[Path], Any]]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -32,7 +35,7 @@ PACKED: Final[Mapping[bytes, Callable[[Path], Any]]] = {
 }
 LONGEST_MAGIC = max(map(len, PACKED))
 MOST_READ = 4 * MIB  # of a tar file at once: a block of a file, or a header with a name
-Member = tuple[str, int, IO[bytes]]
+Member = tuple[str, int, IO[bytes] | None]  # name, size, content; None for a folder
 _IS_UTF8 = 0x800  # flag of a name in a zip file
 
 
@@ -48,9 +51,11 @@ def named_as_archive(path: Path) -> bool:
 
 class Unpacked:
     """An archive, unpacked below the folder for temporary files. Links, devices, paths that lead out, a file that is
-    there twice and more bytes than the archive declares are refused. Raises ContractBroken, DiskFull."""
+    there twice and more bytes than the archive declares are refused, and so is an archive that is damaged anywhere or
+    not complete. Raises ContractBroken, DiskFull."""
 
-    def __init__(self, archive: Path) -> None:
+    def __init__(self, archive: Path, most: int = MOST_MEMBERS) -> None:
+        self._most = most
         self._folder = tempfile.TemporaryDirectory(prefix="dam-sync-archive-")
         try:
             self._unpack(archive, Disk(Path(self._folder.name)))
@@ -66,40 +71,69 @@ class Unpacked:
     def _unpack(self, archive: Path, disk: Disk) -> None:
         free = shutil.disk_usage(disk.root).free
         try:
-            with explained(str(archive)):
-                members = _of_zip(archive) if archive.name.lower().endswith(".zip") else _of_tar(archive)
-                for number, (name, size, data) in enumerate(members):
+            with explained(str(archive)), closing(self._members(archive)) as members:
+                for name, size, data in members:
                     free -= size
-                    if free < 0 or number >= MOST_FILES:
+                    if free < 0:
                         hint = "set TMPDIR to a folder with more room, or unpack the archive by hand"
                         raise DiskFull(f"there is no room to unpack {archive.name}", hint=hint)
                     _store(disk, name, size, data)
-        except BROKEN as problem:
+        except Rejected as problem:
             hint = "make or copy the archive again; another program that unpacks it shows what is wrong"
             raise ContractBroken(f"{archive.name} cannot be unpacked: {problem}", hint=hint) from None
+
+    def _members(self, archive: Path) -> Generator[tuple[str, int, IO[bytes]], None, None]:
+        """Its files. Raises InvalidValue for too many of them and of folders."""
+        members = _of_zip(archive) if archive.name.lower().endswith(".zip") else _of_tar(archive)
+        with closing(members):
+            for number, (name, size, data) in enumerate(members):
+                if number >= self._most:
+                    raise InvalidValue(f"it has more than {self._most:,} files and folders")
+                if data is not None:
+                    with data:
+                        yield name, size, data
+
+
+@contextmanager
+def _read() -> Iterator[None]:
+    """Errors of the modules that read archives, for a damaged one. Errors of the disk have a number, those that `gzip`
+    and `bz2` raise as such have none; a position before the beginning of the file is an invalid one. Raises
+    InvalidValue."""
+    try:
+        yield
+    except BROKEN as problem:
+        raise InvalidValue(shortened(str(problem))) from None
+    except OSError as problem:
+        if problem.errno not in (None, errno.EINVAL):
+            raise
+        raise InvalidValue(shortened(str(problem))) from None
 
 
 def _store(disk: Disk, name: str, size: int, data: IO[bytes]) -> None:
     path = "/".join(parts_of(name.removeprefix("./")))
     if disk.size(path) is not None:
-        raise InvalidValue(f"{name} is twice in the archive")
-    with os.fdopen(disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as out, data:
-        while block := data.read(min(MIB, size + 1)):
+        raise InvalidValue(f"{shortened(name)} is twice in the archive")
+    with os.fdopen(disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as out:
+        while block := _block(data, min(MIB, size + 1)):
             size -= len(block)
             if size < 0:
-                raise InvalidValue(f"{name} is larger than the archive says")
+                raise InvalidValue(f"{shortened(name)} is larger than the archive says")
             out.write(block)
     if size:
-        raise InvalidValue(f"{name} is shorter than the archive says")
+        raise InvalidValue(f"{shortened(name)} is shorter than the archive says")
 
 
-def _of_zip(archive: Path) -> Iterator[Member]:
-    with zipfile.ZipFile(archive) as opened:
+def _block(data: IO[bytes], size: int) -> bytes:
+    with _read():
+        return data.read(size)
+
+
+def _of_zip(archive: Path) -> Generator[Member, None, None]:
+    with _read(), zipfile.ZipFile(archive) as opened:
         for info in opened.infolist():
             if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise InvalidValue(f"{info.filename} in the archive is not a regular file")
-            if not info.is_dir():
-                yield _name_of(info), info.file_size, opened.open(info)
+                raise InvalidValue(f"{shortened(info.filename)} in the archive is not a regular file")
+            yield _name_of(info), info.file_size, None if info.is_dir() else opened.open(info)
 
 
 def _name_of(info: zipfile.ZipInfo) -> str:
@@ -112,17 +146,20 @@ def _name_of(info: zipfile.ZipInfo) -> str:
         return info.filename
 
 
-def _of_tar(archive: Path) -> Iterator[Member]:
-    with _decompressed(archive) as data, tarfile.open(fileobj=_Bounded(data), mode="r:") as opened:
-        for info in opened:
-            if info.size < 0:
-                raise InvalidValue(f"{info.name} in the archive has a size below zero")
-            if info.isdir():
-                continue
-            file = opened.extractfile(info) if info.isreg() and not info.issparse() else None
-            if file is None:
-                raise InvalidValue(f"{info.name} in the archive is not a regular file")
-            yield info.name, info.size, file
+def _of_tar(archive: Path) -> Generator[Member, None, None]:
+    with _read(), _decompressed(archive) as data:
+        bounded = _Bounded(data)
+        with tarfile.open(fileobj=bounded, mode="r:") as opened:
+            kept: list[tarfile.TarInfo] = vars(opened)["members"]  # every one that was read
+            while (info := opened.next()) is not None:
+                kept.clear()
+                if info.size < 0:
+                    raise InvalidValue(f"{shortened(info.name)} in the archive has a size below zero")
+                file = opened.extractfile(info) if info.isreg() and not info.issparse() else None
+                if file is None and not info.isdir():
+                    raise InvalidValue(f"{shortened(info.name)} in the archive is not a regular file")
+                yield info.name, info.size, file
+        bounded.expect_end()
 
 
 def _decompressed(archive: Path) -> IO[bytes]:
@@ -141,12 +178,14 @@ class _Bounded(io.RawIOBase):
 
     def __init__(self, data: IO[bytes]) -> None:
         self._data = data
+        self._last = b""
 
     def read(self, size: int = -1, /) -> bytes:
         """See `RawIOBase.read`."""
         if not 0 <= size <= MOST_READ:
             raise InvalidValue("the archive has a header of a size that no name has")
-        return self._data.read(size)
+        self._last = self._data.read(size)
+        return self._last
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """See `RawIOBase.seek`."""
@@ -157,6 +196,17 @@ class _Bounded(io.RawIOBase):
     def tell(self) -> int:
         """See `RawIOBase.tell`."""
         return self._data.tell()
+
+    def expect_end(self) -> None:
+        """`tarfile` takes whatever is no header for the end, and reads no checksum of the compressed data, which
+        follows. Raises InvalidValue if the last block is not that of the end, or more than padding follows."""
+        if len(self._last) != tarfile.BLOCKSIZE or any(self._last):
+            raise InvalidValue("it is damaged, or its end is missing")
+        padding = 0
+        while block := self._data.read(MIB):
+            padding += len(block)
+            if any(block) or padding > MOST_PADDING:
+                raise InvalidValue("bytes follow its end")
 
 
 def _library_in(folder: Path) -> Path:

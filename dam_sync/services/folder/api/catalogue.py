@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
+from dam_sync.http.parsing import parsed
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.disk import Disk, explained
@@ -65,8 +66,7 @@ class Catalogue:
             if identity not in self._spans or self._handle is None:
                 raise NotFound(f"there is no asset {identity}", asset=identity)
             start, length = self._spans[identity]
-            record: Record = json.loads(os.pread(self._handle, length, start))
-            return record
+            return _record(os.pread(self._handle, length, start))
 
     def records(self, kind: str) -> list[Record]:
         """All records of a kind other than `asset`."""
@@ -158,7 +158,7 @@ class Catalogue:
         if not line.strip():
             return
         try:
-            record = json.loads(line)
+            record = _record(line)
             kind = record["record"]
             key = tuple(_text(record[name]) for name in IDENTITY[kind])
         except (ValueError, LookupError, TypeError) as problem:
@@ -189,6 +189,12 @@ class Catalogue:
         except OSError:
             system.truncate(handle, self._end)
             raise
+
+
+def _record(line: bytes) -> Record:
+    """Raises InvalidJson."""
+    record: Record = parsed(line)
+    return record
 
 
 def _line(record: Record) -> bytes:

@@ -17,14 +17,23 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DEEPEST = 64
 REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EEXIST, errno.EISDIR, errno.ELOOP})
+SHOWN = 100  # characters of a name that somebody else chose
 
 
 def parts_of(path: str) -> tuple[str, ...]:
     """The parts of a relative path with `/`. Raises InvalidValue for a path that could lead out of the folder."""
     parts = tuple(path.split("/"))
     if len(parts) > DEEPEST or "\0" in path or any(part in ("", ".", "..") for part in parts):
-        raise InvalidValue(f"the path {path!r} does not lead to a file in the folder", hint="correct the catalogue")
+        raise InvalidValue(
+            f"the path {shortened(path)!r} does not lead to a file in the folder", hint="correct the catalogue"
+        )
     return parts
+
+
+def shortened(name: str) -> str:
+    """A name as shown in messages."""
+    return name if len(name) <= SHOWN else f"{name[:SHOWN]}…"
 
 
 @contextmanager
@@ -39,6 +48,8 @@ def explained(what: str) -> Iterator[None]:
             raise Denied(f"{what}: {error.strerror}", hint="correct the permissions of the folder") from None
         if error.errno in NO_ROOM:
             raise DiskFull(f"no room left to write {what}", hint="free some space and run again") from None
+        if error.errno in UNUSABLE:
+            raise InvalidValue(f"{shortened(what)} is no name for a file here: {error.strerror}") from None
         raise Transient(f"{what}: {error.strerror or error}") from None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
+from dam_sync.http.parsing import parsed_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import Field, FieldKind
@@ -217,7 +218,7 @@ def _set_field(values: dict[str, Json], column: str, text: str, fields: Mapping[
     elif not text:
         values.pop(key, None)
     elif found["json"]:
-        values[key] = json.loads(text)
+        values[key] = parsed_text(text)
     else:
         kind = field.kind if field is not None else FieldKind.TEXT
         several = field is not None and field.multiple

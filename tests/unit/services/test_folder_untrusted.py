@@ -1,0 +1,66 @@
+"""The service `folder`: what somebody else wrote into a catalogue stops nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import AssetId
+from dam_sync.model.errors import ContractBroken, InvalidValue
+from tests.unit.services.test_folder_service import catalogue_at, connect, everything
+
+HALF = "\ud800"  # of a character: no UTF-8 has it, JSON can
+DEEP = "[" * 99_999 + "]" * 99_999
+
+
+async def test_half_a_character_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
+    placed = [{"kind": "folder", "path": [f"p{HALF}"]}]
+    asset = {"filename": f"n{HALF}.jpg", "tags": [f"t{HALF}"], "placements": placed, "fields": {"title": f"f{HALF}"}}
+    rows = (
+        {"record": "field", "key": "title", "kind": "text", "labels": {"en": f"l{HALF}"}},
+        {"record": "container", **placed[0]},
+        {"record": "asset", "id": f"i{HALF}", "status": f"s{HALF}", **asset},
+    )
+    service = connect(catalogue_at(tmp_path / "f", *map(json.dumps, rows)), read_only=True)
+    await service.probe()
+    (entry,) = await everything(service)
+    containers = [place async for place in service.containers()]
+    found = repr((entry, containers, await service.schema()))
+    assert found.count("\ufffd") >= 6
+    assert "\\ud800" not in found
+    assert (await service.fetch(AssetId("i\ufffd"))).filename == "n\ufffd.jpg"
+    await service.close()
+
+
+async def test_a_line_that_is_too_deep_is_named(tmp_path: Path) -> None:
+    line = '{"record": "asset", "id": "2", "x": ' + DEEP + "}"
+    service = connect(catalogue_at(tmp_path / "f", {"record": "asset", "id": "1"}, line), read_only=True)
+    with pytest.raises(ContractBroken, match=r"catalogue.jsonl:2: not a record"):
+        await service.probe()
+
+
+async def test_half_a_character_in_a_cell_of_json_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text('id,fields.row{}\n1,"""a\\ud800"""\n')
+    service = connect(tmp_path, read_only=True, format="csv")
+    await service.probe()
+    (entry,) = await everything(service)
+    assert "a\ufffd" in repr(entry)
+    await service.close()
+
+
+async def test_a_cell_of_json_that_is_too_deep_parks_its_asset(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text(f"id,fields.row{{}}\n1,{DEEP}\n")
+    service = connect(tmp_path, read_only=True, format="csv")
+    await service.probe()
+    with pytest.raises(InvalidValue):
+        await service.fetch(AssetId("1"))
+    await service.close()
+
+
+async def test_a_name_of_the_folder_that_is_too_deep_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.jsonl").write_text("")
+    (tmp_path / "archive.json").write_text(DEEP)
+    with pytest.raises(ContractBroken, match=r"archive\.json is not JSON"):
+        await connect(tmp_path, read_only=True).probe()
