@@ -41,6 +41,7 @@ STREAMS = ("out", "err")
 FASTER = 10.0  # a process that a busy machine lets wait must not seem to stand still for long
 LONGEST = 600.0  # seconds that a command may take
 CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
+WRITING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 PR_SET_NAME, NANNY, WORKER = 15, "dask forking", "dask worker"  # names of processes
 Order = Mapping[str, Any]
 COMMAND_LINE = typer.main.get_command(cli)
@@ -159,10 +160,7 @@ def _start(order: Order) -> dict[str, Any]:
         os.chdir(order["folder"])
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # looked for anew
-        if order["limit"] >= 0:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], resource.RLIM_INFINITY))
-        if order["heeding"]:
-            _heed()
+        _bound(order)
         small.FASTER = order["faster"]
         code = _command(order["arguments"])
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
@@ -183,13 +181,19 @@ def _start_program(order: Order) -> dict[str, Any]:
         return {"pid": pid}
     code = 1
     try:
-        for number, path in enumerate((os.devnull, *order["streams"])):
-            os.dup2(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        out, err = order["streams"]
+        os.dup2(os.open(out, WRITING, 0o600), 1)
+        os.dup2(os.open(err, WRITING, 0o600) if err != out else 1, 2)
         sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 -- until it ends
         os.chdir(order["folder"])
+        os.environ.clear()
         os.environ.update(order["environment"])
         tempfile.tempdir = None
+        if order.get("apart"):
+            os.setsid()
+        _bound(order)
         if clustered:
             fork_workers()
         code = _program(order["name"], order["arguments"])
@@ -254,6 +258,14 @@ def fork_workers() -> None:
 def _name(name: str) -> None:
     """What others see of this process."""
     CDLL(None).prctl(PR_SET_NAME, name.encode())
+
+
+def _bound(order: Order) -> None:
+    """What this process may do from now on."""
+    if (limit := order.get("limit", -1)) >= 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    if order.get("heeding"):
+        _heed()
 
 
 def _heed() -> None:

@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:  # it needs this module
     from tests.support.forking import Forking
 
 NOWHERE = Path(os.devnull)
+PIPE = Path("|")  # both streams may go to it, and are one then
 
 
 @cache
@@ -34,7 +35,12 @@ def shared() -> Forking:
 
 
 class Program:
-    """One at work, to be used like `subprocess.Popen`. out, err: files that its streams are added to."""
+    """One at work, to be used like `subprocess.Popen`. Its streams go to files that they are added to, or to pipes that
+    are read as `stdout` and `stderr`. folder: where it begins; bounds: limit and heeding, as of `Forking.start`, and
+    apart: begins a session of its own."""
+
+    stdout: TextIO | None = None
+    stderr: TextIO | None = None
 
     def __init__(
         self,
@@ -43,12 +49,46 @@ class Program:
         out: Path = NOWHERE,
         err: Path = NOWHERE,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        **bounds: Any,
     ) -> None:
-        order: dict[str, Any] = {"name": name, "arguments": arguments, "folder": str(Path.cwd())}
-        order |= {"streams": [str(out), str(err)], "environment": dict(environment or {})}
-        self.pid = int(shared().ask({"do": "program", **order})["pid"])
+        order: dict[str, Any] = {"name": name, "arguments": arguments, "folder": str(folder or Path.cwd())}
+        order |= {"environment": dict(os.environ if environment is None else environment), **bounds}
+        with TemporaryDirectory() as found:
+            pipe = Path(found, "pipe")
+            if PIPE in (out, err):
+                os.mkfifo(pipe)
+            order["streams"] = [str(pipe if each is PIPE else each) for each in (out, err)]
+            self.pid = int(shared().ask({"do": "program", **order})["pid"])
+            if PIPE in (out, err):
+                reading = pipe.open(encoding="utf-8", errors="replace")
+                self.stdout, self.stderr = (reading if each is PIPE else None for each in (out, err))
         self.returncode: int | None = None
         self._ended = os.pidfd_open(self.pid)
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait until it has ended; its pipes are closed."""
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it writes to its pipes until it ends. Raises TimeoutExpired for one that has closed them."""
+        texts = []
+        for stream in (self.stdout, self.stderr):
+            texts.append("" if stream is None or stream.closed else stream.read())
+            if stream is not None:
+                stream.close()
+        self.wait(timeout)
+        return texts[0], texts[1]
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
     def poll(self) -> int | None:
         """Its exit code, if it has ended; below 0 for the signal that ended it."""
@@ -79,11 +119,11 @@ class Program:
         os.close(self._ended)
 
 
-def run(*arguments: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, timeout: float = 600, **given: Any) -> subprocess.CompletedProcess[str]:
     """A command of `dam-sync`, to its end."""
     with TemporaryDirectory() as name:
         streams = Path(name, "out"), Path(name, "err")
-        process = Program("dam_sync", *arguments, out=streams[0], err=streams[1])
+        process = Program("dam_sync", *arguments, out=streams[0], err=streams[1], **given)
         try:
             code = process.wait(timeout)
         finally:
