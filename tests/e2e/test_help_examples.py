@@ -21,6 +21,7 @@ from ruamel.yaml import YAML
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from dam_sync.help import text_of, topics
 from tests.support.forking import Forking
+from tests.support.programs import PIPE, Program
 from tests.support.raw_server import free_port
 from tests.support.tenants import CREDENTIALS, Pair, pair
 
@@ -77,14 +78,8 @@ class Desk:
         """A command that goes on until it is stopped, and then ends with 0; what it printed up to the line that has the
         word `started`."""
         _, *arguments = self.typed(words)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dam_sync", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        given = {"folder": self.folder, "environment": self.environment}
+        process = Program("dam_sync", *arguments, out=PIPE, err=PIPE, **given)
         try:
             assert process.stdout is not None
             lines = list[str]()

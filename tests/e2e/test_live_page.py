@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from typing import Any
 import httpx
 
 from tests.support.live_page import at, events_of
+from tests.support.programs import PIPE, Program
 from tests.support.sampled import only_in_full
 from tests.support.small import SECRETS, SIGNED, Small, photo, photos, small
 
@@ -27,8 +26,8 @@ class Shown:
     """A process that serves a page, and its URL."""
 
     def __init__(self, job: Small, verb: str, *options: str) -> None:
-        command = [sys.executable, "-m", "dam_sync", verb, str(job.pair.job), "--page", "--no-progress", *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        command = [verb, str(job.pair.job), "--page", "--no-progress", *options]
+        self.process = Program("dam_sync", *command, err=PIPE)
         assert self.process.stderr is not None
         self.said: list[str] = []
         for line in self.process.stderr:

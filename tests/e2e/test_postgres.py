@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
 from tests.support.pairs import EVERYTHING
 from tests.support.postgres import OwnServer, execute
+from tests.support.programs import Program
 from tests.support.tenants import Pair, duplicates
 
 SEEDS = range(40 if EVERYTHING else 1)
@@ -63,7 +62,7 @@ def test_kills_of_server_connection_and_run_leave_no_trace(on_server: Pair, serv
     rng, job, has_state = random.Random(seed), str(on_server.job), False
     for number in range(MOMENTS):
         process = on_server.start("run", job, "--no-progress")
-        time.sleep(rng.uniform(0.8, 2.5))
+        time.sleep(rng.uniform(0.0, 1.5))
         happens(EVENTS[number % len(EVENTS)], process, server, rng.uniform(0.0, 1.0))
         process.wait()
         results = results_of(on_server)
@@ -111,14 +110,14 @@ def happens(event: str, process: Any, server: OwnServer, outage: float) -> None:
 
 
 def test_a_run_says_that_it_waits_for_its_database(on_server: Pair, server: OwnServer) -> None:
-    command = [sys.executable, "-m", "dam_sync", "run", str(on_server.job)]
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    errors = on_server.folder / "errors.txt"
+    run = Program("dam_sync", "run", str(on_server.job), err=errors)
     on_server.wait_until(lambda: len(on_server.target.assets) >= 3, run)
     server.crash()
     time.sleep(3)
     server.start()
-    _, said = run.communicate()
-    assert run.returncode == 0, said
+    code, said = run.wait(), errors.read_text(encoding="utf-8")
+    assert code == 0, said
     assert "waiting for the database of the state · " in said
     assert is_complete(on_server)
 

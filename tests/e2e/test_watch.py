@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from tests.support.programs import PIPE, Program
 from tests.support.raw_server import free_port
 from tests.support.sampled import only_in_full
 from tests.support.small import Small, photos, small
@@ -31,8 +30,7 @@ class Watching:
     def __init__(self, job: Path) -> None:
         self._url = f"http://127.0.0.1:{free_port()}"
         listen = self._url.removeprefix("http://")
-        command = [sys.executable, "-m", "dam_sync", "watch", str(job), "--listen", listen]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = Program("dam_sync", "watch", str(job), "--listen", listen, err=PIPE)
 
     def page(self, path: str) -> str:
         try:

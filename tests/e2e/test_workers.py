@@ -19,8 +19,10 @@ import pytest
 from dam_sync.cluster.dask_client import local_client
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
+from tests.support import programs
 from tests.support.clusters import Cluster, spawned_by
 from tests.support.postgres import OwnServer, execute
+from tests.support.programs import Program
 from tests.support.sampled import only_in_full
 from tests.support.tenants import Command, Completed, Pair, alone, duplicates
 
@@ -29,10 +31,10 @@ PLACES = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 
 
 @pytest.fixture
 def shared(on_server: Pair, command: Command) -> Pair:
-    """The job, with its state on a server; its commands with workers are processes that are not forked."""
+    """The job, with its state on a server; its commands with workers live by their own clock, as their workers do."""
 
     def run(*arguments: str) -> Completed:
-        return (alone if {"--workers", "--cluster"} & {*arguments} else command)(*arguments)
+        return (programs.run if {"--workers", "--cluster"} & {*arguments} else command)(*arguments)
 
     return replace(on_server, command=run)
 
@@ -50,7 +52,7 @@ def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
     planned = shared.json("plan", job)
     for tenant in (shared.source, shared.target):
         tenant.forget_calls()
-    report = shared.json("run", job, "--workers", "2")
+    report = replace(shared, command=alone).json("run", job, "--workers", "2")  # nothing of it is forked
     assert report["counts"]["created"] == planned["counts"]["created"] == ASSETS
     assert report["digest"] == planned["digest"]
     assert_complete(shared)
@@ -68,7 +70,7 @@ def test_a_run_with_workers_moves_what_one_process_would(shared: Pair) -> None:
     ],
 )
 def test_a_state_in_a_file_is_refused(tenants: Pair, arguments: list[str], code: int, said: str) -> None:
-    done = alone("run", str(tenants.job), *arguments)
+    done = programs.run("run", str(tenants.job), *arguments)
     assert done.returncode == code
     assert re.search(said, done.stderr)
     assert tenants.target.writes == 0
@@ -167,11 +169,12 @@ def test_a_cluster_moves_what_one_process_would(shared: Pair, cluster: Cluster) 
 def test_a_killed_scheduler_ends_run_and_workers_without_a_traceback_of_ours(shared: Pair, tmp_path: Path) -> None:
     shared.target.add_faults({"match": "POST /v2/uploads", "do": "delay:2", "every": 2})  # some are under way
     with Cluster(log=tmp_path / "workers.txt") as cluster:
-        command = [sys.executable, "-m", "dam_sync", "run", str(shared.job), "--cluster", cluster.url, "--no-progress"]
-        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        command = ["run", str(shared.job), "--cluster", cluster.url, "--no-progress"]
+        run = Program("dam_sync", *command, err=tmp_path / "errors.txt")
         shared.wait_until(lambda: len(shared.target.assets) >= 3, run)
         cluster.kill_scheduler()
-        _, said = run.communicate()
+        run.wait()
+        said = (tmp_path / "errors.txt").read_text(encoding="utf-8")
         cluster.until_workers_ended()
         url = cluster.url
     assert run.returncode == 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +12,14 @@ from distributed import Client
 from distributed.security import Security
 from ruamel.yaml import YAML
 
+from tests.support.forking import WORKER
+from tests.support.programs import NOWHERE, Program
 from tests.support.raw_server import free_port
 
 WORKERS = 2
 UP_SECONDS = 120  # a busy machine
 HERE = "127.0.0.1"
-Process = subprocess.Popen[bytes]
+Process = Program | subprocess.Popen[bytes]
 
 
 @dataclass
@@ -48,12 +49,8 @@ class Cluster:
         self.until_ready()
 
     def _started(self, name: str, *rest: str) -> Process:
-        command = [sys.executable, "-m", "dask", name, *rest, "--no-dashboard"]
-        quiet = subprocess.DEVNULL
-        if self.log is None or name == "scheduler":
-            return subprocess.Popen(command, stdout=quiet, stderr=quiet)
-        with self.log.open("ab") as log:
-            return subprocess.Popen(command, stdout=quiet, stderr=log)
+        log = NOWHERE if self.log is None or name == "scheduler" else self.log
+        return Program("dask", name, *rest, "--no-dashboard", err=log)
 
     def until_ready(self) -> None:
         """Wait until all workers are there, also those that take the place of one that was killed."""
@@ -116,9 +113,9 @@ def spawned_by(process: Process) -> list[psutil.Process]:
 
 
 def is_worker(process: psutil.Process) -> bool:
-    """Whether it was started by a nanny."""
+    """Whether it was started by a nanny, as a program or forked."""
     with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-        return "spawn_main" in " ".join(process.cmdline())
+        return process.name() == WORKER or "spawn_main" in " ".join(process.cmdline())
     return False
 
 

@@ -5,19 +5,25 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
 import resource
+import runpy
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from ctypes import CDLL, c_uint32, get_errno
 from dataclasses import dataclass, field
 from importlib import import_module
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import arbitrary_address  # type: ignore[attr-defined]
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import IO, Any
@@ -35,6 +41,8 @@ STREAMS = ("out", "err")
 FASTER = 10.0  # a process that a busy machine lets wait must not seem to stand still for long
 LONGEST = 600.0  # seconds that a command may take
 CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
+WRITING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+PR_SET_NAME, NANNY, WORKER = 15, "dask forking", "dask worker"  # names of processes
 Order = Mapping[str, Any]
 COMMAND_LINE = typer.main.get_command(cli)
 
@@ -152,10 +160,7 @@ def _start(order: Order) -> dict[str, Any]:
         os.chdir(order["folder"])
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # looked for anew
-        if order["limit"] >= 0:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], resource.RLIM_INFINITY))
-        if order["heeding"]:
-            _heed()
+        _bound(order)
         small.FASTER = order["faster"]
         code = _command(order["arguments"])
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
@@ -164,6 +169,103 @@ def _start(order: Order) -> dict[str, Any]:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code)
+
+
+def _start_program(order: Order) -> dict[str, Any]:
+    """See `tests.support.programs`."""
+    clustered = order["name"] == "dask" or not {"--workers", "--cluster"}.isdisjoint(order["arguments"])
+    if clustered:
+        _read_cluster()
+    pid = os.fork()
+    if pid:
+        return {"pid": pid}
+    code = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        out, err = order["streams"]
+        os.dup2(os.open(out, WRITING, 0o600), 1)
+        os.dup2(os.open(err, WRITING, 0o600) if err != out else 1, 2)
+        sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 -- until it ends
+        os.chdir(order["folder"])
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        tempfile.tempdir = None
+        if order.get("apart"):
+            os.setsid()
+        _bound(order)
+        if clustered:
+            fork_workers()
+        code = _program(order["name"], order["arguments"])
+    except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
+        sys.excepthook(*sys.exc_info())
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
+def _program(name: str, arguments: Sequence[str]) -> int:
+    """What Python does for `python -m`, and at the end of a program."""
+    sys.argv = [name, *arguments]
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    return code
+
+
+def _read_cluster() -> None:
+    """What a coordinator, a scheduler and a worker process import."""
+    for name in ("distributed.cli.dask_worker", "distributed.cli.dask_scheduler", "dam_sync.cluster.workers"):
+        import_module(name)
+    for name in ("dam_sync.api.processes.worker_process", "dam_sync.cluster.preload", "psycopg"):
+        import_module(name)
+    resource_tracker.ensure_running()
+    gc.freeze()
+
+
+def fork_workers() -> None:
+    """Worker processes of Dask are forked from this process as it is now: from one that multiprocessing would start as
+    a program, which is its only child, and ends with it and them."""
+    dask = import_module("dask")
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    forkserver.set_forkserver_preload([])
+    import_module("distributed.utils")._forkserver_preload_set = True
+    found: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    with socket.socket(socket.AF_UNIX) as listener:
+        address = arbitrary_address("AF_UNIX")
+        listener.bind(address)
+        listener.listen()
+        alive, found._forkserver_alive_fd = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(found._forkserver_alive_fd)
+            _name(NANNY)
+            os.register_at_fork(after_in_child=lambda: _name(WORKER))
+            try:
+                forkserver.main(listener.detach(), alive, [])
+            finally:
+                os._exit(0)
+        os.close(alive)
+    found._forkserver_address, found._forkserver_pid = address, pid
+
+
+def _name(name: str) -> None:
+    """What others see of this process."""
+    CDLL(None).prctl(PR_SET_NAME, name.encode())
+
+
+def _bound(order: Order) -> None:
+    """What this process may do from now on."""
+    if (limit := order.get("limit", -1)) >= 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    if order.get("heeding"):
+        _heed()
 
 
 def _heed() -> None:
@@ -218,6 +320,8 @@ def _serve() -> None:
                 answer = {"pid": os.getpid()}
             case "start":
                 answer = _start(order)
+            case "program":
+                answer = _start_program(order)
             case "wait":
                 answer = {"code": os.waitstatus_to_exitcode(os.waitpid(order["pid"], 0)[1])}
             case _:

@@ -15,13 +15,14 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
 from tests.conformance.catalogue import SCHEMA, asset
+from tests.support import programs
 from tests.support.anypair import tenant_of
 from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
 from tests.support.opened import opened_side
 from tests.support.postgres import OwnServer, execute
 from tests.support.profiles import marker_in, profile_of
-from tests.support.tenants import Pair, Tenant, alone
+from tests.support.tenants import Pair, Tenant
 
 Row = Mapping[str, Any]
 PARTS = 4  # terms and containers that both sources have and the target lacks
@@ -139,4 +140,4 @@ def _job(
     mapping = folder / "mapping.yaml"
     job = write_job(folder / f"{name}.yaml", name, *sides, mapping, policy=ACCEPTED, state=server.url)
     asyncio.run(write_suggested_mapping(job, mapping, marker_in(sides[1].kind, OWN_MARKS)))
-    return replace(Pair(*tenants, job, folder), command=alone)
+    return replace(Pair(*tenants, job, folder), command=programs.run)

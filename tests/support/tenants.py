@@ -22,6 +22,7 @@ from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.service import Connector
+from tests.support.programs import Program
 
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
@@ -121,17 +122,16 @@ class Pair:
             assert done.returncode == check, f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dam_sync", *arguments]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def start(self, *arguments: str) -> Program:
+        return Program("dam_sync", *arguments)
 
-    def start_until(self, reached: Callable[[], bool], *arguments: str) -> subprocess.Popen[bytes]:
+    def start_until(self, reached: Callable[[], bool], *arguments: str) -> Program:
         """A process at work, once something is reached; or that has ended before."""
         process = self.start(*arguments)
         self.wait_until(reached, process)
         return process
 
-    def wait_until(self, reached: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
+    def wait_until(self, reached: Callable[[], bool], process: Program) -> None:
         """Until something is reached, or the process has ended. It is looked at after new calls, and now and then."""
         called = -1
         for tick in count():

@@ -1,0 +1,132 @@
+"""Programs, as by `python -m NAME`, in processes of their own that begin at once: forked from one that has read them.
+
+Nothing else of them differs: they live by their own clock, and end as a program ends. The worker processes that Dask
+starts for them are forked as well.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:  # it needs this module
+    from tests.support.forking import Forking
+
+NOWHERE = Path(os.devnull)
+PIPE = Path("|")  # both streams may go to it, and are one then
+
+
+@cache
+def shared() -> Forking:
+    """The process that forks for the tests of this process; it ends with it."""
+    from tests.support.forking import Forking
+
+    forking = Forking(faster=1.0)
+    atexit.register(forking.__exit__)
+    return forking.__enter__()
+
+
+class Program:
+    """One at work, to be used like `subprocess.Popen`. Its streams go to files that they are added to, or to pipes that
+    are read as `stdout` and `stderr`. folder: where it begins; bounds: limit and heeding, as of `Forking.start`, and
+    apart: begins a session of its own."""
+
+    stdout: TextIO | None = None
+    stderr: TextIO | None = None
+
+    def __init__(
+        self,
+        name: str,
+        *arguments: str,
+        out: Path = NOWHERE,
+        err: Path = NOWHERE,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        **bounds: Any,
+    ) -> None:
+        order: dict[str, Any] = {"name": name, "arguments": arguments, "folder": str(folder or Path.cwd())}
+        order |= {"environment": dict(os.environ if environment is None else environment), **bounds}
+        with TemporaryDirectory() as found:
+            pipe = Path(found, "pipe")
+            if PIPE in (out, err):
+                os.mkfifo(pipe)
+            order["streams"] = [str(pipe if each is PIPE else each) for each in (out, err)]
+            self.pid = int(shared().ask({"do": "program", **order})["pid"])
+            if PIPE in (out, err):
+                reading = pipe.open(encoding="utf-8", errors="replace")
+                self.stdout, self.stderr = (reading if each is PIPE else None for each in (out, err))
+        self.returncode: int | None = None
+        self._ended = os.pidfd_open(self.pid)
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait until it has ended; its pipes are closed."""
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it writes to its pipes until it ends. Raises TimeoutExpired for one that has closed them."""
+        texts = []
+        for stream in (self.stdout, self.stderr):
+            texts.append("" if stream is None or stream.closed else stream.read())
+            if stream is not None:
+                stream.close()
+        self.wait(timeout)
+        return texts[0], texts[1]
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended; below 0 for the signal that ended it."""
+        if self.returncode is None and select.select([self._ended], [], [], 0)[0]:
+            self._reap()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code. Raises TimeoutExpired."""
+        if self.returncode is None:
+            if not select.select([self._ended], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            self._reap()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.send_signal(signal.SIGKILL)
+
+    def _reap(self) -> None:
+        self.returncode = int(shared().ask({"do": "wait", "pid": self.pid})["code"])
+        os.close(self._ended)
+
+
+def run(*arguments: str, timeout: float = 600, **given: Any) -> subprocess.CompletedProcess[str]:
+    """A command of `dam-sync`, to its end."""
+    with TemporaryDirectory() as name:
+        streams = Path(name, "out"), Path(name, "err")
+        process = Program("dam_sync", *arguments, out=streams[0], err=streams[1], **given)
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+        out, err = (path.read_text(encoding="utf-8", errors="replace") for path in streams)
+    return subprocess.CompletedProcess(arguments, code, out, err)
