@@ -18,6 +18,7 @@ from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
+from dam_sync.mapping.separators import separated
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
@@ -32,6 +33,7 @@ LONGEST_NAME = 255
 PUBLISHED = "published"  # what a service reads where it has no status
 DATE_STEPS = ("date", "datetime")
 READABLE = frozenset({ValueType.TEXT, ValueType.TERM})  # what these steps read by a format
+UNSURE_SCORE = 0.85  # of a line that needs a person
 TAG_NAMES = ("tags", "tag", "keywords", "keyword")
 """Names of fields that hold tags, the best first."""
 
@@ -168,6 +170,7 @@ class _Suggesting:
             conversion(pair.given, known, rule=self._rule(known, pair.vocabulary), language=self._language(known)) or ()
         )
         line = self._dated(SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason), pair)
+        line = self._split(line, known, pair)
         if known.required:
             return with_last_resort(line, known, self._open(known))
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
@@ -185,6 +188,18 @@ class _Suggesting:
         if open_points:
             self.notes.append(f"the line {one_line(line.target)} {found.summary}; {open_points}")
         return replace(line, pipe=pipe, reason=f"{line.reason}; {found.summary}")
+
+    def _split(self, line: SuggestedLine, known: Field, pair: FieldPair) -> SuggestedLine:
+        """The line with a step that splits texts of several values, if the sample has some."""
+        wanted, plain = SHAPES[known.kind], replace(pair.given, characters=None) == Given(ValueType.TEXT)
+        if self.sample is None or not (plain and known.multiple and wanted in READABLE):
+            return line
+        found = separated(self.sample.texts.get(pair.key, {}))
+        if found is None:
+            return line
+        pipe = ({"split": found.at}, *line.pipe, *(("unique",) if wanted is ValueType.TERM else ()))
+        reason = f"{line.reason}; {found.summary}"
+        return replace(line, pipe=pipe, score=min(line.score, UNSURE_SCORE), reason=reason)
 
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, created when first needed."""
