@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.values import Json
 from tests.unit.services.test_folder_service import catalogue_at, connect, everything
@@ -66,6 +66,15 @@ async def test_a_record_of_another_shape_costs_only_its_asset(tmp_path: Path, pa
     assert (first.asset, second.asset is None) == (None, False)
     with pytest.raises(InvalidValue, match="neutral form"):
         await service.fetch(AssetId("1"))
+    await service.close()
+
+
+async def test_a_marker_is_found_beside_a_record_of_another_shape(tmp_path: Path) -> None:
+    marked = {"record": "asset", "id": "2", "fields": {"source_key": "src-1"}}
+    strange = ({"record": "asset", "id": "1", "filename": ["a"]}, {"record": "asset", "id": "3", "fields": ["a"]})
+    service = connect(catalogue_at(tmp_path / "f", *strange, marked))
+    await service.probe()
+    assert await service.find(Marker("source_key", "src-1")) == "2"
     await service.close()
 
 
