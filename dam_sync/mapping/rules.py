@@ -244,7 +244,8 @@ class _Evaluation:
         ran.failed += self.failed
         ran.new_terms += self.new_terms
         ran.emptied = ran.emptied or self.emptied
-        ran.outcomes += [self._outcome(index, origin) for index, origin in enumerate(self.origins)]
+        kept = self._kept()
+        ran.outcomes += [self._outcome(index, origin, kept[index]) for index, origin in enumerate(self.origins)]
         if self.items:
             ran.read += tuple(found.value for found in self.found)
 
@@ -354,11 +355,18 @@ class _Evaluation:
             extra, self.items = self.items[1:], self.items[:1]
             self._note(note, tuple(origin for item in extra for origin in item.origins))
 
-    def _outcome(self, index: int, origin: _Origin) -> ReadValue:
+    def _kept(self) -> dict[int, list[_Item]]:
+        """What became of each value that was read; an asset may have very many."""
+        kept: dict[int, list[_Item]] = {index: [] for index in range(len(self.origins))}
+        for item in self.items:
+            for index in dict.fromkeys(item.origins):
+                kept[index].append(item)
+        return kept
+
+    def _outcome(self, index: int, origin: _Origin, kept: Sequence[_Item]) -> ReadValue:
         reason = self.reasons.get(index, "")
         if index in self.parked:
             return ReadValue(origin.label, origin.index, PARKED, reason)
-        kept = [item for item in self.items if index in item.origins]
         texts = [_language(item.value, origin.locale) for item in kept]
         if all(text is None for text in texts):
             return ReadValue(

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 
+from pydantic import ValidationError
+
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Revision, Rights, digest_of
 from dam_sync.model.codec import asset_from_json, asset_to_json
 from dam_sync.model.errors import ContractBroken
@@ -27,8 +29,14 @@ FLAGS = ("multiple", "localized", "required", "editable", "indexed", "coordinate
 def asset_of(record: Record) -> Asset:
     """Raises ContractBroken for a record that is not in the neutral form."""
     try:
+        AssetRecord.model_validate({key: record[key] for key in record if key in AssetRecord.model_fields})
         asset = asset_from_json(record)
         versions, attachments = (tuple(map(_file_of, record.get(key, ()))) for key in ("versions", "attachments"))
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))[:200]
+        message = f"the record is not in the neutral form: {place}: {first['msg']}"
+        raise ContractBroken(message, asset=str(record.get("id"))) from None
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         message = f"the record is not in the neutral form: {type(problem).__name__}: {problem}"
         raise ContractBroken(message, asset=str(record.get("id"))) from None

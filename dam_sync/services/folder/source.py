@@ -63,8 +63,8 @@ class Reader:
         """The asset with the sizes of its files. Raises NotFound, InvalidValue; blocks."""
         try:
             record = self.tenant.listing.asset(identity)
-            asset = codec.asset_of(record)
             codec.refuse_unknown_keys(record)
+            asset = codec.asset_of(record)
         except ContractBroken as broken:  # one record, written by hand or by another program
             raise InvalidValue(broken.message, asset=identity, hint=_RECORD) from None
         versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -44,7 +44,10 @@ class Writer:
         if marker.field not in self._marked:
             self._marked[marker.field] = {}
             for identity in self.tenant.catalogue.asset_ids():
-                self._note(codec.asset_of(self.tenant.catalogue.asset(identity)))
+                record = self.tenant.catalogue.asset(identity)  # which may not fit in its other parts
+                fields = record.get("fields")
+                if isinstance(fields, dict) and record.get("status") != TRASH:
+                    self._note(identity, fields)
         found = self._marked[marker.field].get(marker.value)
         if found is None:
             return None
@@ -52,11 +55,11 @@ class Writer:
         kept = record.get("fields", {}).get(marker.field)
         return found if record.get("status") != TRASH and kept == marker.value else None
 
-    def _note(self, asset: Asset) -> None:
+    def _note(self, identity: str, fields: Mapping[str, object]) -> None:
         for key, marked in self._marked.items():
-            value = asset.fields.get(key)
-            if isinstance(value, str) and asset.status != TRASH:
-                marked[value] = asset.id
+            value = fields.get(key)
+            if isinstance(value, str):
+                marked[value] = AssetId(identity)
 
     # -- writing --------------------------------------------------------------------------------------------------
 
@@ -237,7 +240,8 @@ class Writer:
                 return [codec.record_of(made[0])]
 
             self.tenant.catalogue.change(records)
-            self._note(made[0])
+            if made[0].status != TRASH:
+                self._note(made[0].id, made[0].fields)
 
         await run_sync(change)
 

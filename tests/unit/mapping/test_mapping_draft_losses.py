@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Loss, Placement, Relation, Rights
 from dam_sync.model.exposure import Decided
-from tests.support.drafting import NOON, asset, draft
+from tests.support.drafting import NOON, asset, draft, tally_of
 from tests.support.schemas import LEAST, TARGET, able, compiled, with_lines
 
 
@@ -164,3 +164,11 @@ def test_what_a_selection_takes(tmp_path: Path) -> None:
     assert not crosswalk.selects(replace(inside, status="draft"))
     assert not crosswalk.selects(replace(inside, placements=frozenset((Placement("folder", ("Pressing",)),))))
     assert compiled(tmp_path, LEAST).selects(asset())
+
+
+def test_very_many_values_take_time_by_their_number(tmp_path: Path) -> None:
+    """Tags are whatever users of the source wrote; with a square of their number this would take hours."""
+    tags = frozenset(f"t{number}" for number in range(100_000))
+    drafted = draft(tmp_path, LEAST + 'tags: {from: "tags[]", pipe: [trim, unique]}\n', replace(asset(), tags=tags))
+    assert drafted.draft.tags == tags
+    assert tally_of(drafted)["tags[]", "written"] == 100_000

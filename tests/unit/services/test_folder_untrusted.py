@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.model.asset import AssetId
+from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, InvalidValue
+from dam_sync.model.values import Json
 from tests.unit.services.test_folder_service import catalogue_at, connect, everything
 
 HALF = "\ud800"  # of a character: no UTF-8 has it, JSON can
@@ -39,6 +40,42 @@ async def test_a_line_that_is_too_deep_is_named(tmp_path: Path) -> None:
     service = connect(catalogue_at(tmp_path / "f", {"record": "asset", "id": "1"}, line), read_only=True)
     with pytest.raises(ContractBroken, match=r"catalogue.jsonl:2: not a record"):
         await service.probe()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"filename": ["a"]},
+        {"filename": 5},
+        {"status": {"a": 1}},
+        {"tags": "sea"},
+        {"tags": [["a"]]},
+        {"placements": [{"kind": "folder", "path": "ab"}]},
+        {"relations": [{"kind": ["k"], "target": "2"}]},
+        {"versions": [{"name": ["a"], "file": "a.jpg"}]},
+        {"versions": [{"name": "a", "file": "a.jpg", "size": "many"}]},
+        {"versions": [{"name": "a", "file": "a.jpg", "size": -1}]},
+        {"attachments": [{"name": "a", "file": "a.jpg", "size": 10**30}]},
+    ],
+)
+async def test_a_record_of_another_shape_costs_only_its_asset(tmp_path: Path, part: dict[str, Json]) -> None:
+    rows = ({"record": "asset", "id": "1", **part}, {"record": "asset", "id": "2"})
+    service = connect(catalogue_at(tmp_path / "f", *rows), read_only=True)
+    await service.probe()
+    first, second = await everything(service)
+    assert (first.asset, second.asset is None) == (None, False)
+    with pytest.raises(InvalidValue, match="neutral form"):
+        await service.fetch(AssetId("1"))
+    await service.close()
+
+
+async def test_a_marker_is_found_beside_a_record_of_another_shape(tmp_path: Path) -> None:
+    marked = {"record": "asset", "id": "2", "fields": {"source_key": "src-1"}}
+    strange = ({"record": "asset", "id": "1", "filename": ["a"]}, {"record": "asset", "id": "3", "fields": ["a"]})
+    service = connect(catalogue_at(tmp_path / "f", *strange, marked))
+    await service.probe()
+    assert await service.find(Marker("source_key", "src-1")) == "2"
+    await service.close()
 
 
 async def test_half_a_character_in_a_cell_of_json_is_replaced(tmp_path: Path) -> None:

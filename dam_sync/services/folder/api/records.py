@@ -13,6 +13,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Moment: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$")]
 Texts: TypeAlias = dict[str, str]
 Id: TypeAlias = str | int
+Size: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 class Open(BaseModel):
@@ -81,7 +82,7 @@ class File(Open):
 
     name: str = ""
     file: str = ""
-    size: int | None = None
+    size: Size | None = None
     media_type: str = ""
     digests: dict[str, str] = {}
     created_at: Moment | None = None
