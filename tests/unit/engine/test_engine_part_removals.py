@@ -136,7 +136,10 @@ def test_a_version_with_the_bytes_that_were_sent_last_is_no_new_one() -> None:
     unread = replace(NEW, created_at=datetime(2026, 1, 2, tzinfo=UTC), digests={})
     link = replace(LINK, versions=(version_key(OLD), version_key(unread)), size=NEW.size, digests=SENT)
     read = replace(unread, created_at=datetime(2026, 1, 3, tzinfo=UTC), digests=SENT)
-    assert with_current_keys(replace(WHOLE, versions=(OLD, read)), link).versions == (version_key(OLD), version_key(read))
+    assert with_current_keys(replace(WHOLE, versions=(OLD, read)), link).versions == (
+        version_key(OLD),
+        version_key(read),
+    )
     for other in (replace(read, digests={"sha256": "b" * 64}), replace(read, digests={"md5": "b" * 32})):
         assert with_current_keys(replace(WHOLE, versions=(OLD, other)), link) is link
     twice = replace(WHOLE, versions=(OLD, unread, read))
