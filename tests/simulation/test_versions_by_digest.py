@@ -1,5 +1,4 @@
-"""A source that keeps other digests than MD5: its files are not sent again because their values changed, and another file
-of the same size is."""
+"""A source that keeps other digests than MD5: its files are not sent again because values of their assets changed."""
 
 from __future__ import annotations
 
