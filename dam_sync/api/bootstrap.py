@@ -23,6 +23,7 @@ from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
 from dam_sync.model.asset import FileLink, FileRef, digest_of
+from dam_sync.model.capabilities import Feature
 from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, MappingError
@@ -290,6 +291,8 @@ def scope_of(side: SideConfig) -> str:
 def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: RunOptions) -> Contents:
     """Reads the files of one side: checked, and within the memory budget."""
     spool = opened.job.state_path.parent / "spool"
+    late = side.capabilities.reads(Feature.DIGESTS)  # it may publish one later, which tells the same file then
+    computed = frozenset({"sha256", "md5"} if late else {"sha256"})
 
     @asynccontextmanager
     async def contents(file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
@@ -303,7 +306,7 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
                 spool=spool,
                 budget=opened.budget,
                 single_bytes=single_bytes,
-                wanted=frozenset() if file.digests else frozenset({"sha256"}),
+                wanted=frozenset() if file.digests else computed,
             )
 
         with options.progress.arriving(counter):

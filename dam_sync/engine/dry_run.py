@@ -172,7 +172,7 @@ class DryTarget(Service):
             size = content.size
             self._count(lambda: self._target.estimate_fetched(draft, size))
         else:
-            self._estimate(draft, content.size if content else 0)
+            self._estimate(draft, content.size if content else None)
         return AssetId(self._name())
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -255,7 +255,7 @@ class DryTarget(Service):
         """Nothing is sent."""
         self.finishing += self._estimate(PartRemoval(relation))
 
-    def _estimate(self, change: Change, size: int = 0) -> int:
+    def _estimate(self, change: Change, size: int | None = None) -> int:
         """Add the calls that the write will cost."""
         self.began = self.began or self._moment()
         return self._count(lambda: self._target.estimate(change, size))

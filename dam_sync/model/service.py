@@ -377,8 +377,8 @@ class Service(ABC):
         Returns how many a killed process had left open. Safe to repeat; sends no call if nothing is left."""
         return 0
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
-        """API calls of a write; called after `schema()`. `size`: bytes of the file."""
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
+        """API calls of a write; called after `schema()`. `size`: bytes of the file, None without one."""
         raise Unsupported("cannot estimate its calls")
 
     def estimate_grown(self, file: FileRef, size: int = 0) -> Calls:

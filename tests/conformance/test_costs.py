@@ -72,7 +72,7 @@ async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(serv
 
 @estimates
 @creates
-@pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
+@pytest.mark.parametrize("size", [0, 10, 21_000_000], ids=["empty", "small", "large"])
 @pytest.mark.parametrize("full", [True, False], ids=["full", "plain"])
 async def test_a_create_costs_what_was_told(tenant: Tenant, service: Service, full: bool, size: int) -> None:
     draft = await (full_draft(tenant, service) if full else plain_draft(service))
@@ -136,7 +136,7 @@ async def test_a_mixed_update_costs_what_was_told(
 
 @estimates
 @pytest.mark.needs(Operation.REPLACE)
-@pytest.mark.parametrize("size", [10, 21_000_000], ids=["small", "large"])
+@pytest.mark.parametrize("size", [0, 10, 21_000_000], ids=["empty", "small", "large"])
 async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, size: int) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
     await service.end_shared()

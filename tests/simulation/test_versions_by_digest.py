@@ -1,5 +1,4 @@
-"""A source that keeps other digests than MD5: its files are not sent again because their values changed, and another file
-of the same size is."""
+"""A source that keeps other digests than MD5: its files are not sent again because values of their assets changed."""
 
 from __future__ import annotations
 
@@ -17,13 +16,16 @@ from tests.support.virtual.universe import LAGS
 
 NAME = "fresh.jpg"
 DATA = b"fresh" * 200
+LATE = 1e6  # seconds until a digest is known
 
 
-def begin(move: Move) -> AssetId:
-    """A server that keeps SHA-256, with one more file, which is moved."""
+def begin(move: Move, digest: str, *, known: float = 0.0) -> AssetId:
+    """A server that keeps this digest, and one more file, which is moved; `known`: from when on the digest is there."""
     repository = move.source.app.state.server.repository
-    repository.options = replace(repository.options, digest="SHA-256")
+    repository.options = replace(repository.options, digest=digest)
     identity = move.universe.do(uploaded(move))
+    doc = repository.docs[identity]
+    doc.props["file:content"] = replace(doc.file, known=known)
     wait(move)
     move.full = True
     move.live()
@@ -65,7 +67,7 @@ def versions(move: Move) -> list[int]:
 @pytest.mark.parametrize("target", ["c_brandlibrary", "d_templates"])
 def test_another_title_makes_no_version(tmp_path: Path, target: str) -> None:
     with Simulation(tmp_path, ("b_documents", target)).moving() as move:
-        identity = begin(move)
+        identity = begin(move, "SHA-256")
         file = move.universe.do(found(move, identity)).file
         assert file is not None
         assert list(file.digests) == ["sha256"]
@@ -74,3 +76,22 @@ def test_another_title_makes_no_version(tmp_path: Path, target: str) -> None:
         wait(move)
         move.live()
         assert versions(move) == before == [len(DATA)]
+
+
+@pytest.mark.parametrize("digest", ["MD5", "SHA-256"])
+def test_a_digest_that_comes_after_the_move_makes_no_version(tmp_path: Path, digest: str) -> None:
+    """The server computes it later, and somebody changes the title before the next run."""
+    with Simulation(tmp_path, ("b_documents", "d_templates")).moving() as move:
+        known = move.universe.clock.now().timestamp() + LATE
+        identity = begin(move, digest, known=known)
+        file = move.universe.do(found(move, identity)).file
+        assert file is not None
+        assert not file.digests
+        move.universe.do(move.universe.clock.sleep(LATE))
+        file = move.universe.do(found(move, identity)).file
+        assert file is not None
+        assert file.digests
+        move.universe.do(titled(move, identity))
+        wait(move)
+        move.live()
+        assert versions(move) == [len(DATA)]

@@ -81,7 +81,7 @@ class HypermediaEstimate(MediaFinder):
         self._staging_counted = False
         self._links_counted = set(self._options.link_types)
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         """The calls of one write.
 
         What happens once per run (finding the staging folder, learning a link type) is counted once.
@@ -91,14 +91,14 @@ class HypermediaEstimate(MediaFinder):
         except (InvalidValue, TooLarge):
             return {}
 
-    def _calls_of(self, change: Change, size: int) -> Calls:
+    def _calls_of(self, change: Change, size: int | None) -> Calls:
         match change:
             case Draft():
                 return self._create_calls(change, size)
             case Patch():
                 return self._update_calls(change)
             case FileRef():
-                return self._upload_calls(change.size or size) + one("POST", "medias", VERSIONS)
+                return self._upload_calls(change.size or size or 0) + one("POST", "medias", VERSIONS)
             case Term() | Placement():
                 return self._term_calls(change) if isinstance(change, Term) else self._container_calls(change)
             case Relation() | PartRemoval():
@@ -115,9 +115,9 @@ class HypermediaEstimate(MediaFinder):
             return one("GET", "medias", MEDIA) + self._field_calls(out_of_trash(move.restored))
         return one("GET", "medias", MEDIA, 1 + len(self._proofs.new([TRASH]))) + one("DELETE", "medias", MEDIA)
 
-    def _create_calls(self, draft: Draft, size: int) -> Calls:
+    def _create_calls(self, draft: Draft, size: int | None) -> Calls:
         plan = planned(draft, self._writes(draft.fields, draft.status, closed=draft.closed), None)
-        calls = self._upload_calls(size) + self._title_calls(draft) if size else Counter[str]()
+        calls = Counter[str]() if size is None else self._upload_calls(size) + self._title_calls(draft)
         entry, home = self._api.entry.now, home_of(draft)
         by_folder = entry is None or entry.has(facts.FOLDER_CREATE)
         calls += one("POST", "folders", FOLDER_MEDIAS) if by_folder else one("POST", "medias")

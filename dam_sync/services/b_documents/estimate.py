@@ -55,7 +55,7 @@ class DocumentsEstimate(DocumentsUpdate):
         """See `Service.estimate_saved`."""
         return {facts.GET_ID: 1} if isinstance(change, Patch | FileRef) else {}
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         """Calls of one write, with those for folders that it is the first to need."""
         if isinstance(change, TrashMove):
             return {facts.GET_ID: 1, TRASH if change.restored is None else UNTRASH: 1}
@@ -65,11 +65,11 @@ class DocumentsEstimate(DocumentsUpdate):
         folders = self.estimate_folders(home=needs_home(change), closed=needs_closed(change))
         return +(calls_of(change, size, known) + self._batch_calls(change, size, known) + folders)
 
-    def _batch_calls(self, change: Change, size: int, known: Known) -> Counter[str]:
+    def _batch_calls(self, change: Change, size: int | None, known: Known) -> Counter[str]:
         """Calls for the upload batch that a small file is the first to need."""
         if isinstance(change, FileRef):
             size = size or change.size or 0
-        elif not isinstance(change, Attachment) and not (isinstance(change, Draft) and size):
+        elif size is None or not isinstance(change, Attachment | Draft):
             return Counter()
         if known.limits.parts_for(size):
             return Counter()
@@ -98,7 +98,7 @@ def needs_closed(change: Change) -> bool:
     return isinstance(change, Draft) and (change.closed or bool(change.rights.groups))
 
 
-def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
+def calls_of(change: Change, size: int | None, known: Known) -> Counter[str]:
     """Calls of one write, without folders."""
     match change:
         case Draft():
@@ -110,7 +110,7 @@ def calls_of(change: Change, size: int, known: Known) -> Counter[str]:
         case Membership():
             return place_calls(change, known.limits)
         case Attachment():
-            return attach_calls(size, known.limits)
+            return attach_calls(size or 0, known.limits)
         case Relation():
             return Counter({LINKED: 1, LINK: 1})
         case VersionReturn():
@@ -141,9 +141,9 @@ def upload_calls(size: int, limits: Limits) -> Counter[str]:
     return Counter({facts.NEW_BATCH: 1, facts.UPLOAD: chunks, facts.UPLOADED: 1, facts.DROP_BATCH: 1})
 
 
-def draft_calls(draft: Draft, size: int, known: Known) -> Counter[str]:
+def draft_calls(draft: Draft, size: int | None, known: Known) -> Counter[str]:
     """`create`, without folders created before."""
-    calls = upload_calls(size, known.limits) if size else Counter[str]()
+    calls = Counter[str]() if size is None else upload_calls(size, known.limits)
     calls[facts.POST_ID] = 1
     calls[facts.PUT_ID] = int(any(key in LATE for key in draft.fields))
     by_operation = bool(draft.tags) and not tags_by_property(known.server, draft.profile or known.options.type)

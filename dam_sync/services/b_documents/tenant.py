@@ -260,7 +260,8 @@ class DocumentsPart(HttpService):
 
     def _denied_hint(self) -> str:
         if self.api.grant == "client_credentials":
-            return "client credentials need release 2025.3 and a user whose name is the client_id"
+            need = "they need release 2025.3, and a user whose name is the client_id"
+            return f"check client_id and client_secret of the client credentials; {need}"
         return ""
 
     def _notes(self, release: Release, user: User) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
             return {facts.ASSET: self.estimate(change).get(facts.ASSET, 0)}
         return {facts.ASSET: 1} if isinstance(change, FileRef) else {}
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         """Exact once `schema()` was read, except for patches, whose calls depend on existing values, and for files
         that the service processes slowly; what would be refused before its first call costs nothing."""
         try:
@@ -56,7 +56,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         except Rejected:
             return {}
 
-    def _calls_of(self, change: Change, size: int) -> Counter[str]:
+    def _calls_of(self, change: Change, size: int | None) -> Counter[str]:
         match change:
             case Draft():
                 return self._draft_calls(change, size)
@@ -76,7 +76,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
             case _:
                 return Counter()
 
-    def _draft_calls(self, draft: Draft, size: int) -> Counter[str]:
+    def _draft_calls(self, draft: Draft, size: int | None) -> Counter[str]:
         marker = draft.marker
         fields = {**draft.fields, **({marker.field: marker.value} if marker else {})}
         texts = values_of(fields, self._known_keys, marker.field if marker else "")
@@ -90,10 +90,12 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         creates, looks, token = self._create_calls(draft, alone=bool(fresh))
         calls = Counter(
             {
-                facts.UPLOAD_REQUEST: int(size > 0),
+                facts.UPLOAD_REQUEST: int(size is not None),
                 facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: creates,
                 facts.SECTION_ASSETS: looks,
-                facts.ADD_VALUES: together.value_calls(texts),
+                facts.ADD_VALUES: (_Together() if fresh else together).value_calls(
+                    texts
+                ),  # it is complete before others
                 facts.ADD_TAGS: int(bool(draft.tags)),
                 facts.PUT_ASSET: int((token and cleans(draft, self._api.options)) or form == DATED),
                 facts.ASSET: int(together.assets == 1 or bool(wire.availability(draft.rights))) + len(fresh),

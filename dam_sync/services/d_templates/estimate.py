@@ -30,7 +30,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         """See `Service.estimate_saved`."""
         return {facts.VERSIONS: 1} if isinstance(change, FileRef) else {}
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         match change:
             case TrashMove():
                 return self._trash_calls(change)
@@ -52,12 +52,12 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         known = self.version_groups.ids.get(move.asset)
         return {facts.VERSIONS: 2, facts.DELETE: len(known.files) if known is not None else 1}
 
-    def _calls_of(self, change: Change, size: int) -> Calls:
+    def _calls_of(self, change: Change, size: int | None) -> Calls:
         match change:
             case Draft():
-                return +(self._tag_calls(change.tags) + self._upload_calls(size))
+                return +(self._tag_calls(change.tags) + self._upload_calls(size or 0))
             case FileRef():
-                return +(self._upload_calls(change.size or size) + Counter({facts.VERSIONS: 1}))
+                return +(self._upload_calls(change.size or size or 0) + Counter({facts.VERSIONS: 1}))
             case Patch():
                 return +self._patch_calls(change)
             case Term():

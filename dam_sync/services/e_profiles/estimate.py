@@ -27,12 +27,12 @@ class ProfilesEstimate(ProfilesTarget):
         calls = Counter(self.estimate(draft))
         return calls + Counter({facts.ASSET: 1}) if calls else calls
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         """Calls of one write."""
         match change:
             case Draft():
                 plan = self.plan(change)
-                calls = Counter(draft_calls(change, size, self.limits, plan))
+                calls = Counter(draft_calls(change, size or 0, self.limits, plan))
                 if calls and self.api.options.versioning:
                     calls[facts.ASSET] += 1  # whether it became a version of another asset
                 return calls + self._proofs(change, plan)

@@ -214,7 +214,7 @@ class FolderService(Service):
         """Remove half-written files that are older than a day. See `Service.sweep`."""
         return await run_sync(self._writer.sweep)
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         """No calls."""
         return NO_CALLS
 

@@ -17,7 +17,7 @@ PATCH = Patch(filename="other.jpg")
 class Known(EmptyService):
     """A target whose update reads the asset first, unless it was just read."""
 
-    def estimate(self, change: Change, size: int = 0) -> Calls:
+    def estimate(self, change: Change, size: int | None = None) -> Calls:
         return {"read": 1, "write": 1}
 
     def estimate_saved(self, change: Change) -> Calls:

@@ -401,6 +401,12 @@ async def test_client_credentials_need_a_newer_release(start: Start) -> None:
     assert "2025.3" in refused.value.hint
 
 
+async def test_a_wrong_secret_of_a_client_is_named_first(tenant: Tenant) -> None:
+    with pytest.raises(Denied) as refused:
+        await tenant.connect({**CLIENT, "client_secret": "wrong"}).probe()
+    assert refused.value.hint.startswith("check client_id and client_secret")
+
+
 @pytest.mark.parametrize("variant", ["older", "ancient"])
 async def test_older_releases_are_read_and_written(start: Start, variant: str) -> None:
     tenant = start(variant=variant)
