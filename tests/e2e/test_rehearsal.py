@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -17,29 +14,11 @@ from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.folders import side_of
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import FOLDER, profile_of
-from tests.support.programs import PIPE, Program
 from tests.support.small import photo, photos, small
 from tests.support.tenants import Command, Pair
 
 SOURCE, TARGET = "c_brandlibrary", "d_templates"
 PAIRS = [pair for pair in pairs(3, 4) if pair[1] != FOLDER]
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The emulated services of a rehearsal begin at once; `test_fetched_files` has one that starts them itself."""
-
-    @asynccontextmanager
-    async def emulated(arguments: Sequence[str]) -> AsyncIterator[str]:
-        process = Program("dam_sync", "emulate", "--json", *arguments, out=PIPE)
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
-            process.communicate()
-
-    monkeypatch.setattr("dam_sync.api.emulation.rehearsal.emulated", emulated)
 
 
 def rehearsed(pair: Pair, rehearsal: Rehearsal | None = None) -> RehearsalReport:
