@@ -16,6 +16,7 @@ from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
 from tests.support.pairs import EVERYTHING
 from tests.support.postgres import OwnServer, execute
+from tests.support.programs import shared
 from tests.support.sampled import SHARE, leave_out
 from tests.support.tenants import Command, Completed, Pair, pair
 from tests.support.undoing import Chosen, undone_afterwards
@@ -54,10 +55,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def forking() -> Iterator[Forking]:
+def forking() -> Forking:
     """Begins commands in processes of their own at once."""
-    with Forking(faster=1.0) as begun:
-        yield begun
+    return shared()
 
 
 @pytest.fixture(scope="session")

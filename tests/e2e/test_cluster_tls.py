@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from tests.e2e.conftest import ASSETS
 from tests.e2e.test_help_examples import examples
 from tests.e2e.test_migration import digests
 from tests.support.clusters import HERE, end, spawned_by, until_ready
+from tests.support.programs import Program
 from tests.support.raw_server import free_port
 from tests.support.tenants import Completed, Pair, duplicates
 
@@ -33,6 +33,11 @@ class Site:
     folder: Path
     port: str
     job: Path
+
+    @property
+    def said(self) -> Path:
+        """What the last run wrote to stderr."""
+        return self.folder / "said.txt"
 
     @property
     def url(self) -> str:
@@ -55,18 +60,21 @@ class Site:
         path.write_text(self.typed(text).replace(f"{self.folder}/cluster", f"{certificates or self.folder}/cluster"))
         return path
 
-    def program(self, words: list[str]) -> list[str]:
+    def program(self, words: list[str], settings: Path | None) -> Program:
+        """What somebody types, started with this configuration of Dask; workers are started as programs."""
         name, *rest = map(self.typed, words)
         more = ["--host", HERE] if rest[0] == "scheduler" else []
-        return [sys.executable, "-m", name.replace("-", "_"), *rest, *more]
+        environment = {key: value for key, value in os.environ.items() if key != "DASK_CONFIG"}
+        environment |= {} if settings is None else {"DASK_CONFIG": str(settings)}
+        given = {"environment": environment, "err": self.said, "spawning": True}
+        return Program(name.replace("-", "_"), *rest, *more, **given)
 
     def run(self, settings: Path | None) -> Completed:
         """The run of the topic."""
         (words,) = (words for words in examples("scale") if words[1] == "run" and "--cluster" in words)
-        command = [*self.program(words), "--no-progress"]
-        environment = {key: value for key, value in os.environ.items() if key != "DASK_CONFIG"}
-        environment |= {} if settings is None else {"DASK_CONFIG": str(settings)}
-        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        self.said.unlink(missing_ok=True)
+        code = self.program([*words, "--no-progress"], settings).wait()
+        return Completed(words, code, "", self.said.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -85,19 +93,18 @@ class Running:
     """The scheduler and the nannies of the workers, and the configuration of everybody."""
 
     settings: Path
-    processes: list[subprocess.Popen[bytes]]
+    processes: list[Program]
 
 
 @pytest.fixture
 def cluster(site: Site) -> Iterator[Running]:
     """The scheduler and the workers of the topic, and the configuration of everybody."""
     settings = site.write_settings()
-    environment, quiet = {**os.environ, "DASK_CONFIG": str(settings)}, subprocess.DEVNULL
     with ExitStack() as stack:
         running = Running(settings, [])
         for words in examples("scale"):
             if words[0] == "dask":
-                process = subprocess.Popen(site.program(words), stdout=quiet, stderr=quiet, env=environment)
+                process = site.program(words, settings)
                 stack.callback(end, process)
                 running.processes.append(process)
         until_ready(site.url, settings)

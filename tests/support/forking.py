@@ -194,7 +194,10 @@ def _start_program(order: Order) -> dict[str, Any]:
         if order.get("apart"):
             os.setsid()
         _bound(order)
-        if clustered:
+        if clustered and (settings := os.environ.get("DASK_CONFIG")):
+            dask = import_module("dask")
+            dask.config.refresh(paths=[*dask.config.paths, settings])
+        if clustered and not order.get("spawning"):
             fork_workers()
         code = _program(order["name"], order["arguments"])
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test

@@ -36,8 +36,8 @@ def shared() -> Forking:
 
 class Program:
     """One at work, to be used like `subprocess.Popen`. Its streams go to files that they are added to, or to pipes that
-    are read as `stdout` and `stderr`. folder: where it begins; bounds: limit and heeding, as of `Forking.start`, and
-    apart: begins a session of its own."""
+    are read as `stdout` and `stderr`. folder: where it begins; bounds: limit and heeding, as of `Forking.start`;
+    apart: begins a session of its own; spawning: starts worker processes of Dask as programs."""
 
     stdout: TextIO | None = None
     stderr: TextIO | None = None
