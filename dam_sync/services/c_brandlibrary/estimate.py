@@ -93,9 +93,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
                 facts.UPLOAD_REQUEST: int(size is not None),
                 facts.ADD_TO_COLLECTION if collected else facts.ADD_TO_LIBRARY: creates,
                 facts.SECTION_ASSETS: looks,
-                facts.ADD_VALUES: (_Together() if fresh else together).value_calls(
-                    texts
-                ),  # it is complete before others
+                facts.ADD_VALUES: together.value_calls(texts),
                 facts.ADD_TAGS: int(bool(draft.tags)),
                 facts.PUT_ASSET: int((token and cleans(draft, self._api.options)) or form == DATED),
                 facts.ASSET: int(together.assets == 1 or bool(wire.availability(draft.rights))) + len(fresh),

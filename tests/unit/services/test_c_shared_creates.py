@@ -4,10 +4,9 @@ the call. In virtual time."""
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -140,25 +139,6 @@ def test_assets_that_are_written_at_the_same_time_share_calls(tmp_path: Path) ->
         assert made.calls[facts.PUT_ASSET] == 2, "one token for each call"
         assert made.calls[facts.SECTION_ASSETS] == 1, "the first shared call is read back"
         assert made.calls[facts.ADD_VALUES] == 2, "one for each field"
-
-
-async def estimated(made: Stage) -> Calls:
-    """What a plan says of these assets."""
-    told: Counter[str] = Counter()
-    async with made.universe.side(made.job, "target") as service:
-        await service.schema()
-        for one in made.drafts:
-            told.update(service.estimate(one, bytes_of(one).size))
-    return told
-
-
-def test_the_values_of_an_asset_that_is_created_alone_share_no_call(tmp_path: Path) -> None:
-    """The first that must be hidden is complete before the others are created."""
-    hidden = [replace(each, closed=True) for each in drafts(2)]
-    with stage(tmp_path, [*hidden, *drafts(6)[2:]]) as made:
-        told = made.universe.do(estimated(made))
-        made.holds_each_once(made.live())
-        assert made.calls[facts.ADD_VALUES] == told[facts.ADD_VALUES] == 4, "two calls for each of the two fields"
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(2.0, 1), (4.0, 2)])
