@@ -12,6 +12,7 @@ from dam_sync.model.values import Json, Localized, Term
 UNREADABLE = "has a shape that is not documented"
 DAMAGED = "holds characters that are not valid Unicode, which were replaced by U+FFFD"
 REPLACEMENT = "\ufffd"
+MOST_BYTES = 2**63 - 1  # what a file system and a database can count
 _SHOWN = 80  # characters of the value that a loss shows
 _NAMES = {bool: "true or false", list: "a list", dict: "an object"}
 
@@ -35,6 +36,18 @@ def text_in(holder: Mapping[str, Json], key: str, path: str, losses: list[Loss])
         return "" if raw is None else str(raw)
     losses.append(unreadable(path, raw, key))
     return ""
+
+
+def size_of_file(raw: Json) -> int | None:
+    """Bytes: a whole number, also one that is sent as text. None if there is none, or one that no file can have: then
+    the length of the download counts."""
+    if isinstance(raw, bool):
+        return None
+    try:
+        size = int(raw)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return size if 0 <= size <= MOST_BYTES else None
 
 
 def flag_in(holder: Mapping[str, Json], key: str) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
-from dam_sync.model.mistyped import flag_in, is_textual, text_in, unreadable
+from dam_sync.model.mistyped import flag_in, is_textual, size_of_file, text_in, unreadable
 from dam_sync.model.values import Json, Localized, Scalar, Value, instant_text
 from dam_sync.services.a_hypermedia.api.hal import (
     Rels,
@@ -67,7 +67,7 @@ def revision_of(media: Json) -> Revision:
     Both are in the light rows of a search and in the whole media, so both have the same revision.
     """
     when = timestamp_of(media.get("updateDate"))
-    size = whole(media.get("fileSize"))
+    size = size_of_file(media.get("fileSize"))
     return Revision(f"{instant_text(when) if when else ''}~{'' if size is None else size}")
 
 
@@ -193,7 +193,7 @@ def _add_language(values: dict[str, Value], key: str, language: str, value: Valu
 @interprets_response
 def current_file(media: Json, rels: Rels) -> tuple[FileRef, ...]:
     """The file of the media; None for a media without a file."""
-    name, size = text_in(media, "originalFileName", "filename", []), whole(media.get("fileSize"))
+    name, size = text_in(media, "originalFileName", "filename", []), size_of_file(media.get("fileSize"))
     if not name and not size:
         return ()
     version = tail(link(media, "current"))
@@ -256,7 +256,7 @@ def _file(item: Json, identity: str, name: str, address: str) -> FileRef:
     return FileRef(
         id=identity,
         name=name,
-        size=whole(item.get("fileSize")),
+        size=size_of_file(item.get("fileSize")),
         media_type=text_in(item, "mediaType", "media_type", []),
         digests={"md5": md5.lower()} if isinstance(md5, str) and md5 else {},
         created_at=timestamp_of(item.get("creationDate")),

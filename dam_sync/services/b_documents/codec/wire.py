@@ -12,6 +12,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
+from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.values import Json, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema, is_read
@@ -289,11 +290,7 @@ def file_of(blob: Json, identity: str, created: datetime | None) -> FileRef:
 @interprets_response
 def size_of(blob: Json) -> int | None:
     """Bytes; sent as text (wire B 3)."""
-    try:
-        size = int(blob.get("length"))
-    except (TypeError, ValueError):
-        return None
-    return size if size >= 0 else None
+    return size_of_file(blob.get("length"))
 
 
 @interprets_response

@@ -13,7 +13,7 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.codec import fingerprint
-from dam_sync.model.mistyped import is_textual, text_in, unreadable
+from dam_sync.model.mistyped import is_textual, size_of_file, text_in, unreadable
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json, Value
 from dam_sync.services.c_brandlibrary import facts
@@ -109,11 +109,10 @@ def file_of(attachment: Json, asset: str, counts: Counts, lost: list[Loss]) -> F
     """One attachment; its id changes with every new version, of which only the newest can be read. lost: collects what
     has another shape."""
     attributes = attachment["attributes"]
-    size = attributes.get("size")
     return FileRef(
         id=file_id(asset, attachment["id"], counts.get(attachment["id"], 1)),
         name=text_in(attributes, "filename", "filename", lost),
-        size=size if isinstance(size, int) and not isinstance(size, bool) else None,
+        size=size_of_file(attributes.get("size")),
         media_type=text_in(attributes, "mimetype", "filename", lost),
         link=text_in(attributes, "url", "file", lost),
     )

@@ -13,7 +13,7 @@ from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.http.parsing import InvalidJson, parsed_text
 from dam_sync.model.asset import AssetId, FileRef, Revision
 from dam_sync.model.errors import ContractBroken, NotFound
-from dam_sync.model.mistyped import is_textual
+from dam_sync.model.mistyped import is_textual, size_of_file
 from dam_sync.model.values import Json
 
 BINNED = "recycle bin"  # wire D 2.5
@@ -395,4 +395,4 @@ def _loaded(value: Json) -> Json:
 
 def _size(facts: Json) -> int | None:
     size = member_text(facts, "fileSizeInBytes")
-    return number_of(size) if size or facts.get("fileSizeInBytes") == 0 else None
+    return size_of_file(number_of(size)) if size or facts.get("fileSizeInBytes") == 0 else None

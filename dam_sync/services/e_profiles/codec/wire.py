@@ -12,6 +12,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
+from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json, Value
 from dam_sync.services.e_profiles.codec.fields import DERIVED, ProfilesField, TenantSchema
@@ -178,11 +179,10 @@ def _is_later(item: Json, row: Json) -> bool:
 @interprets_response
 def file_of(item: Json, asset: AssetId) -> FileRef:
     """The file of one version; its id is the asset's and the version's."""
-    size = (item.get("file_properties") or {}).get("size_in_bytes")
     return FileRef(
         id=file_id(asset, version_of(item)),
         name=member_text(item, "filename"),
-        size=size if isinstance(size, int) else None,
+        size=size_of_file((item.get("file_properties") or {}).get("size_in_bytes")),
         created_at=parse_timestamp(item.get("file_upload_date")),
     )
 
