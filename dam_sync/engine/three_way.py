@@ -53,12 +53,14 @@ class ValueConflict:
 @dataclass(frozen=True, slots=True)
 class Files:
     """The current file in a comparison. link: with what was uploaded; current: at the source; fresh: whether a version
-    is about to be added; ours: every version that the source has."""
+    is about to be added; ours: every version that the source has; begun: whether an earlier attempt may have sent one
+    of them."""
 
     link: LinkRow
     current: FileRef | None = None
     fresh: bool = False
     ours: Sequence[FileRef] = ()
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ class ThreeWay:
         files, theirs = self.files, self.actual.file
         if not files.fresh or theirs is None or files.current is None:
             return
-        if _uploaded(files.link, self.actual) or any(_is_same(each, theirs) for each in files.ours):
+        if _uploaded(files.link, self.actual) or any(_is_same(each, theirs, files.begun) for each in files.ours):
             return
         link = files.link
         wrote = FileRef("", link.filename, link.size, digests=link.digests)
@@ -390,9 +392,9 @@ def _uploaded(link: LinkRow, actual: Asset) -> bool:
     return not (counted and link.versions and len(actual.versions) > len(link.versions))
 
 
-def _is_same(ours: FileRef, theirs: FileRef) -> bool:
-    """Whether two files look alike, by more than nothing."""
-    compared = bool(set(ours.digests) & set(theirs.digests)) or None not in (ours.size, theirs.size)
+def _is_same(ours: FileRef, theirs: FileRef, begun: bool) -> bool:
+    """Whether two files are the same by a digest; by their size alone only if ours may have been sent."""
+    compared = bool(set(ours.digests) & set(theirs.digests)) or (begun and None not in (ours.size, theirs.size))
     return compared and ours.agrees(theirs)
 
 

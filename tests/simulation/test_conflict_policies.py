@@ -45,6 +45,10 @@ async def _renamed(hand: Hand, asset: Asset) -> None:
     await hand.service.update(asset.id, Patch(filename="renamed at the source.jpg"))
 
 
+async def _replaced_in_size(hand: Hand, asset: Asset) -> None:
+    await hand.service.replace(asset.id, Bytes(asset.filename, b"sruo" * 777, known=True), MemoryJournal())
+
+
 async def _replaced(hand: Hand, asset: Asset) -> None:
     await hand.service.replace(asset.id, Bytes(asset.filename, b"ours" * 777, known=True), MemoryJournal())
 
@@ -208,6 +212,16 @@ def test_a_new_version_keeps_the_file_name_of_the_target(tmp_path: Path, kind: s
         assert made.run().operations == {"version": 1}
         (row,) = held(made).values()
         assert row["filename"] == "renamed by hand.jpg"
+
+
+@pytest.mark.parametrize("kind", KINDS if EVERYTHING else [C, E], ids=lambda kind: kind[0])
+def test_two_files_of_one_size_are_a_conflict(tmp_path: Path, kind: str) -> None:
+    """An image without compression keeps its size when it is edited."""
+    with scene(tmp_path, kind, (REPLACED,), exposure=REOPENS) as made:
+        made.edits = (Edit(REPLACED.name, REPLACED.path, _replaced_in_size),)
+        made.edit()
+        made.edit_source({REPLACED.name: _replaced})
+        assert results(made.run()) == {"file": "parked"}
 
 
 def test_tags_are_merged_and_nothing_is_read_for_them(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class ResumedCreate:
             patch = merge_patches(before, draft)
             actual = without_file_names(self._outside_of_staging(actual))
         fresh = await self._has_more_versions(link)
-        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions)
+        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions, begun=True)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)

@@ -282,6 +282,15 @@ def test_our_new_version_that_arrived_before_a_crash_is_no_conflict() -> None:
     assert compared(BEFORE, asset(BEFORE, NEW), files=files).conflicts() == []
 
 
+@pytest.mark.parametrize(("begun", "paths"), [(True, []), (False, ["file"])])
+def test_a_file_that_only_has_the_size_of_ours_is_ours_if_it_may_have_been_sent(begun: bool, paths: list[str]) -> None:
+    """Others may have replaced it by one of the same size: an image without compression keeps it."""
+    ours, theirs = (replace(NEW, digests={}) for _ in range(2))
+    files = Files(link(), ours, fresh=True, ours=(OLD, ours), begun=begun)
+    twice = replace(asset(BEFORE, theirs), versions=(OLD, theirs))
+    assert [one.path for one in compared(BEFORE, twice, files=files).conflicts()] == paths
+
+
 def test_only_what_replaces_a_value_needs_a_look_at_the_target() -> None:
     folder, label = PLACES[0], Placement("label", ("red",))
     sets = Patch(tags_add=frozenset({"a"}), placements_add=frozenset({label}), placements_remove=frozenset({folder}))
