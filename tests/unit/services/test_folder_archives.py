@@ -6,8 +6,10 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import random
 import tarfile
+import tempfile
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -55,6 +57,32 @@ async def test_an_archive_is_read_like_its_folder(
     unpacked = service._unpacked.root  # type: ignore[attr-defined]
     await service.close()
     assert not unpacked.exists()
+
+
+async def test_what_a_killed_process_unpacked_is_removed_and_what_a_living_one_uses_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await exported(tmp_path / "f")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    first = Unpacked(zipped(tmp_path / "f", tmp_path / "library.zip"))
+    left, fresh, other = (temporary / name for name in ("dam-sync-archive-left", "dam-sync-archive-new", "other"))
+    for folder in (left, fresh, other):
+        folder.mkdir()
+        (folder / "film.mov").write_bytes(b"x")
+    (temporary / "dam-sync-archive-link").symlink_to(other)
+    used = next(path for path in temporary.iterdir() if first.root.is_relative_to(path))
+    for folder in (left, other, used):
+        os.utime(folder, (1, 1))
+    second = Unpacked(tmp_path / "library.zip")
+    assert not left.exists()
+    assert first.root.exists()
+    assert (fresh / "film.mov").exists()
+    assert (other / "film.mov").exists()
+    first.close()
+    second.close()
+    assert not first.root.exists()
 
 
 async def test_an_archive_is_not_written(tmp_path: Path) -> None:

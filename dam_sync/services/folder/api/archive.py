@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -23,6 +23,13 @@ from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue, Reject
 from dam_sync.model.limits import MIB
 from dam_sync.services.folder.api.disk import Disk, explained, parts_of, shortened
 
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX: Final = "dam-sync-archive-"
+FRESH = 60.0  # seconds in which a new folder is surely locked
 SUFFIXES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 MOST_MEMBERS = 10_000_000  # files and folders
 MOST_PADDING = 64 * MIB  # of zeros that follow the end of a tar file
@@ -50,14 +57,16 @@ def named_as_archive(path: Path) -> bool:
 
 
 class Unpacked:
-    """An archive, unpacked below the folder for temporary files. Links, devices, paths that lead out, a file that is
-    there twice and more bytes than the archive declares are refused, and so is an archive that is damaged anywhere or
-    not complete. Raises ContractBroken, DiskFull."""
+    """An archive, unpacked below the folder for temporary files, where what killed processes left is removed. Links,
+    devices, paths that lead out, a file that is there twice and more bytes than the archive declares are refused, and
+    so is an archive that is damaged anywhere or not complete. Raises ContractBroken, DiskFull."""
 
     def __init__(self, archive: Path, most: int = MOST_MEMBERS) -> None:
         self._most = most
-        self._folder = tempfile.TemporaryDirectory(prefix="dam-sync-archive-")
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
+        self._lock = _locked(Path(self._folder.name))
         try:
+            _remove_left(Path(self._folder.name))
             self._unpack(archive, Disk(Path(self._folder.name)))
         except BaseException:
             self.close()
@@ -67,6 +76,9 @@ class Unpacked:
     def close(self) -> None:
         """Remove the files; safe to repeat."""
         self._folder.cleanup()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
     def _unpack(self, archive: Path, disk: Disk) -> None:
         free = shutil.disk_usage(disk.root).free
@@ -92,6 +104,33 @@ class Unpacked:
                 if data is not None:
                     with data:
                         yield name, size, data
+
+
+def _remove_left(ours: Path) -> None:
+    """Remove what killed processes of this user have unpacked beside this new folder: a living one holds the lock of
+    its own."""
+    made = ours.stat()
+    for path in ours.parent.glob(f"{PREFIX}*") if fcntl is not None else ():
+        with suppress(OSError):
+            found = path.lstat()
+            if found.st_uid != made.st_uid or made.st_mtime - found.st_mtime < FRESH:
+                continue
+            if (lock := _locked(path)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """An open folder that is locked until it is closed, even by a crash; None if another process holds it."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 @contextmanager
