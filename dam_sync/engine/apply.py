@@ -369,7 +369,7 @@ class TargetWriter:
             actual = replace(actual, status=link.draft["status"], substatus="")
         elif actual.status == TRASH:
             raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
-        files = Files(link, asset.file, bool(action.versions), asset.versions, item.work.begun)
+        files = Files(link, asset.file, bool(action.versions), asset.versions, begun=item.work.begun)
         compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))
 

@@ -103,7 +103,7 @@ class Repairer:
         actual = with_everybody(self.context, there, draft_from_json(link.draft), draft)
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
-        files = Files(link, asset.file, fresh, asset.versions, attempt.begun)
+        files = Files(link, asset.file, fresh, asset.versions, begun=attempt.begun)
         compared = three_way_of(self.context, draft, base, before, actual, files)
         settlement = await Settler(self.context).settlement(compared, asset, attempt)
         if settlement.open:

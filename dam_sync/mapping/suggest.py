@@ -18,7 +18,7 @@ from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.separators import separated
+from dam_sync.mapping.separators import Separated, separated
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
@@ -166,11 +166,13 @@ class _Suggesting:
                 yield filled(known, rule, self._open(known), self._language(known))
 
     def _line(self, known: Field, pair: FieldPair) -> SuggestedLine:
-        steps = (
-            conversion(pair.given, known, rule=self._rule(known, pair.vocabulary), language=self._language(known)) or ()
-        )
+        split, rule = self._separated(known, pair), self._rule(known, pair.vocabulary)
+        given = replace(pair.given, many=True) if split else pair.given
+        steps = conversion(given, known, rule=rule, language=self._language(known)) or ()
         line = self._dated(SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason), pair)
-        line = self._split(line, known, pair)
+        if split:
+            pipe, reason = ({"split": split.at}, *line.pipe), f"{line.reason}; {split.summary}"
+            line = replace(line, pipe=pipe, score=min(line.score, UNSURE_SCORE), reason=reason)
         if known.required:
             return with_last_resort(line, known, self._open(known))
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
@@ -189,17 +191,12 @@ class _Suggesting:
             self.notes.append(f"the line {one_line(line.target)} {found.summary}; {open_points}")
         return replace(line, pipe=pipe, reason=f"{line.reason}; {found.summary}")
 
-    def _split(self, line: SuggestedLine, known: Field, pair: FieldPair) -> SuggestedLine:
-        """The line with a step that splits texts of several values, if the sample has some."""
-        wanted, plain = SHAPES[known.kind], replace(pair.given, characters=None) == Given(ValueType.TEXT)
-        if self.sample is None or not (plain and known.multiple and wanted in READABLE):
-            return line
-        found = separated(self.sample.texts.get(pair.key, {}))
-        if found is None:
-            return line
-        pipe = ({"split": found.at}, *line.pipe, *(("unique",) if wanted is ValueType.TERM else ()))
-        reason = f"{line.reason}; {found.summary}"
-        return replace(line, pipe=pipe, score=min(line.score, UNSURE_SCORE), reason=reason)
+    def _separated(self, known: Field, pair: FieldPair) -> Separated | None:
+        """How texts of the sample hold several values each, for a field of several; None if they do not."""
+        plain = replace(pair.given, characters=None) == Given(ValueType.TEXT)
+        if self.sample is None or not (plain and known.multiple and SHAPES[known.kind] in READABLE):
+            return None
+        return separated(self.sample.texts.get(pair.key, {}))
 
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, created when first needed."""

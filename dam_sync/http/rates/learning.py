@@ -76,11 +76,16 @@ class LearnedRate:
             self._most = max(self._most, accepted)
             return
         if self.limit is None or rate is None or self._accepted:
-            most = rate if paused and rate is not None and not self._most else max(self._most, accepted)
-            self._lower(most if rate is None else min(most, rate))
+            self._lower(self._proved(accepted, rate, paused=paused))
         else:
             self._low = max(SLOWEST, rate / 2)
         self.used, self._accepted = 0.0, 0
+
+    def _proved(self, accepted: float, rate: float | None, *, paused: bool) -> float:
+        """Calls per second that the service is known to accept; a second with a pause in it shows too few."""
+        if rate is None:
+            return max(self._most, accepted)
+        return rate if paused and not self._most else min(rate, max(self._most, accepted))
 
     def _lower(self, to: float) -> None:
         part = 1.0 if self.limit is None else self.used / self._curve

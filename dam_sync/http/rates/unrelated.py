@@ -9,6 +9,7 @@ the rate was lowered by a quarter. From then on only more refusals than that are
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Final, Self
 
 from dam_sync.model.values import Json
@@ -22,45 +23,48 @@ _REMEMBERED: Final = 5  # refusals over which they are counted
 _FEWER: Final = 0.125  # of the usual ones: then only half are usual
 
 
+@dataclass(slots=True)
 class UnrelatedRefusals:
-    """The part of all calls that is refused at any rate."""
+    """The part of all calls that is refused at any rate. usual: that part, zero if none is known; recent: of the calls
+    of late; before: the limit before it was lowered in vain; since then: refusals in a row, calls refused and accepted.
+    """
 
-    def __init__(self) -> None:
-        self.usual = 0.0
-        self._recent = 0.0
-        self._before: float | None = None  # the limit before it was lowered in vain
-        self._early = 0
-        self._refused = self._accepted = 0  # since then
+    usual: float = 0.0
+    recent: float = 0.0
+    before: float | None = None
+    in_a_row: int = 0
+    refused: int = 0
+    accepted: int = 0
 
     @property
     def is_usual(self) -> bool:
         """Whether the recent refusals are no more than usual."""
-        return self.usual > 0 and self._recent <= _MORE * self.usual
+        return self.usual > 0 and self.recent <= _MORE * self.usual
 
     def counted(self, *, refused: int = 0, accepted: int = 0) -> None:
         """So many calls were refused and accepted."""
-        self._refused += refused
-        self._accepted += accepted
+        self.refused += refused
+        self.accepted += accepted
         if not self.usual:
             return
         kept = 1 - self.usual / _REMEMBERED
-        self._recent = (1 - (1 - self._recent) * kept**refused) * kept**accepted
-        if self._recent < _FEWER * self.usual:
+        self.recent = (1 - (1 - self.recent) * kept**refused) * kept**accepted
+        if self.recent < _FEWER * self.usual:
             self._becomes(self.usual / 2)
 
     def related(self, limit: float) -> None:
         """A refusal that is about the rate, or may be; this is now the limit."""
-        self._before, self._early, self._refused, self._accepted = limit, 0, 0, 0
-        self._recent = self.usual
+        self.before, self.in_a_row, self.refused, self.accepted = limit, 0, 0, 0
+        self.recent = self.usual
 
     def early(self, limit: float, *, is_lowest: bool) -> bool:
         """A refusal well below the limit that was refused before; it is lowered to this one. Whether that was in vain:
         then nothing is known of a limit."""
-        self._before = self._before or limit
-        self._early += 1
-        if self._early < _IN_A_ROW or not (is_lowest or limit <= _HELPLESS * self._before):
+        self.before = self.before or limit
+        self.in_a_row += 1
+        if self.in_a_row < _IN_A_ROW or not (is_lowest or limit <= _HELPLESS * self.before):
             return False
-        part = self._refused / max(1, self._refused + self._accepted)
+        part = self.refused / max(1, self.refused + self.accepted)
         self.related(limit)
         if not _LEAST <= part <= _MOST:
             return False
@@ -68,16 +72,13 @@ class UnrelatedRefusals:
         return True
 
     def _becomes(self, part: float) -> None:
-        self.usual = self._recent = part if part >= _LEAST else 0.0
+        self.usual = self.recent = part if part >= _LEAST else 0.0
 
     def dumped(self) -> dict[str, Json]:
         """All of it, for other processes."""
-        return {name.strip("_"): value for name, value in vars(self).items()}
+        return asdict(self)
 
     @classmethod
     def of(cls, dumped: Mapping[str, Json]) -> Self:
         """What another process dumped."""
-        found = cls()
-        for name in vars(found):
-            setattr(found, name, dumped.get(name.strip("_"), getattr(found, name)))
-        return found
+        return cls(**{one.name: dumped[one.name] for one in fields(cls) if one.name in dumped})

@@ -127,7 +127,7 @@ def file_url(href: str) -> str:
 
 @interprets_response
 def whole(value: Json) -> int | None:
-    """A count or size; which some releases send as text (wire A 6.1)."""
+    """A count; which some releases send as text (wire A 6.1)."""
     if isinstance(value, bool) or value is None:
         return None
     try:

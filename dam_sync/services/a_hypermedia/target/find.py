@@ -11,12 +11,13 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.journal import note_fact
+from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
-from dam_sync.services.a_hypermedia.api.hal import embedded, timestamp_text, wanted_id, whole
+from dam_sync.services.a_hypermedia.api.hal import embedded, timestamp_text, wanted_id
 from dam_sync.services.a_hypermedia.api.search import between
 from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, md5_of, resembles
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
@@ -182,7 +183,7 @@ class MediaFinder(HypermediaBase):
         facets = [("facet-fields", "[]")] if (await self._api.entry.get()).has(facts.FACET_FIELDS) else []
         request = HalRequest("GET", "media-search", params=[*filters, ("fields", "id,fileSize"), *facets])
         rows = await self._api.listed(request, "media")
-        ids = [wanted_id(row) for row in rows if size is None or whole(row.get("fileSize")) in (None, size)]
+        ids = [wanted_id(row) for row in rows if size is None or size_of_file(row.get("fileSize")) in (None, size)]
         return sorted(ids, key=lambda asset: asset.zfill(20))
 
     async def _wait(self, attempt: int) -> None:

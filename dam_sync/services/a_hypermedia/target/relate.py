@@ -9,11 +9,12 @@ from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
+from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, as_number, made_id
-from dam_sync.services.a_hypermedia.api.hal import file_url, own_link, same_name, wanted_id, whole
+from dam_sync.services.a_hypermedia.api.hal import file_url, own_link, same_name, wanted_id
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader
 from dam_sync.services.a_hypermedia.source.optional_lists import is_gone
 from dam_sync.transfer.checked import CheckedContent
@@ -104,7 +105,7 @@ class MediaRelations(MediaReader):
         found: Json = None
         for item in await self._items(asset):
             name = item.get("fileName") or item.get("title")
-            if same_name(name, content.name) and whole(item.get("fileSize")) == content.size:
+            if same_name(name, content.name) and size_of_file(item.get("fileSize")) == content.size:
                 if _is_online(item):
                     return {"id": wanted_id(item), "online": True}
                 found = found or {"id": wanted_id(item), "online": False}

@@ -21,6 +21,7 @@ from dam_sync.model.errors import (
     SessionGone,
     Unsupported,
 )
+from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
@@ -485,7 +486,7 @@ def holds(media: Json, content: Content, md5: str) -> bool:
 def resembles(media: Json, name: str, size: int, md5: str) -> bool:
     """The same for content of which this is known; md5 may be empty."""
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
-    same = same_name(media.get("originalFileName"), name) and whole(media.get("fileSize")) == size
+    same = same_name(media.get("originalFileName"), name) and size_of_file(media.get("fileSize")) == size
     return same and (not theirs or not md5 or theirs == md5)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import errno
+import fcntl
 import gzip
 import io
 import lzma
@@ -21,12 +22,7 @@ from typing import IO, Any, Final, cast
 
 from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue, Rejected
 from dam_sync.model.limits import MIB
-from dam_sync.services.folder.api.disk import Disk, explained, parts_of, shortened
-
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None  # type: ignore[assignment]
+from dam_sync.services.folder.api.disk import DIRECTORY, Disk, explained, parts_of, shortened
 
 PREFIX: Final = "dam-sync-archive-"
 FRESH = 60.0  # seconds in which a new folder is surely locked
@@ -110,7 +106,7 @@ def _remove_left(ours: Path) -> None:
     """Remove what killed processes of this user have unpacked beside this new folder: a living one holds the lock of
     its own."""
     made = ours.stat()
-    for path in ours.parent.glob(f"{PREFIX}*") if fcntl is not None else ():
+    for path in ours.parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             found = path.lstat()
             if found.st_uid != made.st_uid or made.st_mtime - found.st_mtime < FRESH:
@@ -122,9 +118,7 @@ def _remove_left(ours: Path) -> None:
 
 def _locked(folder: Path) -> int | None:
     """An open folder that is locked until it is closed, even by a crash; None if another process holds it."""
-    if fcntl is None:
-        return None
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = os.open(folder, DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

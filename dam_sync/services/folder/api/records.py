@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from dam_sync.model.mistyped import MOST_BYTES
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Json
 
@@ -13,7 +14,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Moment: TypeAlias = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$")]
 Texts: TypeAlias = dict[str, str]
 Id: TypeAlias = str | int
-Size: TypeAlias = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Size: TypeAlias = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 
 
 class Open(BaseModel):
