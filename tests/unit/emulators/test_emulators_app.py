@@ -204,7 +204,8 @@ def test_the_storage_host_refuses_credentials_and_forged_links(served: Served) -
     with httpx.Client(verify=False) as http:
         assert http.get(link, headers={"Authorization": "Bearer x"}).status_code == 400
         assert http.get(link, headers={"Cookie": "a=b"}).status_code == 400
-        assert http.get(re.sub("Signature=..", "Signature=00", link)).status_code == 403
+        other = re.sub("(?<=Signature=).", lambda digit: "1" if digit[0] == "0" else "0", link)
+        assert http.get(other).status_code == 403
         assert http.get(f"{served.storage_url}/objects/none/none").status_code == 403
         assert http.get(f"{served.storage_url}/elsewhere").status_code == 404
     assert served.app.world.storage_calls == 5
