@@ -113,9 +113,8 @@ async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None
 
 async def _list_again(kept: SqlStore) -> None:
     """A run that stopped lists again: its listing came before the new links, whose assets would count as gone."""
-    for row in await kept.runs():
-        if row.command == "run" and row.state != "done":
-            await kept.forget_shards(row.id)
+    if (row := await kept.unfinished("run")) is not None:
+        await kept.forget_shards(row.id)
 
 
 def _refuse_field(key: str, target: Schema) -> None:

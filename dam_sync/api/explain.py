@@ -61,7 +61,7 @@ async def job_explain(
 
 
 async def _facts(store: SqlStore, job: JobConfig, story: StoredStory, found: Candidate) -> Facts:
-    runs = {row.number: row for row in await store.runs()}
+    runs = await store.runs_numbered(_involved(story))
     conflicts = await store.conflicts_of([story.source])
     return {
         "job": job.name,

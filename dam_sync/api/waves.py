@@ -117,8 +117,8 @@ class WaveBook:
     @classmethod
     async def of(cls, job: JobConfig, store: SqlStore, now: datetime) -> WaveBook:
         """As the state has it."""
-        runs = await store.runs()
-        current = next((row for row in runs if row.command == RUN and row.state != "done"), None)
+        current = await store.unfinished(RUN)
+        rolled_back = await store.rollbacks()
         wave = await store.get_meta(wave_key(current.id)) if current is not None else None
         begun = current is not None and await store.get_meta(window_key(current.id)) is not None
         noted = await store.get_meta(WAVES) if job.waves else None
@@ -126,7 +126,7 @@ class WaveBook:
         sorted_into = frozenset(noted["names"] if noted is not None else ())
         states: list[WaveState] = []
         for config in job.waves:
-            state = await _state_of(config, store, runs)
+            state = await _state_of(config, store, rolled_back)
             unfinished = current.number if current is not None and wave == config.name else 0
             found = counts.get(config.name, WaveCounts()) if config.name in sorted_into else None
             state = replace(state, unfinished=unfinished, counts=found)
@@ -180,12 +180,11 @@ class WaveBook:
         return next((state for state in self.states if not state.last), self.states[0])
 
 
-async def _state_of(config: WaveConfig, store: SqlStore, runs: Sequence[RunRow]) -> WaveState:
+async def _state_of(config: WaveConfig, store: SqlStore, rollbacks: Sequence[RunRow]) -> WaveState:
     own = set(await store.get_meta(key_of_wave(RUNS_OF_WAVE, config.name)) or ())
-    undone = max((row.number for row in runs if rollback_of(row) in own), default=0)  # what stands is from later runs
-    done = tuple(
-        sorted(row.number for row in runs if row.number in own and row.state == "done" and row.number > undone)
-    )
+    undone = max((row.number for row in rollbacks if rollback_of(row) in own), default=0)
+    later = await store.runs_numbered(number for number in own if number > undone)  # what stands is from these
+    done = tuple(sorted(row.number for row in later.values() if row.state == "done"))
     notes = [await store.get_meta(key_of_wave(key, config.name)) for key in (VERIFIED_WAVE, SIGNED_WAVE)]
     verified, signed = (note if note is not None and note["run"] in done else None for note in notes)
     return WaveState(config, runs=done, verified=verified, signed=signed)

@@ -88,9 +88,8 @@ def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
     causes = [(r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]]
     output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
     shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]
-    output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown[:SHOWN])
-    if len(shown) > SHOWN:
-        output.note(f"… and {len(shown) - SHOWN:,} more: `errors {job} --csv FILE` lists them all")
+    every = f"`errors {job} --csv FILE` lists all"
+    output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown, SHOWN, every)
 
 
 async def _import(output: Output, job: Path, filled: Path, options: RunOptions) -> None:

@@ -17,6 +17,7 @@ from dam_sync.report.output import Output
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
+SHOWN = 30  # rows of a table
 LISTED = ("run", "kind", "ended", "result", "version")
 
 
@@ -54,7 +55,8 @@ def _list_reports(output: Output, job: Path, listed: dict[str, Any]) -> None:
         return
     rows = [tuple(str(row[key]) for key in LISTED) for row in listed["reports"]]
     rows = [(*row, "" if given["kept"] else "no report") for row, given in zip(rows, listed["reports"], strict=True)]
-    output.table(f"Reports of {listed['job']}", ("run", "kind", "ended", "result", "made by", ""), rows)
+    columns, every = ("run", "kind", "ended", "result", "made by", ""), f"`report {job} --json` lists all"
+    output.table(f"Reports of {listed['job']}", columns, rows, SHOWN, every)
     newest = next((row for row in listed["reports"] if row["kept"]), None)
     output.next(*after_reports(str(job), newest))
 

@@ -22,7 +22,8 @@ from dam_sync.report.terminal import GONE, GONE_TITLE
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
-SHOWN_PARKED = SHOWN_GONE = 30
+SHOWN = 30  # rows of a table
+SHOWN_RUNS = 20
 SIDES = ("written", "source", "target")
 
 
@@ -41,13 +42,13 @@ def status(output: Output, job: JobFile) -> None:
             rows = [
                 tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
             ]
-            output.table("Runs", ("run", "command", "started", "ended", "result"), rows)
+            every = f"`status {job} --json` lists the last {len(rows):,}"
+            output.table("Runs", ("run", "command", "started", "ended", "result"), rows, SHOWN_RUNS, every)
             _show_stopped(output, data.get("stopped"))
             _show_waves(output, data)
             gone = [tuple(str(row[key]) for key in GONE) for row in data.get("gone", ())]
-            output.table(GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone[:SHOWN_GONE])
-            if len(gone) > SHOWN_GONE:
-                output.note(f"… and {len(gone) - SHOWN_GONE:,} more: `status {job} --json` lists them")
+            columns = ("asset", "target id", "why", "gone since", "removed after")
+            output.table(GONE_TITLE, columns, gone, SHOWN, f"`status {job} --json` lists all")
             for text in data.get("notes", ()):
                 output.note(f"WARN: {text}")
         last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
@@ -148,13 +149,12 @@ def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
     if not data["count"]:
         output.say("there is no open conflict")
     rows = []
-    for row in data["conflicts"][:SHOWN_PARKED]:
+    for row in data["conflicts"]:
         sides = (shown(row["value"], row[side]) for side in SIDES)
         rows.append((row["asset"], row["filename"], row["value"], *sides, row["decision"] or row["why"]))
     title = f"Conflicts: {data['count']:,} in {counted(data['assets'], 'asset')}, {data['decided']:,} decided"
-    output.table(title, ("asset", "file name", "value", *SIDES, "decision"), rows)
-    if data["count"] > SHOWN_PARKED:
-        output.note(f"… and {data['count'] - SHOWN_PARKED:,} more: `conflicts {job} -o FILE` lists them all")
+    columns = ("asset", "file name", "value", *SIDES, "decision")
+    output.table(title, columns, rows, SHOWN, f"`conflicts {job} -o FILE` lists all")
 
 
 @command()

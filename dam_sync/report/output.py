@@ -140,10 +140,17 @@ class Output:
         with self._results():
             print_report(self.out, report, everything)
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print one table in full."""
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        shown: int | None = None,
+        more: str = "",
+    ) -> None:
+        """Print one table: in full, or its first rows and where the others are."""
         with self._results():
-            print_table(self.out, title, columns, rows)
+            print_table(self.out, title, columns, rows, shown, more)
 
     def data(self, data: Any) -> None:
         """Print JSON on stdout."""

@@ -103,9 +103,16 @@ def where_all_is(report: Mapping[str, Any]) -> str:
     return f"`report JOB{kind} --csv FILE` lists all"
 
 
-def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print one table in full."""
-    _table(console, title, columns, rows, shown=len(rows))
+def print_table(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    shown: int | None = None,
+    more: str = "",
+) -> None:
+    """Print one table: in full, or its first rows and where the others are."""
+    _table(console, title, columns, rows, len(rows) if shown is None else shown, more)
 
 
 def plain(text: object, *, lines: bool = False) -> str:

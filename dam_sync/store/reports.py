@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,13 @@ class ReportRepository(Repository):
         """All of them without their bodies, newest first."""
         chosen = select(*_FACTS, func.length(REPORT.c.body).label("bytes")).order_by(REPORT.c.id.desc())
         return await self._read(lambda c: [_kept(row) for row in c.execute(chosen)])
+
+    async def newest_report(self, kinds: Collection[str], run: int | None = None) -> int | None:
+        """The id of the last report of one of these kinds, or of the last one of a run; None without one."""
+        chosen = select(REPORT.c.id).where(REPORT.c.kind.in_(kinds)).order_by(REPORT.c.id.desc()).limit(1)
+        if run is not None:
+            chosen = chosen.where(REPORT.c.run == run)
+        return await self._read(lambda c: c.execute(chosen).scalar())
 
     async def report_body(self, number: int) -> Json:
         """The JSON of the report with this id; None if there is none. Raises ConfigError if it is damaged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -25,7 +25,7 @@ from sqlalchemy import (
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
-from dam_sync.store.base import Repository, from_text, to_text
+from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import REFUSED_RUN, keys_of_run
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.rows import Run, RunRow
@@ -53,8 +53,7 @@ class Runs(Repository):
             if live is not None and (live.id, live.beat_at) != silent and live.owner != self._database.holder:
                 raise _busy(live)
             self._hold(c)
-            unfinished = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
-            row = c.execute(unfinished.order_by(RUN.c.id.desc()).limit(1)).first()
+            row = _unfinished(c, command)
             lease = self._lease()
             put_back = (text(OPEN), WORK.c.state == "pending")
             c.execute(update(WORK).where(*put_back).values(attempt=0, due=""))  # what failed then may succeed now
@@ -162,7 +161,7 @@ class Runs(Repository):
             await self.stop(run, why)
 
     async def runs(self, at_most: int = HISTORY) -> list[RunRow]:
-        """The history, newest first."""
+        """The last runs of the history, newest first: a job that is watched has far more than anyone reads."""
 
         def job(c: Connection) -> list[RunRow]:
             rows = c.execute(select(RUN).order_by(RUN.c.id.desc()).limit(at_most))
@@ -176,6 +175,24 @@ class Runs(Repository):
 
         def job(c: Connection) -> RunRow | None:
             row = c.execute(chosen).first()
+            return None if row is None else _run_row(row)
+
+        return await self._read(job)
+
+    async def runs_numbered(self, numbers: Iterable[int]) -> dict[int, RunRow]:
+        """These runs of the history by number, however long ago; a number without a run is left out."""
+        chosen = [select(RUN).where(RUN.c.id.in_(piece)) for piece in pieces(set(numbers))]
+
+        def job(c: Connection) -> dict[int, RunRow]:
+            return {row.id: _run_row(row) for each in chosen for row in c.execute(each)}
+
+        return await self._read(job)
+
+    async def unfinished(self, command: str) -> RunRow | None:
+        """The run of this command that a next one resumes."""
+
+        def job(c: Connection) -> RunRow | None:
+            row = _unfinished(c, command)
             return None if row is None else _run_row(row)
 
         return await self._read(job)
@@ -269,6 +286,11 @@ def of_wave(wave: str) -> tuple[ColumnElement[bool], ...]:
     if not wave:
         return ()
     return (~exists().where(WAVE.c.asset == WORK.c.asset, WAVE.c.wave != wave),)
+
+
+def _unfinished(c: Connection, command: str) -> Row[Any] | None:
+    chosen = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
+    return c.execute(chosen.order_by(RUN.c.id.desc()).limit(1)).first()
 
 
 def _busy(row: Row[Any]) -> StoreBusy:

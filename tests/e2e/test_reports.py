@@ -17,6 +17,7 @@ from dam_sync import __version__
 from dam_sync.api.state_copies import job_gc
 from tests.support.edits import retitle_at_target
 from tests.support.small import FastClock, Small, hurry, photo, photos, small
+from tests.support.store import LATER_RUNS
 
 LONG = "y" * 2_000
 
@@ -52,6 +53,19 @@ def test_every_report_can_be_shown_again(job: Small, tmp_path: Path) -> None:
     assert sections["parked", "mapping fields.credit: too long"] == "1"
     assert sections["mapping line", "fields.title"] == "2"
     assert sections["values read", "fields.title.en"] == "3"
+
+
+def test_of_a_long_history_the_end_is_shown(job: Small) -> None:
+    """Beyond the last 1,000 runs, too, is the one that moved an asset."""
+    job.run(code=4)
+    with closing(sqlite3.connect(job.state)) as connection, connection:
+        connection.execute(LATER_RUNS)
+    shown = job.ran("status", code=0)
+    shown.says("1001", "982", "… and 980 more: `status", "--json` lists the last 1,000")
+    assert "981 " not in shown.text
+    job.ran("report", code=0).says("1001", "… and 971 more: `report", "--json` lists all")
+    (run,) = job.ran("explain", "photo-1.jpg", "--json", code=0).data["runs"]
+    assert (run["run"], run["command"]) == (1, "run")
 
 
 def test_what_is_not_kept_is_refused_with_what_is(job: Small) -> None:

@@ -40,6 +40,8 @@ async def test_a_run_has_one_report_and_every_verification_is_kept(store: SqlSto
         (1, "verify", "different"),
     ]
     assert (await store.report_body(found[0].id))["notes"][0] == "été"
+    newest = [await store.newest_report(*which) for which in ((["run", "verify"],), (["verify"], 1), (["verify"], 2))]
+    assert newest == [found[0].id, found[2].id, None]
     assert found[0].bytes < 1_000, "it is compressed"
     assert await store.report_body(99) is None
     assert await store.gc_reports(stamp(clock.now())) == 1

@@ -17,7 +17,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock, changed
+from tests.support.store import LATER_RUNS, SetClock, changed
 
 LEASE = timedelta(minutes=5)
 
@@ -44,6 +44,21 @@ async def test_runs_are_numbered_and_told_newest_first(store: SqlStore, clock: S
     again = await store.begin("museum", "run")
     assert (again.number, again.resumed) == (2, True)
     assert (await store.runs())[0].ended_at is None
+
+
+async def test_a_run_of_long_ago_is_found_by_its_number(store: SqlStore) -> None:
+    """A job that is watched has more runs than a listing of them shows."""
+    await store.finish((await store.begin("museum", "run")).id, {"created": 3})
+    await changed(store, LATER_RUNS)
+    assert 1 not in {row.number for row in await store.runs()}
+    found = await store.runs_numbered([1, 1_001, 5_000])
+    assert [(number, row.number, row.outcome) for number, row in sorted(found.items())] == [
+        (1, 1, {"created": 3}),
+        (1_001, 1_001, {"created": 3}),
+    ]
+    assert await store.unfinished("run") is None
+    begun = await store.begin("museum", "run")
+    assert ((await store.unfinished("run")) or begun).number == 1_002
 
 
 async def test_a_second_opener_is_refused_and_told_of_the_first(store: SqlStore, other: SqlStore) -> None:

@@ -14,6 +14,13 @@ from dam_sync.store.store import SqlStore
 from tests.support.postgres import execute
 
 _PROCESSES = itertools.count(1)
+LATER_RUNS = """
+INSERT INTO run (job, command, state, started_at, ended_at, beat_at, owner, host, pid, listed, unchanged,
+                 shards_complete, outcome)
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+SELECT job, command, state, started_at, ended_at, beat_at, owner, host, pid, listed, unchanged, shards_complete, outcome
+FROM run, n WHERE id = 1
+"""  # as many copies of the first run as a listing shows
 
 
 class SetClock:

@@ -133,8 +133,8 @@ async def job_report(
         raise ConfigError(f"--kind expects one of {', '.join(KINDS)}, not {kind}")
     wanted = {kind} if kind else set(KINDS) - ({"verify"} if run is not None else set())
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
-        kept = [row for row in await store.kept_reports() if row.kind in wanted and run in (None, row.run)]
-        body: Json = await store.report_body(kept[0].id) if kept else None
+        number = await store.newest_report(wanted, run)
+        body: Json = None if number is None else await store.report_body(number)
     if not isinstance(body, dict):
         of, called = "" if run is None else f" of run {run}", f" of the kind {kind}" if kind else ""
         raise ConfigError(f"the state has no report{of}{called}", hint=LISTS)

@@ -63,10 +63,9 @@ async def refuse_other_services(context: RunContext) -> None:
 
 async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
     """Raises SafetyStop if single assets are requested while a whole run is unfinished."""
-    unfinished = [row for row in await store.runs() if row.command == "run" and row.state != "done"]
-    if only and unfinished:
+    if only and (unfinished := await store.unfinished("run")) is not None:
         raise SafetyStop(
-            f"run {unfinished[0].number} is not finished, so --only cannot be used",
+            f"run {unfinished.number} is not finished, so --only cannot be used",
             hint="first finish that run: run the job without --only",
         )
 

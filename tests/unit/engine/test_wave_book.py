@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from dam_sync.api.waves import WaveBook, WaveState
 from dam_sync.config.diagnostics import SourceMap
+from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import FreezeConfig, WaveConfig
 from dam_sync.engine.waves import WaveRun
 from dam_sync.mapping.results import LanguagePreference
@@ -21,9 +22,11 @@ from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
+from dam_sync.store.note_keys import RUNS_OF_WAVE, SIGNED_WAVE, key_of_wave
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import SortedAsset, WaveCounts
+from tests.support.store import LATER_RUNS, changed
 
 LEASE, ALL = timedelta(minutes=5), Shard("all")
 WAVES = [
@@ -190,3 +193,13 @@ def test_the_next_wave_is_the_first_that_was_not_moved_or_the_one_moved_longest_
     with pytest.raises(ConfigError, match="the job has no waves"):
         WaveBook(()).chosen("a")
     assert WaveBook(()).chosen("") is None
+
+
+async def test_a_wave_stays_moved_and_signed_off_whatever_number_of_runs_follow(store: SqlStore) -> None:
+    await store.set_meta(key_of_wave(RUNS_OF_WAVE, "press"), [1])
+    await store.set_meta(key_of_wave(SIGNED_WAVE, "press"), {"run": 1})
+    job = JobConfig.model_construct(waves=(WaveConfig(name="press"),))
+    before = (await WaveBook.of(job, store, SystemClock().now())).named("press")
+    assert (before.runs, before.signed) == ((1,), {"run": 1})
+    await changed(store, LATER_RUNS)
+    assert (await WaveBook.of(job, store, SystemClock().now())).named("press") == before
