@@ -13,24 +13,29 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """Loads a value once, however many callers request it at the same time; a failure is not cached."""
+    """Loads a value once, however many callers request it at the same time; a failure is not cached, nor is what was
+    forgotten or replaced while it was loaded."""
 
     def __init__(self, load: Callable[[], Awaitable[T]]) -> None:
         self._load = load
         self._known: tuple[T] | None = None
+        self._changes = 0  # of what is known, but for a load
         self._turns = KeyedLock()
 
     async def get(self) -> T:
         """The value, loaded by the first caller."""
         if self._known is None:
             async with self._turns.of(""):
-                if self._known is None:
-                    self._known = (await self._load(),)
+                while self._known is None:
+                    changes = self._changes
+                    loaded = await self._load()
+                    if changes == self._changes:
+                        self._known = (loaded,)
         return self._known[0]
 
     async def again(self) -> T:
-        """The value, loaded again."""
-        self._known = None
+        """The value, loaded after this call."""
+        self.forget()
         return await self.get()
 
     @property
@@ -47,10 +52,12 @@ class SingleFlight(Generic[T]):
     def put(self, value: T) -> None:
         """Set the value."""
         self._known = (value,)
+        self._changes += 1
 
     def forget(self) -> None:
         """Load it again on the next request."""
         self._known = None
+        self._changes += 1
 
 
 class KeyedLock:

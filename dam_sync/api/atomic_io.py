@@ -16,10 +16,12 @@ ELSEWHERE = "free some space there, or name a file on another disk"
 
 
 @contextmanager
-def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
+def atomic_write(path: Path, what: str, *, shared: bool = False) -> Iterator[IO[str]]:
     """Write a text file completely or not at all: an old file stays until the new one is complete.
 
-    `what` names it in errors. Raises DiskFull, or ConfigError if the file cannot be written.
+    Only its owner can read it. shared: it is for a server, which reads it as another user; whoever could read the old
+    file can, and everybody as far as the umask allows. `what` names it in errors. Raises DiskFull, or ConfigError if
+    the file cannot be written.
     """
     with _explained(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,6 +32,8 @@ def atomic_write(path: Path, what: str) -> Iterator[IO[str]]:
                 yield out
                 out.flush()
                 if not apart:
+                    if shared:
+                        os.fchmod(out.fileno(), _shared_mode(path))
                     os.fsync(out.fileno())
             if not apart:
                 os.replace(part, path)
@@ -52,6 +56,14 @@ def prove_writable(path: Path | None, what: str) -> None:
                 out.write(bytes(PROBE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
+
+
+def _shared_mode(path: Path) -> int:
+    """The permissions of a file that others may read: those of the file it replaces, or what the umask leaves."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    os.umask(umask := os.umask(0o077))
+    return 0o644 & ~umask
 
 
 def _opened_device(path: Path) -> int:

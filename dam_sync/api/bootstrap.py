@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from dam_sync.api.processes.job_sharing import identify_target, sharing, vault_of
+from dam_sync.api.resolved_auth import resolved_auth
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
-from dam_sync.config.side import SideConfig, auth_of, options_of
+from dam_sync.config.side import SideConfig, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.pulls import Pulls
@@ -94,7 +95,7 @@ def reading_of_job(job: JobConfig) -> MappingReading:
     return read_mapping(job.mapping_path) if given is None else reading_of(given.written, given.folder)
 
 
-def connect(
+async def connect(
     job: JobConfig,
     role: str,
     options: RunOptions,
@@ -108,7 +109,7 @@ def connect(
     """One side of a job, not probed yet. Raises ConfigError if a secret does not resolve."""
     side = job.source if role == "source" else job.target
     limits, connector = job.limits, (options.connectors or discover())[side.kind]
-    auth = auth_of(connector, side.auth)
+    auth = await resolved_auth(connector, side.auth)
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",
@@ -147,10 +148,10 @@ def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
     return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
 
 
-def source_secret(job: JobConfig, options: RunOptions) -> str:
+async def source_secret(job: JobConfig, options: RunOptions) -> str:
     """What tells the credential of the source from others; contains it. Raises ConfigError if it does not resolve."""
     connector = (options.connectors or discover())[job.source.kind]
-    return _identity(job.source, auth_of(connector, job.source.auth))
+    return _identity(job.source, await resolved_auth(connector, job.source.auth))
 
 
 def _account(side: SideConfig, auth: AuthMethod | None) -> str:
@@ -184,10 +185,10 @@ async def both_sides(
     budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
     async with AsyncExitStack() as stack:
         options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
-        source = connect(job, "source", options, budget, read_only=True)
+        source = await connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
         proven = None if may_write is None else partial(_prove, may_write, shared.prove_claimed)
-        target = connect(job, "target", options, budget, read_only=read_only, may_write=proven, shared=shared)
+        target = await connect(job, "target", options, budget, read_only=read_only, may_write=proven, shared=shared)
         stack.push_async_callback(target.close)
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())

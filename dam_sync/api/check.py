@@ -142,7 +142,7 @@ async def _about_side(
             options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
             await refuse_unreachable(url, role)
         budget = MemoryBudget(MEMORY_FOR_FILES)
-        service = connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
+        service = await connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
         stack.push_async_callback(service.close)
         account = await service.probe()
         account.refuse_as(role)
@@ -183,7 +183,7 @@ async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[
     """Whether a delivery of the source arrives."""
     options.progress.phase = "waiting for a test delivery"
     try:
-        webhooks = webhooks_of(job, options)
+        webhooks = await webhooks_of(job, options)
         if webhooks is None:
             return
         try:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dam_sync.aio.closing import closing
+from dam_sync.api.resolved_auth import resolved_auth
 from dam_sync.config.job import side_of_code
-from dam_sync.config.side import auth_of, options_of
+from dam_sync.config.side import options_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import NotFound
@@ -93,7 +94,7 @@ async def connect(
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url,
-        auth=auth_of(connector, side.auth),
+        auth=await resolved_auth(connector, side.auth),
         options=options_of(connector, side.options),
         clock=clock,
         transport=transport,

@@ -38,7 +38,7 @@ async def inspect_job(path: Path | JobConfig, options: RunOptions, sample: str =
     found = []
     async with AsyncExitStack() as stack:
         for role in roles:
-            service = connect(job, role, options, MemoryBudget(MEMORY_FOR_FILES), read_only=True)
+            service = await connect(job, role, options, MemoryBudget(MEMORY_FOR_FILES), read_only=True)
             stack.push_async_callback(service.close)
             calls = partial(_calls_of, service)
             if role == "source":

@@ -12,7 +12,7 @@ import anyio
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
 from dam_sync.api.job_file import job_of
-from dam_sync.api.plans.plan_file import write_plan
+from dam_sync.api.plans.plan_file import PLAN, write_plan
 from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_estimate
 from dam_sync.api.plans.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
 from dam_sync.api.processes.workers import execute_with, refuse_workers, workers_of
@@ -146,6 +146,8 @@ async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:
 async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
     """`plan`: the same engine over a copy of the state and with a target that only simulates writes."""
     job, started = job_of(path, options.connectors), options.clock.monotonic()
+    for file, what in ((options.output, PLAN), (options.html, REPORT), (options.csv, ASSETS)):
+        prove_writable(file, what)
     async with AsyncExitStack() as stack:
         stack.enter_context(refusing_strange_values(job.state_place))
         copied = stack.enter_context(scratch_dir("plan")) / "plan.db"
@@ -212,6 +214,7 @@ async def verify_job(
     if level not in LEVELS:
         raise ConfigError(f"--level expects one of {', '.join(LEVELS)}, not {level}")
     part = fraction_of(sample)
+    prove_writable(options.html, REPORT)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(existing_store(job, options.clock, storage=options.storage))
         opened = await stack.enter_async_context(connected(job, options, dry=True))

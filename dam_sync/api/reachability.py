@@ -92,7 +92,7 @@ async def _responds(job: JobConfig, role: str, root: str, options: RunOptions) -
     other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})
     other._folder = job._folder
     try:
-        service = connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1)
+        service = await connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1)
     except DamSyncError:
         return False
     try:

@@ -14,6 +14,7 @@ from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import copy_state
+from dam_sync.api.own_files import refuse_own_files
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
@@ -21,6 +22,7 @@ from dam_sync.engine.redirects import LinkReader
 from dam_sync.http.probe import LinkProbe
 from dam_sync.http.urls import is_loopback
 from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.errors import ConfigError
 from dam_sync.model.public_link import Redirect
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
@@ -46,12 +48,18 @@ class RedirectRequest:
     probe: bool = False
     private: bool = False
 
+    @property
+    def apache_map(self) -> Path | None:
+        """The map beside the configuration."""
+        return None if self.apache is None else self.apache.with_suffix(".map")
+
 
 async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: RedirectRequest) -> RedirectReport:
     """What both services say about the public links of every moved asset. Writes to neither. Raises ConfigError for a
     job without a state."""
     job = job_of(path, options.connectors)
-    for file in (asked.table, asked.nginx, asked.apache):
+    _refuse_replaced(asked, path, options)
+    for file in (asked.table, asked.nginx, asked.apache, asked.apache_map):
         prove_writable(file, RULES)
     async with AsyncExitStack() as stack:
         async with existing_store(job, options.clock, read_only=True, storage=options.storage):
@@ -74,6 +82,20 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
             await _probe(found, probe, options)
         _write(found, asked, job.name, report)
         return _reported(found, report, probed=asked.probe)
+
+
+def _refuse_replaced(asked: RedirectRequest, job: Path | JobConfig, options: RunOptions) -> None:
+    """Raise ConfigError if the map of Apache would replace another file of the command or of the job."""
+    beside = asked.apache_map
+    if beside is None:
+        return
+    if beside.absolute() in {each.absolute() for each in (asked.table, asked.nginx, asked.apache) if each is not None}:
+        hint = "name the configuration FILE.conf, and no other file FILE.map"
+        raise ConfigError(
+            f"--apache writes a map, {beside}, which would replace another file of the command", hint=hint
+        )
+    if isinstance(job, Path):
+        refuse_own_files([job], [beside], options.connectors)
 
 
 def _no_links(opened: ConnectedJob) -> str:
@@ -119,14 +141,13 @@ def _write(found: RedirectList, asked: RedirectRequest, job: str, report: Redire
                     writer.writerow([csv_cell(cell) for cell in (*cells, *found.probe_of(row.old))])
         report.files.append(str(asked.table))
     if asked.nginx is not None:
-        with atomic_write(asked.nginx, RULES) as out:
+        with atomic_write(asked.nginx, RULES, shared=True) as out:
             out.writelines(nginx_rules(found.redirects(), job))
         report.files.append(str(asked.nginx))
-    if asked.apache is not None:
-        beside = asked.apache.with_suffix(".map")
-        with atomic_write(beside, RULES) as out:
+    if asked.apache is not None and (beside := asked.apache_map) is not None:
+        with atomic_write(beside, RULES, shared=True) as out:
             out.writelines(apache_map(found.redirects(), job))
-        with atomic_write(asked.apache, RULES) as out:
+        with atomic_write(asked.apache, RULES, shared=True) as out:
             out.write(apache_rules(found.count(), job, str(beside.absolute())))
         report.files += [str(asked.apache), str(beside)]
 

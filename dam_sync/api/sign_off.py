@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.reports.run_report import user_name
 from dam_sync.api.stored_job import existing_store, stored_job_of
+from dam_sync.api.system_user import user_name
 from dam_sync.api.waves import WaveBook, WaveState
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.finding import GuardFinding, refuse

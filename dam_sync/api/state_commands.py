@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dam_sync.store.base import Storage
     from dam_sync.store.store import SqlStore
 
-PAGE = 500
+PAGE = 20_000  # rows; each page passes over those before it
 NAMED = ("filename", "title", "url")  # how people know a parked asset
 
 

@@ -42,19 +42,21 @@ class _Arrival:
     receipt: Receipt | None = None
 
 
-def webhooks_of(job: JobConfig, options: RunOptions) -> JobWebhooks | None:
+async def webhooks_of(job: JobConfig, options: RunOptions) -> JobWebhooks | None:
     """None for a job without webhooks. Raises ConfigError for secrets and URLs that cannot be used, Unsupported if the
     source has no webhooks."""
-    return None if job.webhooks is None else JobWebhooks(job, options, job.webhooks.public_url)
+    if job.webhooks is None:
+        return None
+    return JobWebhooks(job, options, job.webhooks.public_url, await _source_of(job, options))
 
 
 class JobWebhooks:
     """A connection to the source that only subscribes, and the queue in the state. Must be closed."""
 
-    def __init__(self, job: JobConfig, options: RunOptions, public_url: str) -> None:
+    def __init__(self, job: JobConfig, options: RunOptions, public_url: str, source: Service) -> None:
         self.job = job
         self._options = options
-        self._service = _source_of(job, options)
+        self._service = source
         secret = job.webhook_secret
         if self._service.keyed_endpoints and not secret:
             raise ConfigError("`webhooks` needs a `secret`", hint="write `secret: ${env:NAME}` with a long random text")
@@ -179,9 +181,9 @@ class JobWebhooks:
         return hashlib.sha256(self._endpoint.url.encode()).hexdigest()
 
 
-def _source_of(job: JobConfig, options: RunOptions) -> Service:
+async def _source_of(job: JobConfig, options: RunOptions) -> Service:
     """The source, opened for its subscriptions alone. Raises Unsupported if it has none."""
-    source = connect(job, "source", options, MemoryBudget(MEMORY_FOR_FILES), read_only=False)
+    source = await connect(job, "source", options, MemoryBudget(MEMORY_FOR_FILES), read_only=False)
     if Operation.SUBSCRIBE not in source.capabilities:
         raise Unsupported(
             f"{job.source.kind} has no webhooks: its changes are found by the schedule",

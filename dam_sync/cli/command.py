@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -50,7 +51,9 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
                 from dam_sync.api.logs import logging_to  # loads structlog
 
                 _refuse_undecodable(context, {**given, **run_options})
-                _refuse_own_files({**given, **run_options, **common}, output)
+                everything = {**given, **run_options, **common}
+                _refuse_shared_files(context, everything)
+                _refuse_own_files(everything, output)
                 context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
             with exit_on_interrupt(output):
                 function(output, **given)
@@ -78,6 +81,17 @@ def _as_in_usage(context: typer.Context, name: str) -> str:
     if found.param_type_name == "option":
         return f"the option {max(found.opts, key=len)}"
     return f"the argument {getattr(found, 'metavar', None) or name.upper()}"
+
+
+def _refuse_shared_files(context: typer.Context, given: Mapping[str, Any]) -> None:
+    """Raise ConfigError if two options name one file: the second would replace what the first wrote."""
+    seen: dict[str, str] = {}
+    for name, path in given.items():
+        if name in WRITTEN and isinstance(path, Path) and (path.is_file() or not path.exists()):
+            first = seen.setdefault(os.path.realpath(path), name)
+            if first != name:
+                both = f"{_as_in_usage(context, first)} and {_as_in_usage(context, name)}"
+                raise ConfigError(f"{both} name the same file {path}; nothing was done", hint="name another file")
 
 
 def _refuse_own_files(given: Mapping[str, Any], output: Output) -> None:

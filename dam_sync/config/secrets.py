@@ -38,6 +38,12 @@ def is_secret(key: str) -> bool:
     return SECRET.search(key) is not None
 
 
+def may_wait(text: str) -> bool:
+    """Whether resolving it runs a command or opens a keyring, which may take its time."""
+    match = REFERENCE.fullmatch(text)
+    return match is not None and match[1] in ("command", "keyring")
+
+
 def resolve_secret(text: str) -> str:
     """The secret behind a reference; any other text unchanged. Raises ConfigError naming the reference."""
     match = REFERENCE.fullmatch(text)

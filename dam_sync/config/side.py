@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dam_sync.config.diagnostics import KeyPath, SourceMap, error_text, real_place
 from dam_sync.config.options import AuthMethod, Options
-from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, is_secret, resolve_secret
+from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, is_secret, may_wait, resolve_secret
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Connector
@@ -40,6 +40,11 @@ class Auth(BaseModel):
     def parameters(self) -> Mapping[str, str]:
         """Everything but the flow, as written; empty ones are left out."""
         return {key: value for key, value in (self.model_extra or {}).items() if isinstance(value, str) and value}
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a secret of it is printed by a command or kept in a keyring."""
+        return any(map(may_wait, self.parameters.values()))
 
     def __repr__(self) -> str:
         return f"Auth(flow={self.flow!r}, {', '.join(sorted(self.parameters))})"

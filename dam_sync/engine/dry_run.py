@@ -121,6 +121,10 @@ class DryTarget(Service):
         """See `Service.find`."""
         return await self._target.find(marker)
 
+    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
+        """See `Service.find_partial`."""
+        return await self._target.find_partial(marker, journal, unmarked=unmarked)
+
     def token_of(self, marker: Marker) -> str:
         """See `Service.token_of`."""
         return self._target.token_of(marker)

@@ -75,6 +75,8 @@ async def under_lease(
                 task.cancel()
     except BaseExceptionGroup as several:
         raise first_cause(several) from several
+    finally:
+        work.close()  # it was not begun if what comes before it failed
     return result
 
 

@@ -13,7 +13,7 @@ def http_date(text: str) -> datetime | None:
     """An HTTP date (RFC 9110, 5.6.7); None for any other text."""
     try:
         found = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # OverflowError: of a zone that no clock has
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 

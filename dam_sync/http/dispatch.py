@@ -141,7 +141,7 @@ class RequestDispatcher:
             if permit is not None:
                 self._measure(response, permit, prepared)
                 if self.bucket.has_news:
-                    await self.bucket.publish()
+                    await self._publish(response)
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
@@ -150,6 +150,14 @@ class RequestDispatcher:
         """Close every connection, except those of a transport that was passed in."""
         if self._is_own:
             await self._transport.aclose()
+
+    async def _publish(self, response: RawResponse) -> None:
+        """Tell the processes that share the rate; a response that nobody will read is closed."""
+        try:
+            await self.bucket.publish()
+        except BaseException:
+            await response.aclose()
+            raise
 
     async def _opened(self, outgoing: OutgoingRequest, permit: Permit | None) -> RawResponse:
         if permit is None:

@@ -74,7 +74,10 @@ def instant_text(moment: datetime) -> str:
 def parse_instant(text: str) -> datetime:
     """An aware timestamp in UTC from RFC 3339; a missing offset is read as UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"in UTC, {text} is not between the years 1 and 9999") from None
 
 
 def value_to_json(value: Value) -> Json:

@@ -115,7 +115,7 @@ class WatchedWebhooks:
         config = self._config()
         if self._webhooks is None or self._webhooks.job is not config:
             await self._close()
-            self._webhooks = webhooks_of(config, self._surroundings)
+            self._webhooks = await webhooks_of(config, self._surroundings)
         if self._webhooks is not None:
             await self._lock.hold()
             changed = await self._webhooks.subscribe()

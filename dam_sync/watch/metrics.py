@@ -17,7 +17,7 @@ from dam_sync.watch.watched_job import WatchedJob
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 WAITING = frozenset({RunResult.BLOCKED, RunResult.ALLOWANCE})  # for a person, or for the next month
 FAILING = 3  # failures in a row from which a job is not healthy
-MOVED = ("listed", "created", "updated", "unchanged", "skipped", "parked")
+MOVED = ("listed", "created", "updated", "removed", "unchanged", "skipped", "parked")
 
 
 def is_healthy(job: WatchedJob) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 import re
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dam_sync.api.system_user import user_name
 from dam_sync.model.errors import ConfigError
 
 STOP_SECONDS = 300  # for writes in progress
@@ -44,7 +44,7 @@ WantedBy=multi-user.target
 
 def unit_of(jobs: Sequence[Path], names: Sequence[str], listen: str, *, page: bool = False) -> str:
     """The unit for these job files, run by the current user from the current folder. Raises ConfigError for a path
-    that a unit cannot contain."""
+    that a unit cannot contain, and for a user without a name."""
     words = [sys.executable, "-m", "dam_sync", "watch", *(str(job.absolute()) for job in jobs)]
     words += ["--listen", listen] if listen else []
     words += ["--page"] if page else []
@@ -52,9 +52,14 @@ def unit_of(jobs: Sequence[Path], names: Sequence[str], listen: str, *, page: bo
     folder = str(Path.cwd())
     if any(BREAKING.search(word) for word in (*words, *names, folder)) or folder.endswith("\\"):
         raise ConfigError("a systemd unit cannot name a file or folder with a line break in its name")
+    user = user_name()
+    if not user:
+        raise ConfigError(
+            "this user has no name, which the unit needs", hint="run the command as the user that is to run `watch`"
+        )
     return UNIT.format(
         names=", ".join(names),
-        user=getpass.getuser(),
+        user=user,
         folder=_escaped(folder),
         command=" ".join(_quoted(word) for word in words),
         stop=STOP_SECONDS,

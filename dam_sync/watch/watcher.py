@@ -104,7 +104,7 @@ class Watcher:
             await self.release()
 
     async def _unsubscribed(self, job: WatchedJob) -> str:
-        webhooks, number = webhooks_of(job.job.config, self._surroundings), 0
+        webhooks, number = await webhooks_of(job.job.config, self._surroundings), 0
         if webhooks is not None:
             try:
                 number = await webhooks.unsubscribe()

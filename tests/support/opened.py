@@ -18,7 +18,7 @@ MEMORY = 1 << 24
 @asynccontextmanager
 async def opened_side(job: Path, role: str, options: RunOptions, *, read_only: bool = False) -> AsyncIterator[Service]:
     """The service of one side, probed, and closed in the end."""
-    service = connect(job_of(job, options.connectors), role, options, MemoryBudget(MEMORY), read_only=read_only)
+    service = await connect(job_of(job, options.connectors), role, options, MemoryBudget(MEMORY), read_only=read_only)
     try:
         await service.probe()
         yield service

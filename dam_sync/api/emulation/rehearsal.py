@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dam_sync.api.atomic_io import atomic_write, scratch_dir
+from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.emulation.emulator_process import emulate_arguments, emulated
 from dam_sync.api.emulation.rehearsal_source import RehearsedConnector
@@ -54,6 +54,7 @@ async def rehearse_job(path: Path | JobConfig, options: RunOptions, asked: Rehea
     if job.target.kind not in emulated_kinds():
         hint = f"emulated: {', '.join(sorted(emulated_kinds()))}"
         raise ConfigError(f"the target {job.target.kind} has no emulator to rehearse with", hint=hint)
+    prove_writable(options.html, "the report")
     options.progress.begin("reading the target")
     wanted = await _layout(job, options)
     connectors = dict(options.connectors or discover())
@@ -95,7 +96,7 @@ async def _emulated_target(job: JobConfig, folder: Path, catalogue: Path) -> Asy
 
 
 async def _layout(job: JobConfig, options: RunOptions) -> TenantLayout:
-    service = connect(job, "target", options, MemoryBudget(MEMORY_FOR_FILES), read_only=True)
+    service = await connect(job, "target", options, MemoryBudget(MEMORY_FOR_FILES), read_only=True)
     try:
         await service.probe()
         return await layout_of(service)

@@ -90,7 +90,7 @@ async def open_worker(settings: RunSettings) -> WorkerOfRun:
         context.repair, context.rotation = settings.repair, settings.rotation
         context.planned = settings.planned and replace(settings.planned, store=store)
         context.counterparts = await Counterparts.load(store, dry=True)
-        seal = LinkSeal(source_secret(job, options), settings.run.owner)
+        seal = LinkSeal(await source_secret(job, options), settings.run.owner)
         process = WorkerProcess(socket.gethostname(), os.getpid(), place)
         return WorkerOfRun(context, seal, process, stack.pop_all(), seen)
 

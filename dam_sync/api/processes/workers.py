@@ -76,12 +76,12 @@ async def execute_with(
     if workers is None:
         await execute(context, *beside)
         return
-    take_part(workers, job, context)
+    await take_part(workers, job, context)
     await execute(context, *beside, workers.keep())
     await workers.end()
 
 
-def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -> None:
+async def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -> None:
     """The workers will write for this run, which is about to be executed."""
     from dam_sync.api.processes.worker_process import RunSettings, open_worker
     from dam_sync.cluster.links import LinkSeal
@@ -105,5 +105,5 @@ def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -> None
         )
         return Joining(f"{context.run.id} {context.run.owner}", open_worker, settings, __version__)
 
-    workers.prepare(context, joining, LinkSeal(source_secret(job, options), context.run.owner))
+    workers.prepare(context, joining, LinkSeal(await source_secret(job, options), context.run.owner))
     context.workers = workers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import socket
 from collections import Counter
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from dam_sync.api.reports.run_record import LedgerSummary
 from dam_sync.api.reports.scope import scope_of
 from dam_sync.api.reports.work_summary import WorkSummary
 from dam_sync.api.state_commands import causes_of
+from dam_sync.api.system_user import user_name
 from dam_sync.config.diagnostics import dotted
 from dam_sync.engine.conflicts import report_conflicts
 from dam_sync.engine.dry_run import DryTarget
@@ -174,14 +174,6 @@ async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> 
     """The same with what was listed and what is done."""
     listing = await context.store.listing_digest(context.run.id)
     return {**hashes_of(opened, context), "listing": listing, "operations": report.digest}
-
-
-def user_name() -> str:
-    """The user of this computer; empty for one that has no name."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container whose user has no name
-        return ""
 
 
 def _side(kind: str, account: Account, service: Service) -> ReportedSide:

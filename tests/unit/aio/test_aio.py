@@ -12,6 +12,7 @@ import pytest
 from dam_sync.aio.just_read import SECONDS, JustRead
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import LOOK_SECONDS, poll_until, while_wanted
+from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.errors import InternalError
@@ -170,3 +171,36 @@ async def test_a_task_that_is_cancelled_ends_quietly() -> None:
             if started:
                 await asyncio.sleep(0)
             task.cancel()
+
+
+async def test_a_value_that_was_forgotten_while_it_was_loaded_is_loaded_again() -> None:
+    gates, loads = [asyncio.Event(), asyncio.Event()], iter((1, 2, 3))
+
+    async def load() -> int:
+        number = next(loads)
+        await gates[number - 1].wait()
+        return number
+
+    flight = SingleFlight(load)
+    first = asyncio.ensure_future(flight.get())
+    await asyncio.sleep(0)
+    again = asyncio.ensure_future(flight.again())
+    await asyncio.sleep(0)
+    for gate in gates:
+        gate.set()
+    assert (await again, await first, flight.now) == (2, 2, 2)
+
+
+async def test_a_value_that_was_set_while_another_was_loaded_stays() -> None:
+    gate = asyncio.Event()
+
+    async def load() -> int:
+        await gate.wait()
+        return 1
+
+    flight = SingleFlight(load)
+    got = asyncio.ensure_future(flight.get())
+    await asyncio.sleep(0)
+    flight.put(7)
+    gate.set()
+    assert (await got, flight.now) == (7, 7)

@@ -59,7 +59,7 @@ async def test_what_is_printed_can_be_pasted_into_a_job(
         (tmp_path / "mapping.yaml").write_text("version: 1\n", encoding="utf-8")
         job.write_text(f"version: 1\nname: pasted\n{both}mapping: mapping.yaml\n", encoding="utf-8")
         for role in ("source", "target"):
-            service = connect(job_of(job), role, RunOptions(), MemoryBudget(1 << 20), read_only=True)
+            service = await connect(job_of(job), role, RunOptions(), MemoryBudget(1 << 20), read_only=True)
             try:
                 assert (await service.probe()).tenant
             finally:

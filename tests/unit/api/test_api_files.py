@@ -29,6 +29,18 @@ def test_a_file_is_whole_and_its_owners(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_for_a_server_is_readable_as_the_umask_or_the_old_file_says(tmp_path: Path) -> None:
+    before, path = os.umask(0o027), tmp_path / "links.map"
+    try:
+        for mode in (0o640, 0o604):
+            with atomic_write(path, "the rules", shared=True) as out:
+                out.write("x")
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+            path.chmod(0o604)
+    finally:
+        os.umask(before)
+
+
 def test_what_was_there_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text("whole", encoding="utf-8")

@@ -72,6 +72,42 @@ def test_an_output_that_is_a_file_of_the_job_is_refused(job: Path, typed: tuple[
     assert {each: (job.parent / each).read_bytes() for each in OWN} == before
 
 
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        (("plan", "-o", "x", "--html", "./x"), "the option --output and the option --html name the same file x"),
+        (("run", "--csv", "x", "--log-file", "x"), "the option --csv and the option --log-file name the same file x"),
+        (("redirects", "--csv", "x", "--nginx", "x"), "the option --csv and the option --nginx name the same file x"),
+        (("redirects", "--apache", "x.map"), "--apache writes a map, x.map, which would replace another file"),
+        (("redirects", "--apache", "x.conf", "--csv", "x.map"), "--apache writes a map, x.map, which would replace"),
+    ],
+)
+def test_one_file_for_two_outputs_is_refused(
+    job: Path, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...], problem: str
+) -> None:
+    monkeypatch.chdir(job.parent)
+    job.write_text(JOB)
+    result = CliRunner().invoke(cli, [typed[0], str(job), *typed[1:]])
+    assert (result.exit_code, problem in result.stderr) == (2, True), result.stderr
+    assert not (job.parent / "x").exists()
+
+
+@pytest.mark.parametrize("typed", [("plan", "-o"), ("plan", "--html"), ("plan", "--csv"), ("verify", "--html")])
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(job: Path, typed: tuple[str, str]) -> None:
+    """The source is not even there."""
+    job.write_text(JOB.replace("own.db", "new.db"))
+    result = CliRunner().invoke(cli, [typed[0], str(job), typed[1], str(job.parent / "own.mapping.yaml" / "x")])
+    assert (result.exit_code, "own.mapping.yaml/x cannot be written" in result.stderr) == (2, True), result.stderr
+
+
+def test_a_map_of_apache_replaces_no_mapping(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(job.parent)
+    (job.parent / "links.map").write_text(MAPPING)
+    job.write_text(JOB.replace("own.mapping.yaml", "links.map"))
+    result = CliRunner().invoke(cli, ["redirects", str(job), "--apache", "links.conf"])
+    assert (result.exit_code, "links.map is the mapping of this job" in result.stderr) == (2, True), result.stderr
+
+
 def test_a_link_to_the_state_is_refused_too(job: Path) -> None:
     (job.parent / "report.html").symlink_to("own.db")
     result = CliRunner().invoke(cli, ["report", str(job), "--html", str(job.parent / "report.html")])

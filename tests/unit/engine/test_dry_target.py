@@ -5,10 +5,13 @@ from __future__ import annotations
 import tracemalloc
 
 from dam_sync.engine.dry_run import READ_KEPT, DryTarget
-from dam_sync.model.asset import AssetId, Patch
-from dam_sync.model.service import Calls
+from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.journal import note_fact
+from dam_sync.model.ports import Journal
+from dam_sync.model.service import Calls, Service
 from dam_sync.model.writes import Change
 from tests.support.empty_service import EmptyService
+from tests.support.journal import MemoryJournal
 from tests.support.tables import MB
 
 PATCH = Patch(filename="other.jpg")
@@ -26,6 +29,39 @@ class Known(EmptyService):
 
 def dry_target() -> DryTarget:
     return DryTarget(Known(), lambda: (0.0, 0))
+
+
+NOT_CALLED_IN_PLANS = {
+    *{"keyed_endpoints", "subscribe", "unsubscribe", "send_test", "hint_of", "hinted"},  # of the source alone
+    *{"estimate_open", "estimate_link", "download_link"},  # as well
+    *{
+        "estimate",
+        "estimate_grown",
+        "estimate_fetched",
+        "estimate_saved",
+        "estimate_terms",
+    },  # of the target
+    *{"remove_capabilities", "limits"},  # of the class; `capabilities` is passed on
+    *{"counts", "new_term", "end_shared", "sweep"},
+}
+
+
+def test_every_method_that_a_plan_calls_is_passed_on() -> None:
+    methods = {name for name in vars(Service) if not name.startswith("_")}
+    assert methods - set(vars(DryTarget)) == NOT_CALLED_IN_PLANS
+
+
+async def test_a_create_that_was_interrupted_is_found_by_its_journal() -> None:
+    """Before it has a marker, only the journal knows which asset it is."""
+
+    class Partial(Known):
+        async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
+            made = await journal.get("upload")
+            return AssetId(str(made)) if unmarked else None
+
+    target, journal = DryTarget(Partial(), lambda: (0.0, 0)), MemoryJournal()
+    await note_fact(journal, "upload", "made-1")
+    assert await target.find_partial(Marker("key", "m-1"), journal, unmarked=True) == "made-1"
 
 
 async def test_the_first_write_of_an_asset_that_was_just_read_does_not_read_it_again() -> None:

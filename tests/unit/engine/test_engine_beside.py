@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 
 import pytest
 
 from dam_sync.engine.run import under_lease
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import InternalError
+from dam_sync.model.errors import InternalError, SafetyStop
 from dam_sync.store.store import SqlStore
 
 
@@ -34,3 +35,18 @@ async def test_a_run_fails_if_what_goes_on_beside_it_is_cancelled_by_nobody() ->
     with pytest.raises(InternalError, match="cancelled by nobody"):
         await under_lease(store, 1, SystemClock(), work(), beside())
     assert await under_lease(store, 1, SystemClock(), work()) == "done"
+
+
+async def test_work_that_is_never_begun_is_closed() -> None:
+    class Taken(Held):
+        async def await_former_workers(self) -> None:
+            raise SafetyStop("another process has taken this run over")
+
+    async def work() -> None:
+        raise AssertionError
+
+    store: SqlStore = Taken()  # type: ignore[assignment]
+    begun = work()
+    with pytest.raises(SafetyStop):
+        await under_lease(store, 1, SystemClock(), begun)
+    assert inspect.getcoroutinestate(begun) == inspect.CORO_CLOSED

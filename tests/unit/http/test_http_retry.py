@@ -32,6 +32,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         ("soon", None),
         ("", None),
         ("Sun, 99 Xxx 2026", None),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999999", None),
         ("nan", None),
         ("inf", None),
     ],

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
+import httpx
 import pytest
 
 from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.http.rates.limiters import AdaptiveRateLimiter
+from dam_sync.http.rates.shared import CredentialRate
+from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import (
     ConfigError,
     ContractBroken,
@@ -17,6 +21,7 @@ from dam_sync.model.errors import (
     IntegrityError,
     NotFound,
     Rejected,
+    StoreUnreachable,
     Throttled,
     Transient,
 )
@@ -400,3 +405,35 @@ async def _taken(stream: object) -> int:
     async for block in stream:  # type: ignore[attr-defined]
         size += len(block)
     return size
+
+
+async def test_a_response_is_closed_if_the_shared_rate_cannot_be_reached() -> None:
+    """Nobody else could: the stream is not returned."""
+
+    class Body(httpx.AsyncByteStream):
+        closed = 0
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield DATA
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    class Limiter(AdaptiveRateLimiter):
+        has_news = True
+
+        async def publish(self) -> None:
+            raise StoreUnreachable("the database of the state cannot be reached")
+
+    class Rate(CredentialRate):
+        def limiter(self, per_second: float | None) -> AdaptiveRateLimiter:
+            limiter = Limiter(per_second, SYSTEM_CLOCK)
+            limiter.has_news = True
+            return limiter
+
+    body = Body()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
+    async with client_of("http://127.0.0.1:1", transport=transport, rate=Rate(SYSTEM_CLOCK)) as client:
+        with pytest.raises(StoreUnreachable):
+            await client.stream(get("/f"))
+    assert body.closed == 1

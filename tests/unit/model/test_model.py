@@ -101,6 +101,12 @@ def test_instants_without_offset_are_utc() -> None:
     assert parse_instant("2024-05-01T14:00:00+02:00") == datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])
+def test_a_timestamp_that_utc_does_not_have_is_refused_as_a_value(text: str) -> None:
+    with pytest.raises(ValueError, match="is not between the years 1 and 9999"):
+        parse_instant(text)
+
+
 def test_errors_say_where_and_what_next() -> None:
     error = Rejected("too long", service="x", operation="PUT /y").within(asset="7", service="other", hint="shorten it")
     assert str(error) == "x, PUT /y, asset 7: too long"

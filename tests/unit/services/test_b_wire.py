@@ -272,6 +272,12 @@ def test_the_revision_moves_with_token_state_trash_and_place() -> None:
     assert plain == revision_of({**row, "title": "x"}, ("A",))
 
 
+def test_a_day_before_the_first_one_stays_text() -> None:
+    info, first = DocumentsField("d", "date", FieldKind.DATE), "0001-01-01T00:00:00.000Z"
+    assert decode(info, first, {}, PARIS) == date(1, 1, 1)
+    assert decode(info, first, {}, ZoneInfo("America/New_York")) == first
+
+
 # -- schema ------------------------------------------------------------------------------------------------------------
 
 

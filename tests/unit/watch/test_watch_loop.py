@@ -46,7 +46,7 @@ def write(folder: Path, schedule: str, more: str = "", name: str = "job") -> Pat
 def report_of(parked: int = 0, exposure: list[dict[str, Any]] | None = None) -> Report:
     side = ReportedSide("x", "tenant", calls={"GET /": 3})
     groups: list[Any] = [{"cause": "InvalidValue", "count": parked}] if parked else []
-    counts = {"listed": 2, "created": 1}
+    counts = {"listed": 2, "created": 1, "removed": 2}
     return Report("run", "job", side, side, "", "", run=1, counts=counts, parked=groups, exposure=exposure or [])
 
 

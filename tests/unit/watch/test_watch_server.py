@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import re
 import shlex
 import shutil
@@ -82,6 +83,7 @@ async def test_metrics_are_openmetrics(watcher: Watcher, url: str) -> None:
     }
     assert found["dam_sync_runs_total", "done", "museum"] == 1
     assert found["dam_sync_assets_total", "created", "museum"] == 1
+    assert found["dam_sync_assets_total", "museum", "removed"] == 2
     assert found["dam_sync_calls_total", "museum", "source"] == 3
     assert found["dam_sync_parked", "museum"] == 3
     assert found["dam_sync_failures", "museum"] == 0
@@ -177,6 +179,12 @@ def test_a_unit_is_accepted_by_systemd(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(ConfigError, match="line break"):
         unit_of([job], ["museum"], "")
     monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as nameless:  # a container with a user that no table names
+        for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+            nameless.delenv(variable, raising=False)
+        nameless.setattr(os, "getuid", lambda: 987_654)
+        with pytest.raises(ConfigError, match="this user has no name"):
+            unit_of([job], ["museum"], "")
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
     path = tmp_path / "dam-sync.service"

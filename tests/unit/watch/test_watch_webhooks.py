@@ -63,7 +63,7 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 async def watcher(tmp_path: Path) -> AsyncIterator[Watcher]:
     made = Watcher([write(tmp_path)], RunOptions(clock=SteppedClock()), print)
     webhooks = made.jobs[0].webhooks
-    webhooks._webhooks = webhooks_of(made.jobs[0].job.config, made._surroundings)
+    webhooks._webhooks = await webhooks_of(made.jobs[0].job.config, made._surroundings)
     yield made
     await webhooks._close()
 
@@ -131,7 +131,7 @@ async def _flooded(options: RunOptions, folder: Path) -> Counting:
     shared, slots = SharedRates(options.clock), asyncio.Semaphore(4)
     job = Counting(write(folder), options, shared, slots, lambda *_: None)
     job.runs = []
-    made = job.webhooks._webhooks = webhooks_of(job.job.config, options)
+    made = job.webhooks._webhooks = await webhooks_of(job.job.config, options)
     assert made is not None
     watching = asyncio.ensure_future(job.watch())
 
@@ -223,18 +223,18 @@ async def test_a_delivery_that_breaks_off_is_no_error_of_watch(
     assert "request.failed" not in shown.out + shown.err
 
 
-def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(tmp_path: Path) -> None:
-    def opened(path: Path) -> object:
+async def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(tmp_path: Path) -> None:
+    async def opened(path: Path) -> object:
         watcher = Watcher([path], RunOptions(clock=SteppedClock()), print)
-        return webhooks_of(watcher.jobs[0].job.config, watcher._surroundings)
+        return await webhooks_of(watcher.jobs[0].job.config, watcher._surroundings)
 
     with pytest.raises(Unsupported, match="a_hypermedia has no webhooks"):
-        opened(write(tmp_path, kind="a_hypermedia", auth=BASIC))
+        await opened(write(tmp_path, kind="a_hypermedia", auth=BASIC))
     bare = "{public_url: https://h.example}"
     token = '{flow: token, token: "${env:HOOK_KEY}"}'
     with pytest.raises(ConfigError, match="needs a `secret`"):
-        opened(write(tmp_path, bare, kind="c_brandlibrary", auth=token))
-    assert opened(write(tmp_path, bare)) is not None  # the service gives it, once the endpoint exists
+        await opened(write(tmp_path, bare, kind="c_brandlibrary", auth=token))
+    assert await opened(write(tmp_path, bare)) is not None  # the service gives it, once the endpoint exists
 
 
 def test_an_address_is_needed_and_names_are_unique(tmp_path: Path) -> None:

@@ -114,9 +114,9 @@ def _place(data: Json) -> GeoPoint | None:
 def _moment(info: DocumentsField, text: str, zone: ZoneInfo) -> Scalar:
     try:
         moment = parse_instant(text)
-    except ValueError:
+        return moment.astimezone(zone).date() if info.kind is FieldKind.DATE else moment
+    except (ValueError, OverflowError):  # OverflowError: in the zone it is before the year 1
         return text
-    return moment.astimezone(zone).date() if info.kind is FieldKind.DATE else moment
 
 
 def _number(data: Json) -> Scalar:
