@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from dam_sync.http.parsing import parsed
@@ -36,6 +37,18 @@ LOCK, SCRATCH = f"{OWN}/lock", f"{OWN}/tmp"
 COMPACTED = f"{SCRATCH}/catalogue.new"
 
 
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """What a catalogue says about one kind of record at some time. file: inode and device; lines: about that kind."""
+
+    file: tuple[int, int]
+    lines: int
+
+    def after(self, lines: int) -> Edition:
+        """Once so many lines are added."""
+        return replace(self, lines=self.lines + lines)
+
+
 class Catalogue:
     """Records by kind and identity. Other processes may append meanwhile: reading takes up what they wrote, and
     writing locks them out. Methods block; call them in a worker thread."""
@@ -47,6 +60,7 @@ class Catalogue:
         self._inode = self._device = self._end = self._lines = 0
         self._spans: dict[str, tuple[int, int]] = {}
         self._records: dict[str, dict[Key, Record]] = {kind: {} for kind in IDENTITY}
+        self._taken = dict.fromkeys(IDENTITY, 0)  # lines read, by kind
 
     @property
     def exists(self) -> bool:
@@ -73,6 +87,18 @@ class Catalogue:
         with self._lock:
             self._refresh()
             return list(self._records[kind].values())
+
+    def record(self, kind: str, *key: Json) -> Record | None:
+        """The record of a kind other than `asset` with these parts of its identity; None without one."""
+        with self._lock:
+            self._refresh()
+            return self._records[kind].get(tuple(map(_text, key)))
+
+    def edition(self, kind: str) -> Edition:
+        """What changes as soon as a line about a kind is read; one line more adds one to its number."""
+        with self._lock:
+            self._refresh()
+            return Edition((self._inode, self._device), self._taken[kind])
 
     def change(self, edit: Callable[[], Sequence[Record]]) -> None:
         """Append the records that `edit` gives; nobody else writes between what it reads and this. Durable when it
@@ -140,6 +166,7 @@ class Catalogue:
         self.close()
         self._device = self._end = self._lines = 0
         self._spans.clear()
+        self._taken = dict.fromkeys(IDENTITY, 0)
         for records in self._records.values():
             records.clear()
 
@@ -164,6 +191,7 @@ class Catalogue:
         except (ValueError, LookupError, TypeError) as problem:
             message = f"{self._path}:{self._lines}: not a record of a catalogue: {type(problem).__name__}"
             raise ContractBroken(message, hint="correct the line; `dam-sync help folder` describes the form") from None
+        self._taken[kind] += 1
         if kind == "asset":
             self._spans[key[0]] = (start, len(line))
         else:
