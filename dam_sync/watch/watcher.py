@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,7 @@ class Watcher:
 
     def _run_ended(self, job: WatchedJob, before: WatchRecord, report: Json) -> None:
         """A run has ended: show it, and notify whoever wants to know."""
+        gc.collect()  # what the run leaves is in reference cycles, which this process hardly ever looks for by itself
         decision = job.decision
         self._show(line_of(job, report))
         for kind in events_of(job.record, before):
