@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -29,12 +29,43 @@ def logging_to(path: Path | None, verbose: int, log_format: str) -> Iterator[Non
         set_up_logs(verbose, log_format)
         yield
         return
-    with _opened(path) as file:
-        set_up_logs(verbose, log_format, cast("TextIO", MessageStream(file)))
+    file = LogFile(path)
+    try:
+        set_up_logs(verbose, log_format, cast("TextIO", MessageStream(cast("TextIO", file))))
+        yield
+    finally:
+        structlog.reset_defaults()
+        file.close()
+
+
+class LogFile:
+    """A file that lines are appended to. After it was renamed or removed, as logrotate does while `watch` goes on, the
+    next line begins a new one. Raises ConfigError if it cannot be written at first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, _opened(path)
+
+    def write(self, text: str) -> int:
+        """Append it, to the file that now has the name."""
+        if not self._is_at_its_path():
+            with suppress(ConfigError):  # the old one is better than none
+                self._file, old = _opened(self._path), self._file
+                old.close()
+        return self._file.write(text)
+
+    def flush(self) -> None:
+        """See `TextIO.flush`."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """See `TextIO.close`."""
+        self._file.close()
+
+    def _is_at_its_path(self) -> bool:
         try:
-            yield
-        finally:
-            structlog.reset_defaults()
+            return os.path.samestat(os.lstat(self._path), os.fstat(self._file.fileno()))
+        except OSError:
+            return False
 
 
 def set_up_logs(verbose: int, log_format: str, file: TextIO | None = None) -> None:

@@ -56,6 +56,25 @@ def test_the_log_goes_to_a_file_that_only_its_owner_reads(tmp_path: Path, capsys
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_log_that_was_renamed_or_removed_is_begun_again(tmp_path: Path, gone: bool) -> None:
+    """As logrotate does while `watch` goes on."""
+    path, old = tmp_path / "dam-sync.log", tmp_path / "dam-sync.log.1"
+    with logging_to(path, 1, "json"):
+        log = structlog.get_logger()
+        log.info("first")
+        path.rename(old)
+        if gone:
+            old.unlink()
+        log.info("second")
+        path.parent.chmod(0o500)
+        log.info("third")
+        path.parent.chmod(0o700)
+    assert [json.loads(line)["event"] for line in path.read_text(encoding="utf-8").splitlines()] == ["second", "third"]
+    assert gone or "first" in old.read_text(encoding="utf-8")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
 def test_a_command_logs_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "dam-sync.log"
     assert CliRunner().invoke(cli, ["help", "--log-file", str(path)]).exit_code == 0
