@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.config.diagnostics import KeyPath
+from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.coercion import Fit
 from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.expressions import Expression, ExpressionFault, compile_expression
@@ -186,7 +186,7 @@ class Builder:
         known = self.source.fields.get(path.key) if path.root == "fields" else None
         from_html = known is not None and known.kind is FieldKind.HTML
         to_html = fit.field.kind is FieldKind.HTML
-        where = f"{self.document.written.diagnostic(place, '').key}"
+        where = dotted(place)
         if from_html and fit.shape is ValueType.TEXT and not to_html and not _has(transforms, StripHtml):
             self.notes.append(f"{where}: HTML is written to a plain field unchanged; use strip_html to get its text")
         if to_html and not from_html and path.shape is ValueType.TEXT and not _has(transforms, Escape):

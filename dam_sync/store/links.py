@@ -19,6 +19,7 @@ _BY_SOURCE = PreparedStatement(select(LINK).where(LINK.c.source.in_(listed_state
 _REVISIONS = PreparedStatement(select(SEEN.c.source, SEEN.c.revision).where(SEEN.c.source.in_(listed_statement("ids"))))
 _BY_TARGET = PreparedStatement(select(LINK).where(LINK.c.target.in_(listed_statement("ids"))))
 _NAMES = ("folded", "owner")
+_COUNT = PreparedStatement(select(func.count()).select_from(LINK))
 _RESERVE = PreparedStatement(upsert(NAME).on_conflict_do_nothing(), _NAMES)
 _OWNER = PreparedStatement(select(NAME.c.owner).where(NAME.c.folded == bindparam("folded")))
 _COLUMNS = tuple(each.name for each in fields(LinkRow))
@@ -79,7 +80,7 @@ class LinkRepository(Repository):
 
     async def link_count(self) -> int:
         """How many source assets are linked."""
-        return await self._read(lambda c: int(c.execute(select(func.count()).select_from(LINK)).scalar_one()))
+        return await self._read(lambda c: int(_COUNT.value(c)))
 
     async def sample_links(self, at_most: int) -> list[LinkRow]:
         """Some links, spread evenly over all of them; always the same ones while the links do not change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, bindparam, exists, func, select
 from sqlmodel import SQLModel
 
 from dam_sync.model.values import Json
@@ -12,8 +12,15 @@ from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.migrations import version_of
 from dam_sync.store.note_keys import WATERMARK
 from dam_sync.store.runs import open_rows
+from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LINK, MEMBER, META, NAME, RUN, SHARD, WORK
 from dam_sync.store.upsert import upsert
+
+_GET = PreparedStatement(select(META.c.value).where(META.c.key == bindparam("of")))
+_NEW = upsert(META)
+_SET = PreparedStatement(
+    _NEW.on_conflict_do_update(index_elements=["key"], set_={"value": _NEW.excluded.value}), ("key", "value")
+)
 
 
 class Meta(Repository):
@@ -21,14 +28,12 @@ class Meta(Repository):
 
     async def set_meta(self, key: str, value: Json) -> None:
         """Store a fact, replacing the previous value."""
-        row = upsert(META).values(key=key, value=to_text(value))
-        row = row.on_conflict_do_update(index_elements=["key"], set_={"value": to_text(value)})
-        await self._write(lambda c: c.execute(row) and None)
+        text = to_text(value)
+        await self._write(lambda c: _SET.run(c, key=key, value=text) and None)
 
     async def get_meta(self, key: str) -> Json:
         """The fact, or None."""
-        chosen = select(META.c.value).where(META.c.key == key)
-        found: str | None = await self._read(lambda c: c.execute(chosen).scalar())
+        found: str | None = await self._read(lambda c: _GET.value(c, of=key))
         return None if found is None else from_text(found)
 
     async def is_blank(self) -> bool:

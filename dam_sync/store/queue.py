@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, case, delete, func, or_, select, text, update
+from sqlalchemy import Connection, Integer, Row, Update, bindparam, case, delete, func, or_, select, text, update
 
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
@@ -31,10 +31,10 @@ from dam_sync.store.rows import (
     ParkedRow,
     Work,
 )
-from dam_sync.store.runs import ONE_LESS, of_wave, open_rows
+from dam_sync.store.runs import ONE_LESS, not_of_other_wave, open_rows
 from dam_sync.store.server.workers import held_by, is_held_by
 from dam_sync.store.standing import USUAL
-from dam_sync.store.statements import PreparedStatement
+from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
 
@@ -48,6 +48,14 @@ _NOW = PreparedStatement(
         *(WORK.c.passing, WORK.c.run, WORK.c.digest, WORK.c.revision),
     ).where(WORK.c.asset == bindparam("of"))
 )
+_CLAIMABLE = (
+    select(WORK)
+    .where(text(OPEN), WORK.c.due <= bindparam("now"), WORK.c.asset.not_in(listed_statement("held")))
+    .order_by(WORK.c.seq)
+    .limit(bindparam("most", type_=Integer))
+    .with_for_update(skip_locked=True)
+)
+_FREE, _FREE_OF_WAVE = PreparedStatement(_CLAIMABLE), PreparedStatement(_CLAIMABLE.where(not_of_other_wave()))
 _TAKE = PreparedStatement(
     update(WORK)
     .where(WORK.c.seq == bindparam("at"))
@@ -117,13 +125,10 @@ class WorkQueue(Repository):
         held: items that the caller is processing; they stay its own even after the lease expires.
         """
         now, until = self._now(), self._now(lease)
+        wave = {"wave": self._database.wave} if self._database.wave else {}
 
         def job(c: Connection) -> list[Work]:
-            free: list[Any] = [text(OPEN), WORK.c.due <= now, *of_wave(self._database.wave)]
-            if held:
-                free.append(WORK.c.asset.not_in(list(held)))
-            chosen = select(WORK).where(*free).order_by(WORK.c.seq).limit(at_most).with_for_update(skip_locked=True)
-            rows = c.execute(chosen).all()
+            rows = (_FREE_OF_WAVE if wave else _FREE).all(c, now=now, held=to_text(list(held)), most=at_most, **wave)
             begun = begun_among(c, [row.asset for row in rows])
             lease = {"until": until, "by": self._database.holder, "now": run}
             _TAKE.run_all(c, [{"at": row.seq, **lease} for row in rows])

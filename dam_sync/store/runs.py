@@ -37,6 +37,11 @@ HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 
 ONE_LESS = case((WORK.c.attempt > 0, WORK.c.attempt - 1), else_=0)  # an attempt that was not made
+_BEAT = PreparedStatement(
+    update(RUN)
+    .where(RUN.c.id == bindparam("run"), RUN.c.owner == bindparam("holder"), RUN.c.state == "running")
+    .values(beat_at=bindparam("now"))
+)
 _OWNER = PreparedStatement(select(RUN.c.owner).where(RUN.c.id == bindparam("run")))
 
 
@@ -78,8 +83,7 @@ class Runs(Repository):
         """Renew the lease. Raises SafetyStop if another process has taken the run over."""
 
         def job(c: Connection) -> None:
-            mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
-            if c.execute(update(RUN).where(mine).values(beat_at=self._now())).rowcount == 0:
+            if _BEAT.run(c, run=run, holder=self._database.holder, now=self._now()) == 0:
                 raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
 
         now = self._database.clock.now()
@@ -277,15 +281,16 @@ def open_shards(c: Connection, run: int) -> int:
 
 def open_rows(c: Connection, wave: str = "") -> int:
     """Unfinished rows, whichever run listed them; of a wave, if one is named."""
-    chosen = select(func.count()).select_from(WORK).where(text(OPEN), *of_wave(wave))
-    return int(c.execute(chosen).scalar_one())
+    return int(_OPEN_OF_WAVE.value(c, wave=wave) if wave else _OPEN_ROWS.value(c))
 
 
-def of_wave(wave: str) -> tuple[ColumnElement[bool], ...]:
-    """The condition for work that a run of this wave may take: all but that of other waves, if there are waves."""
-    if not wave:
-        return ()
-    return (~exists().where(WAVE.c.asset == WORK.c.asset, WAVE.c.wave != wave),)
+def not_of_other_wave() -> ColumnElement[bool]:
+    """The condition for work that a run of the wave passed as `wave` may take: all but that of other waves."""
+    return ~exists().where(WAVE.c.asset == WORK.c.asset, WAVE.c.wave != bindparam("wave"))
+
+
+_OPEN_WORK = select(func.count()).select_from(WORK).where(text(OPEN))
+_OPEN_ROWS, _OPEN_OF_WAVE = PreparedStatement(_OPEN_WORK), PreparedStatement(_OPEN_WORK.where(not_of_other_wave()))
 
 
 def _unfinished(c: Connection, command: str) -> Row[Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
@@ -15,7 +14,7 @@ from tests.support.disks import WAY
 from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
 from tests.support.pairs import EVERYTHING
-from tests.support.postgres import OwnServer, execute
+from tests.support.postgres import OwnServer, execute, own_server
 from tests.support.programs import shared
 from tests.support.sampled import SHARE, leave_out
 from tests.support.tenants import Command, Completed, Pair, pair
@@ -99,9 +98,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="module")
 def server() -> Iterator[OwnServer]:
     """A server of PostgreSQL for the tests of a module, which may kill it."""
-    made = OwnServer(Path(tempfile.mkdtemp(prefix="dam-sync-pg-")) / "data")  # its user cannot read folders of pytest
-    yield made
-    made.stop()
+    with own_server() as made:
+        yield made
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ class Process:
             str(self.slow),
             *given,
         )
-        self.forked = self.forking.start(*told)
+        self.forked = self.forking.start(*told, TMPDIR=str(self.catalogue.parent))  # one that is killed leaves a folder
         self.url = json.loads(self.forked.first_line)["url"]
 
     def end(self, how: int) -> None:

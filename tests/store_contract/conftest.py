@@ -11,6 +11,7 @@ import pytest
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 from tests.support.postgres import emptied, execute, started
 from tests.support.store import SetClock
 
@@ -43,6 +44,6 @@ def database() -> Iterator[StateServer]:
 @pytest.fixture
 async def store(place: Path | StateServer, clock: SetClock) -> AsyncIterator[SqlStore]:
     """An empty state."""
-    opened = await SqlStore.open(place, clock)
+    opened = await SqlStore.open(place, clock, storage=SHARED)
     yield opened
     await opened.close()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
 
 from dam_sync.store.server.threads import TOKEN_LETTERS
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import CuttingProxy, OwnServer, emptied, execute
+from tests.support.postgres import CuttingProxy, OwnServer, emptied, execute, own_server
 from tests.support.store import SetClock
 
 BUSY = [f"SELECT set_config('a.b', pg_current_xact_id()::text, false), {number}" for number in range(50)]
@@ -32,9 +30,8 @@ async def test_a_state_of_an_earlier_version_gets_what_commits_leave_their_token
 @pytest.fixture
 def crashing() -> Iterator[OwnServer]:
     """A server that this test may kill."""
-    made = OwnServer(Path(tempfile.mkdtemp(prefix="dam-sync-pg-")) / "data")
-    yield made
-    made.stop()
+    with own_server() as made:
+        yield made
 
 
 async def test_a_commit_that_a_crash_took_back_is_not_taken_for_that_of_another_process(

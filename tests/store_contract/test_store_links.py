@@ -20,6 +20,7 @@ from dam_sync.store.links import drop_link
 from dam_sync.store.planned import digest_of_rows
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 
 PRESS = Placement("category", ("Press", "2024/25"), "c1")
 BEST = Placement("collection", ("Best",), "c2")
@@ -42,7 +43,7 @@ WHOLE = LinkRow(
 
 @pytest.fixture
 async def store(place: Path | StateServer) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(place, SystemClock())
+    opened = await SqlStore.open(place, SystemClock(), storage=SHARED)
     yield opened
     await opened.close()
 

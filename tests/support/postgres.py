@@ -8,7 +8,8 @@ import socket
 import tempfile
 import threading
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -96,6 +97,17 @@ class OwnServer:
     def stop(self) -> None:
         """End it and remove its folder."""
         self._made.cleanup()
+
+
+@contextmanager
+def own_server() -> Iterator[OwnServer]:
+    """A server for as long as the block runs, which may kill it. Its user cannot read folders of pytest."""
+    with tempfile.TemporaryDirectory(prefix="dam-sync-pg-", ignore_cleanup_errors=True) as folder:
+        made = OwnServer(Path(folder) / "data")
+        try:
+            yield made
+        finally:
+            made.stop()
 
 
 def execute(server: StateServer, *commands: str) -> list[Any]:

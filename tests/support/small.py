@@ -27,7 +27,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Connector
 from dam_sync.store.base import Storage
-from tests.support.engines import shared_engine
+from tests.support.engines import SHARED, shared_engine
 from tests.support.parts import limited
 from tests.support.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 from tests.support.undoing import undone_afterwards
@@ -63,7 +63,7 @@ class FastClock(SystemClock):
 
 
 CLOCK: Clock = SystemClock()  # of the commands of this process
-STORAGE = Storage(engine=shared_engine)
+STORAGE = SHARED
 NEVER_STILL = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy machine is no standing still
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from dam_sync.store.store import SqlStore
 from tests.conformance.tenant import Start, Tenant, starting
+from tests.support.engines import SHARED
 from tests.support.store import SetClock
 
 
@@ -22,7 +23,7 @@ def clock() -> SetClock:
 @pytest.fixture
 async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
     """An empty state."""
-    opened = await SqlStore.open(tmp_path / "job.db", clock)
+    opened = await SqlStore.open(tmp_path / "job.db", clock, storage=SHARED)
     yield opened
     await opened.close()
 

@@ -8,7 +8,6 @@ import os
 import random
 import resource
 import signal
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, Final
 
@@ -288,7 +288,7 @@ def is_read(kind: str, call: str) -> bool:
 @cache
 def reference_of(kinds: tuple[str, str]) -> Reference:
     """The move of this pair."""
-    simulation = Simulation(_folder() / "-".join(kinds), kinds, SEED)
+    simulation = Simulation(Path(_folder().name) / "-".join(kinds), kinds, SEED)
     simulation.folder.mkdir()
     with simulation.moving() as move:
         report = move.universe.do(move.universe.process(move.job, Fuse()))
@@ -305,8 +305,8 @@ def reference_of(kinds: tuple[str, str]) -> Reference:
 
 
 @cache
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="dam-sync-fuzz-"))
+def _folder() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="dam-sync-fuzz-")  # removed when this process ends
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
@@ -247,8 +248,50 @@ class Simulation:
         target = replace(target, options={**target.options, **self.options})
         policy = {**ACCEPTED, **self.policy}
         job = write_job(self._job, "move", source, target, mapping, policy=policy, state=state)
-        marker = marker_in(self.kinds[1], OWN_MARKS)
-        universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
+        given = f"{type(self)} {replace(self, folder=Path(), seed=0)} {self.filled()} {self.receiving()}"
+        if given not in _SUGGESTED:
+            marker = marker_in(self.kinds[1], OWN_MARKS)
+            universe.do(write_suggested_mapping(job, mapping, marker, universe.options()))
+            _SUGGESTED[given] = mapping.read_text(encoding="utf-8")
+        mapping.write_text(_SUGGESTED[given], encoding="utf-8")
+
+
+_SUGGESTED: dict[str, str] = {}  # mappings, by all that they are made of
+
+
+def suggested(
+    kinds: tuple[str, str], libraries: Sequence[Sequence[Any]], asked: Sequence[Mapping[str, Any]] | None = None
+) -> str:
+    """The mapping that is suggested between services of these kinds with these records, made once in a universe of its
+    own: what happens in that of a test does not depend on the tests before. asked: see `sides_of`."""
+    given = f"{kinds} {libraries} {asked}"
+    if given not in _SUGGESTED:
+        with TemporaryDirectory() as name, Universe(1) as universe:
+            job = job_in(Path(name))
+            mapping = job.with_name("mapping.yaml")
+            sides = sides_of(served(universe, Path(name), kinds, libraries), asked)
+            write_job(job, "suggested", *sides, mapping, state=str(beside(job) / "job.db"))
+            universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
+            _SUGGESTED[given] = mapping.read_text(encoding="utf-8")
+    return _SUGGESTED[given]
+
+
+def served(
+    universe: Universe, folder: Path, kinds: tuple[str, str], libraries: Sequence[Sequence[Any]]
+) -> tuple[Tenant, Tenant]:
+    """A source and a target with these records; folders are made in `folder`."""
+    source, target = (
+        universe.folder(folder / role, rows) if kind == FOLDER else universe.tenant(kind, rows, **options_of(kind))
+        for role, kind, rows in zip(("from", "to"), kinds, libraries, strict=True)
+    )
+    return source, target
+
+
+def sides_of(tenants: Sequence[Tenant], asked: Sequence[Mapping[str, Any]] | None = None) -> list[Side]:
+    """The sides of a job. asked: their options in it, those of `side_of` without."""
+    if asked is None:
+        return [side_of(tenant) for tenant in tenants]
+    return [Emulated(each.kind, each.url, options) for each, options in zip(tenants, asked, strict=True)]
 
 
 def side_of(tenant: Tenant) -> Side:

@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from dam_sync.api.conflicts import job_conflicts
-from dam_sync.api.emulation.sandbox import write_job, write_suggested_mapping
+from dam_sync.api.emulation.sandbox import write_job
 from dam_sync.api.job_status import job_status
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.state_commands import job_errors
@@ -22,13 +22,12 @@ from dam_sync.model.service import Connector, Service
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support.everything import OWN_MARKS
 from tests.support.exposure import ACCEPTED
-from tests.support.profiles import FOLDER, marker_in, profile_of
+from tests.support.profiles import FOLDER, profile_of
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.kept import ask, beside, job_in, state_for
 from tests.support.virtual.library import receiving
-from tests.support.virtual.moves import TITLE, options_of, retitled, side_of
+from tests.support.virtual.moves import TITLE, retitled, served, sides_of, suggested
 from tests.support.virtual.universe import LAGS, Tenant, Universe
 
 ASSETS = 8
@@ -187,20 +186,13 @@ def removing(
 ) -> Iterator[Removing]:
     """Moved, with a policy that removes what is gone. containers: those that the target has before."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, ASSETS + 1))]
+    libraries = rows, [] if kinds[1] == FOLDER else [*receiving(), *containers]
     with Universe(1) as universe:
-        source, target = (
-            universe.folder(folder / role, given)
-            if kind == FOLDER
-            else universe.tenant(kind, given, **options_of(kind))
-            for role, kind, given in (
-                ("from", kinds[0], rows),
-                ("to", kinds[1], [] if kinds[1] == FOLDER else [*receiving(), *containers]),
-            )
-        )
+        source, target = served(universe, folder, kinds, libraries)
         job = job_in(folder)
         mapping = job.with_name("mapping.yaml")
-        write_job(job, "move", side_of(source), side_of(target), mapping, state=state_for(job))
-        universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
+        write_job(job, "move", *sides_of((source, target)), mapping, state=state_for(job))
+        mapping.write_text(suggested(kinds, libraries), encoding="utf-8")
         made = Removing(universe, source, target, job)
         made.policy(**{"deletes": "trash", "max_deletes": "50%", "grace": "7d", **policy})
         report = made.run()

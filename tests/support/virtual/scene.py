@@ -10,7 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.emulation.sandbox import write_job
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId
@@ -18,10 +18,9 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from dam_sync.report.report import Report
 from tests.support.anypair import asked_of
-from tests.support.everything import OWN_MARKS
 from tests.support.virtual.edits import Change, Edit, Hand, library, receiving
 from tests.support.virtual.kept import ask, job_in, state_for
-from tests.support.virtual.moves import options_of
+from tests.support.virtual.moves import served, sides_of, suggested
 from tests.support.virtual.universe import LAGS, Tenant, Universe, job_of
 
 ACCEPTED = dict.fromkeys(("expiry_dropped", "unreleased_as_released", "groups_widened"), "accept")
@@ -197,14 +196,13 @@ def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iter
 @contextmanager
 def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: Any) -> Iterator[Scene]:
     """A library moved from a service of one kind to one of the other, and verified to be clean."""
-    first, second = kinds
+    libraries, asked = (rows, receiving()), (asked_of(kinds[0]), profile_of(kinds[1]).parted)
     with Universe(1) as universe:
-        source = universe.tenant(first, rows, **options_of(first))
-        target = universe.tenant(second, receiving(), **options_of(second))
-        job, into = job_in(folder), Emulated(second, target.url, profile_of(second).parted)
-        out_of, mapping = Emulated(first, source.url, asked_of(first)), job.with_name("mapping.yaml")
-        write_job(job, "move", out_of, into, mapping, state=state_for(job))
-        universe.do(write_suggested_mapping(job, mapping, profile_of(second).prefix + OWN_MARKS, universe.options()))
+        source, target = served(universe, folder, kinds, libraries)
+        job = job_in(folder)
+        mapping = job.with_name("mapping.yaml")
+        write_job(job, "move", *sides_of((source, target), asked), mapping, state=state_for(job))
+        mapping.write_text(suggested(kinds, libraries, asked), encoding="utf-8")
         made = Scene(universe, source, target, job, ())
         made.policy(**policy)
         report = made.run()

@@ -32,7 +32,6 @@ from dam_sync.model.service import Service
 from dam_sync.model.state_server import StateServer
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
-from dam_sync.store.file.database import raw_of
 from tests.support.engines import shared_engine
 from tests.support.opened import opened_side
 from tests.support.parts import limited
@@ -85,7 +84,7 @@ class Universe:
         self.network.weather.most = calls
         self.limits: Mapping[str, Limits | None] = {}
         self.storage = Storage(
-            _engine,
+            shared_engine,
             _writer,
             process_exists=lambda pid: False,
             server_reader=self._server_reader,
@@ -215,12 +214,3 @@ def job_of(path: Path) -> JobConfig:
 
 def _writer(engine: Engine, path: Path) -> VirtualWriter:
     return VirtualWriter(engine, path, FUSE.get(_WHOLE))
-
-
-def _engine(path: Path, *, read_only: bool = False) -> Engine:
-    """An engine that leaves its writes to the system, which outlives every process here."""
-    engine = shared_engine(path, read_only=read_only)
-    if not read_only:
-        with engine.connect() as connection:
-            raw_of(connection).execute("PRAGMA synchronous = OFF")
-    return engine

@@ -91,12 +91,18 @@ def folders(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("arguments", ["check job.yaml", "check job.yaml --json", "run job.yaml --json"])
-def test_a_full_disk_below_the_output_of_a_job_is_no_internal_error(folders: Path, arguments: str) -> None:
-    done = shell(f"{COMMAND} {arguments} --no-progress > /dev/full", folders)
-    assert done.returncode == 1
-    assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
-    assert "Traceback" not in done.stderr
-    assert "internal error" not in done.stderr
+def test_a_full_disk_below_the_output_of_a_job_is_no_internal_error(
+    folders: Path, tmp_path: Path, arguments: str
+) -> None:
+    said = tmp_path / "said.txt"
+    typed = (*arguments.split(), "--no-progress")
+    with Program("dam_sync", *typed, folder=folders, out=Path("/dev/full"), err=said) as process:
+        pass
+    assert process.returncode == 1
+    errors = said.read_text(encoding="utf-8")
+    assert "error: standard output cannot be written: no space is left" in errors.splitlines()
+    assert "Traceback" not in errors
+    assert "internal error" not in errors
 
 
 def test_what_was_done_is_no_failure_because_it_cannot_be_shown(folders: Path) -> None:
@@ -104,7 +110,7 @@ def test_what_was_done_is_no_failure_because_it_cannot_be_shown(folders: Path) -
     assert done.returncode == 0
     assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
     assert "next: dam-sync report job.yaml" in done.stderr.splitlines()
-    assert "sea.txt" in shell(f"{COMMAND} explain job.yaml sea.txt", folders).stdout
+    assert "sea.txt" in programs.run("explain", "job.yaml", "sea.txt", folder=folders).stdout
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Term
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 
 SEA = Counterpart(TERM, "subject", "7", ("Sea",), "topics", "t1", ("Sea",), ("Nature", "Sea"))
 PRESS = Counterpart(CONTAINER, "folder", "1", ("Press",), "category", "c1", ("Press",), ("Press",))
@@ -31,7 +32,7 @@ SCHEMA = Schema(
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=SHARED)
     yield opened
     await opened.close()
 

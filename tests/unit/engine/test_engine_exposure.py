@@ -29,6 +29,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 from tests.support.store import SetClock, entries
 
 LEASE = timedelta(minutes=5)
@@ -67,7 +68,7 @@ class Desk:
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     """Three assets set aside, two of them by the guard."""
     clock = SetClock()
-    store = await SqlStore.open(tmp_path / "job.db", clock)
+    store = await SqlStore.open(tmp_path / "job.db", clock, storage=SHARED)
     run = (await store.begin("job", "run")).id
     await store.record(run, Shard("all"), Batch(tuple(entries("a", "b", "c")), None), ())
     made = Desk(store, clock)

@@ -37,6 +37,7 @@ from dam_sync.model.values import Term
 from dam_sync.store.note_keys import tenant_key
 from dam_sync.store.rows import LinkRow, Outcome, RunRow
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
 
 ONE = Shard("one")
@@ -103,7 +104,7 @@ class Desk:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=SHARED)
     yield opened
     await opened.close()
 

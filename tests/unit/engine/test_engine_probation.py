@@ -19,6 +19,7 @@ from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.service import Batch, Service, Shard
 from dam_sync.store.rows import LinkRow, Outcome, Removal
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 from tests.support.store import SetClock, entries
 
 WINDOW = timedelta(minutes=15)
@@ -47,7 +48,7 @@ class Target:
 @pytest.fixture
 async def opened(tmp_path: Path) -> AsyncIterator[Opened]:
     clock = SetClock()
-    store = await SqlStore.open(tmp_path / "job.db", clock)
+    store = await SqlStore.open(tmp_path / "job.db", clock, storage=SHARED)
     yield store, clock
     await store.close()
 

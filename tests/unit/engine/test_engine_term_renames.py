@@ -22,6 +22,7 @@ from dam_sync.model.conflict import ConflictPolicy, ConflictRules
 from dam_sync.model.errors import InvalidValue, Transient
 from dam_sync.model.values import Term
 from dam_sync.store.store import SqlStore
+from tests.support.engines import SHARED
 
 TOPICS = "topics"
 ABLE = Capabilities(
@@ -108,7 +109,7 @@ class Life:
 
 @pytest.fixture
 async def life(tmp_path: Path) -> AsyncIterator[Life]:
-    store = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    store = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=SHARED)
     yield Life(store, Service({"t1": Term("Sea", "t1", ("Sea",))}), Service({}))
     await store.close()
 

@@ -26,6 +26,7 @@ from dam_sync.store.note_keys import RUNS_OF_WAVE, SIGNED_WAVE, key_of_wave
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import SortedAsset, WaveCounts
+from tests.support.engines import SHARED
 from tests.support.store import LATER_RUNS, changed
 
 LEASE, ALL = timedelta(minutes=5), Shard("all")
@@ -99,7 +100,7 @@ def test_mistakes_of_a_selection_are_told_with_their_wave(tmp_path: Path) -> Non
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     """Three assets listed by a run of the wave `press`: one of it, one of `video`, one parked in it."""
-    opened = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    opened = await SqlStore.open(tmp_path / "job.db", SystemClock(), storage=SHARED)
     run = (await opened.begin("job", "run")).id
     opened.work_for("press")
     rows = tuple(Entry(AssetId(name), Revision("1")) for name in ("p", "v", "x"))

@@ -158,9 +158,9 @@ async def test_a_body_that_stops_coming_is_transient() -> None:
 
 
 async def test_a_slow_body_that_keeps_coming_is_not_cut_off() -> None:
-    answer = Said(200, blocks=[b"x" * 1000] * 8, gap=0.1)
+    answer = Said(200, blocks=[b"x" * 1000] * 25, gap=0.1)  # a busy machine may hold one up for a second
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
-        assert len(await all_of(client, get("/f", timeout=0.4))) == 8000
+        assert len(await all_of(client, get("/f", timeout=2.0))) == 25_000
 
 
 async def test_a_file_that_comes_compressed_is_refused() -> None:
