@@ -13,6 +13,7 @@ from dam_sync.model.errors import ConfigError, NotFound
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.tenant import Tenant
@@ -111,6 +112,7 @@ class Writer:
             return True
 
         await journal.run("version", call, idempotent=True)
+        note_version(str(place))
 
     async def restore_version(self, identity: AssetId, version: FileRef) -> None:
         """See `Service.restore_version`."""
