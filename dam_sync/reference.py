@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -21,7 +22,7 @@ from dam_sync.model import errors
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Connector
+from dam_sync.model.service import Connector, Service
 from dam_sync.services import built_in
 from dam_sync.services.folder.api.records import json_schema
 
@@ -51,6 +52,7 @@ ABILITIES = {
     Operation.CREATE: "create assets",
     Operation.UPDATE: "update assets",
     Operation.REPLACE: "add file versions",
+    Operation.RESTORE_VERSION: "make an older file version the current one",
     Operation.REMOVE: "move assets to the trash",
     Operation.RESTORE: "take assets out of the trash",
     Operation.ENSURE_TERM: "create terms",
@@ -62,6 +64,8 @@ ABILITIES = {
     Operation.DETACH: "move attachments to the trash",
     Operation.RELATE: "write relations",
     Operation.UNRELATE: "remove relations",
+    Operation.PUBLIC_LINKS: "return public links that last",
+    Operation.DOWNLOAD_LINK: "return links to files that others can open",
     Operation.SUBSCRIBE: "subscribe to webhooks",
     Operation.ESTIMATE: "estimate its API calls",
 }
@@ -104,6 +108,8 @@ def sections() -> dict[str, str]:
         "as-target": _features(kinds, "target"),
         "operations": _operations(kinds),
         "limits": _limits(kinds),
+        "capability-methods": _methods(tuple(Operation)),
+        "default-methods": _methods(_methods_with_defaults()),
         "emulator-faults": _table(
             ("`do`", "What happens"), [(f"`{word}`", text) for word, text in fault_actions().items()]
         ),
@@ -253,6 +259,22 @@ def _operations(kinds: Sequence[Connector]) -> str:
 def _limits(kinds: Sequence[Connector]) -> str:
     rows = [(text, *(str(value(kind.capabilities.limits)) for kind in kinds)) for text, value in LIMITS.items()]
     return _table(("Limit", *(f"`{kind.name}`" for kind in kinds)), rows)
+
+
+def _methods_with_defaults() -> list[str]:
+    """Methods of `Service` that a connector may override and that declare no capability."""
+    names = (name for name, method in vars(Service).items() if inspect.isfunction(method) and name[0] != "_")
+    return [name for name in names if name not in {*Service.__abstractmethods__, *Operation, "remove_capabilities"}]
+
+
+def _methods(names: Iterable[str]) -> str:
+    """Methods of `Service` by name, with the contract that their docstrings state."""
+    rows = []
+    for name in names:
+        method = getattr(Service, name)
+        parameters = [one for one in inspect.signature(method).parameters if one != "self"]
+        rows.append((f"`{name}({', '.join(parameters)})`", " ".join((method.__doc__ or "").split())))
+    return _table(("Method", "Contract"), rows)
 
 
 def _orphans(kind: Connector) -> str:
