@@ -83,6 +83,9 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "upload parts": lambda limits: _parts(limits),
     "largest file": lambda limits: _bytes(limits.largest_bytes),
     "characters in a file name": lambda limits: limits.filename,
+    "an unfinished upload lasts": lambda limits: _lifetime(limits.lifetimes.upload),
+    "a link to a file lasts": lambda limits: _lifetime(limits.lifetimes.link),
+    "a cursor kept by the service lasts": lambda limits: _lifetime(limits.lifetimes.scroll),
     "assets per membership call": lambda limits: limits.member_batch,
     "index lag": lambda limits: f"{limits.lag.total_seconds():.0f} s",
     "may delete a new asset as a duplicate within": lambda limits: (
@@ -309,6 +312,14 @@ def _lasts(time: timedelta | None) -> str:
         return "until a person removes it"
     hours = int(time.total_seconds() // 3600)
     return f"{hours // 24} days" if hours > 24 else f"{hours} h"
+
+
+def _lifetime(time: timedelta | None) -> str:
+    """As `_lasts`, for what may also last minutes or seconds."""
+    if time is None:
+        return "none documented"
+    seconds = int(time.total_seconds())
+    return _lasts(time) if seconds % 3600 == 0 else f"{seconds // 60} min" if seconds > 60 else f"{seconds} s"
 
 
 def _bytes(number: int | None) -> str:
