@@ -267,7 +267,6 @@ class _Echo:
     """A file that gives back what is written to it."""
 
     def write(self, text: str) -> str:
-        """See `_Echo`."""
         return text
 
 
