@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -21,7 +22,7 @@ from dam_sync.model import errors
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Connector
+from dam_sync.model.service import Connector, Service
 from dam_sync.services import built_in
 from dam_sync.services.folder.api.records import json_schema
 
@@ -51,6 +52,7 @@ ABILITIES = {
     Operation.CREATE: "create assets",
     Operation.UPDATE: "update assets",
     Operation.REPLACE: "add file versions",
+    Operation.RESTORE_VERSION: "make an older file version the current one",
     Operation.REMOVE: "move assets to the trash",
     Operation.RESTORE: "take assets out of the trash",
     Operation.ENSURE_TERM: "create terms",
@@ -62,6 +64,8 @@ ABILITIES = {
     Operation.DETACH: "move attachments to the trash",
     Operation.RELATE: "write relations",
     Operation.UNRELATE: "remove relations",
+    Operation.PUBLIC_LINKS: "return public links that last",
+    Operation.DOWNLOAD_LINK: "return links to files that others can open",
     Operation.SUBSCRIBE: "subscribe to webhooks",
     Operation.ESTIMATE: "estimate its API calls",
 }
@@ -79,6 +83,9 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "upload parts": lambda limits: _parts(limits),
     "largest file": lambda limits: _bytes(limits.largest_bytes),
     "characters in a file name": lambda limits: limits.filename,
+    "an unfinished upload lasts": lambda limits: _lifetime(limits.lifetimes.upload),
+    "a link to a file lasts": lambda limits: _lifetime(limits.lifetimes.link),
+    "a cursor kept by the service lasts": lambda limits: _lifetime(limits.lifetimes.scroll),
     "assets per membership call": lambda limits: limits.member_batch,
     "index lag": lambda limits: f"{limits.lag.total_seconds():.0f} s",
     "may delete a new asset as a duplicate within": lambda limits: (
@@ -104,6 +111,8 @@ def sections() -> dict[str, str]:
         "as-target": _features(kinds, "target"),
         "operations": _operations(kinds),
         "limits": _limits(kinds),
+        "capability-methods": _methods(tuple(Operation)),
+        "default-methods": _methods(_methods_with_defaults()),
         "emulator-faults": _table(
             ("`do`", "What happens"), [(f"`{word}`", text) for word, text in fault_actions().items()]
         ),
@@ -255,6 +264,22 @@ def _limits(kinds: Sequence[Connector]) -> str:
     return _table(("Limit", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 
+def _methods_with_defaults() -> list[str]:
+    """Methods of `Service` that a connector may override and that declare no capability."""
+    names = (name for name, method in vars(Service).items() if inspect.isfunction(method) and name[0] != "_")
+    return [name for name in names if name not in {*Service.__abstractmethods__, *Operation, "remove_capabilities"}]
+
+
+def _methods(names: Iterable[str]) -> str:
+    """Methods of `Service` by name, with the contract that their docstrings state."""
+    rows = []
+    for name in names:
+        method = getattr(Service, name)
+        parameters = [one for one in inspect.signature(method).parameters if one != "self"]
+        rows.append((f"`{name}({', '.join(parameters)})`", " ".join((method.__doc__ or "").split())))
+    return _table(("Method", "Contract"), rows)
+
+
 def _orphans(kind: Connector) -> str:
     """Leftovers that no call finds or ends."""
     rows = [(each.what, _lasts(each.lasts), f"wire {each.where}") for each in kind.leaves]
@@ -287,6 +312,14 @@ def _lasts(time: timedelta | None) -> str:
         return "until a person removes it"
     hours = int(time.total_seconds() // 3600)
     return f"{hours // 24} days" if hours > 24 else f"{hours} h"
+
+
+def _lifetime(time: timedelta | None) -> str:
+    """As `_lasts`, for what may also last minutes or seconds."""
+    if time is None:
+        return "none documented"
+    seconds = int(time.total_seconds())
+    return _lasts(time) if seconds % 3600 == 0 else f"{seconds // 60} min" if seconds > 60 else f"{seconds} s"
 
 
 def _bytes(number: int | None) -> str:

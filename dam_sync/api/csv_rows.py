@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
@@ -32,8 +33,7 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         with path.open(encoding="utf-8-sig", newline="") as text:
             first = text.readline()
             text.seek(0)
-            csv.field_size_limit(LARGEST_CSV)  # a value that is too long for a service is in the list all the same
-            reader = csv.DictReader(text, delimiter=max(DELIMITERS, key=first.count), strict=True)
+            reader = records_of(text, max(DELIMITERS, key=first.count))
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)

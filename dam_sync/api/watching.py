@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
+
+from standardwebhooks import Webhook
+from standardwebhooks.webhooks import EmptyWebhookSecretError
 
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.config.job import JobConfig
@@ -102,10 +103,11 @@ async def _posted(url: str, secret: str, identity: str, body: bytes, options: Ru
         usable = None
     if not usable:
         raise ConfigError("notify.url is not a URL", hint="write https://…")
-    timestamp = str(int(options.clock.now().timestamp()))
+    now = options.clock.now()
+    timestamp = str(int(now.timestamp()))
     headers = {"content-type": "application/json", "webhook-id": identity, "webhook-timestamp": timestamp}
     if secret:
-        headers["webhook-signature"] = signature(secret, identity, timestamp, body)
+        headers["webhook-signature"] = signature(secret, identity, now, body)
     context = Context(
         f"{parts.scheme}://{parts.netloc}", clock=options.clock, transport=options.transport, attempts=ATTEMPTS
     )
@@ -118,15 +120,14 @@ async def _posted(url: str, secret: str, identity: str, body: bytes, options: Ru
         await client.close()
 
 
-def signature(secret: str, identity: str, timestamp: str, body: bytes) -> str:
-    """The header `webhook-signature` of the Standard Webhooks specification. Raises ConfigError for a secret that is
-    not base64."""
+def signature(secret: str, identity: str, at: datetime, body: bytes) -> str:
+    """The header `webhook-signature` of the Standard Webhooks specification; `at` is in UTC. Raises ConfigError for a
+    secret that is not base64, or empty."""
     try:
-        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-    except ValueError:
+        signing = Webhook(base64.b64decode(secret.removeprefix(PREFIX), validate=True))
+    except (ValueError, EmptyWebhookSecretError):
         raise ConfigError("notify.secret is not base64", hint="create one with `openssl rand -base64 32`") from None
-    digest = hmac.new(key, f"{identity}.{timestamp}.".encode() + body, hashlib.sha256).digest()
-    return f"v1,{base64.b64encode(digest).decode()}"
+    return signing.sign(identity, at, body.decode())
 
 
 async def _piped(command: tuple[str, ...], body: bytes) -> None:

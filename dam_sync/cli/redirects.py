@@ -53,7 +53,7 @@ def _show(output: Output, report: RedirectReport) -> None:
     output.table("Links without a counterpart", ("why", "links", "for example"), without)
     title = f"Redirects: {report.redirects:,}"
     output.table(title, ("old link", "new link"), [(row["old"], row["new"]) for row in report.links])
-    for side, heading in (("old", "Responses of the old links"), ("new", "Answers of the new links")):
+    for side, heading in (("old", "Responses of the old links"), ("new", "Responses of the new links")):
         rows = [(status, f"{number:,}") for status, number in report.probes.get(side, {}).items()]
         output.table(heading, ("response", "links"), rows)
     for note in report.notes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from dam_sync.config.options import AuthMethod, Options
 from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, is_secret, may_wait, resolve_secret
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.hosts import is_loopback
 from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 
@@ -212,7 +212,7 @@ class SideCheck:
             yield self._at(keys, "is not a URL", example)
         elif odd:
             yield self._at(keys, "contains more than host and path", "credentials belong under auth")
-        elif parts.scheme == "http" and not _is_loopback(host):
+        elif parts.scheme == "http" and not is_loopback(host):
             yield self._at(keys, "http:// is allowed for localhost only", "write https://…")
 
 
@@ -229,13 +229,6 @@ def is_loopback_url(url: str) -> bool:
     """Whether it is a URL of http on this machine."""
     try:
         parts = urlsplit(url)
-        return parts.scheme == "http" and _is_loopback(parts.hostname or "")
-    except ValueError:
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return parts.scheme == "http" and is_loopback(parts.hostname or "")
     except ValueError:
         return False

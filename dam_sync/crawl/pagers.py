@@ -1,6 +1,6 @@
 """How listings are paged: frozen values that do no I/O; their cursors are JSON.
 
-`params` speaks neutral names (`page`, `size`, `offset`, `after`, `scroll`, `cursor`, `link`); a service's fetch turns
+`params` speaks neutral names (`page`, `size`, `offset`, `after`, `scroll`); a service's fetch turns
 them into its own. `Page.next` is what the response said about the next page; each pager below says what it expects
 there.
 """
@@ -217,56 +217,6 @@ class Scroll(WholeRows):
         """See `Pager.after`."""
         scroll = page.next or cursor["scroll"]
         return {"scroll": scroll, "page": int(cursor["page"]) + 1} if page.rows and scroll else None
-
-
-@dataclass(frozen=True, slots=True)
-class ScanCursor(WholeRows):
-    """An opaque `cursor` in each response (`Page.next`), None at the start; ends when a response has none.
-
-    Empty pages in between are allowed.
-    """
-
-    size: int
-    reach: int | None = None
-    remaining: bool = False
-    shifting: bool = False
-
-    def first(self) -> Cursor:
-        """See `Pager.first`."""
-        return {"cursor": None}
-
-    def params(self, cursor: Cursor) -> Params:
-        """`cursor`, `size`."""
-        return {"cursor": cursor["cursor"], "size": self.size}
-
-    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
-        return {"cursor": page.next} if page.next else None
-
-
-@dataclass(frozen=True, slots=True)
-class NextLink(WholeRows):
-    """A `link` in each response (`Page.next`) points to the next page, None at the start; ends without one.
-
-    Links are stored in the state, so use a path or a URL that is not signed.
-    """
-
-    size: int
-    reach: int | None = None
-    remaining: bool = False
-    shifting: bool = True
-
-    def first(self) -> Cursor:
-        """See `Pager.first`."""
-        return {"link": None}
-
-    def params(self, cursor: Cursor) -> Params:
-        """`link`, `size`."""
-        return {"link": cursor["link"], "size": self.size}
-
-    def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
-        return {"link": page.next} if page.next else None
 
 
 def _goes_on(page: Page, shown: int) -> bool:

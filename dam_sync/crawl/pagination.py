@@ -132,12 +132,12 @@ class _Circles:
     def __init__(self, message: str) -> None:
         self._message = message
         self._kept: object = None
-        self._journal, self._patience = 0, 1
+        self._steps, self._patience = 0, 1
 
     def refuse(self, thing: object) -> None:
         if thing == self._kept:
             hint = "run the same command again; if the error persists, the service cannot list this part"
             raise TruncatedListing(self._message, hint=hint)
-        self._journal += 1
-        if self._journal >= self._patience:
-            self._kept, self._journal, self._patience = thing, 0, self._patience * 2
+        self._steps += 1
+        if self._steps >= self._patience:
+            self._kept, self._steps, self._patience = thing, 0, self._patience * 2

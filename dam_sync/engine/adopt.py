@@ -128,7 +128,6 @@ class KeepFilenames(FilenameAllocator):
     """Keeps every file name: matched assets already have one."""
 
     async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
-        """See `FilenameAllocator.allocate`."""
         return draft
 
 

@@ -19,7 +19,7 @@ class StopRun:
 
 @dataclass(frozen=True, slots=True)
 class RetryAsset:
-    """Put the work item back, due after `delay` seconds."""
+    """Put the work item back, due after `after_s` seconds."""
 
     after_s: float = 0.0
 

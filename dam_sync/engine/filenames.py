@@ -13,11 +13,11 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
+from dam_sync.model.naming import parted
 from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.note_keys import MARKS_KNOWN, NAMES_KNOWN
 
-LONGEST_EXTENSION = 16
 MOST_NAMES = 10  # tried for one asset: after each rollback, one more of them is in the trash
 _SLACK = timedelta(seconds=1)
 
@@ -31,7 +31,7 @@ class FilenameAllocator:
 
     async def load(self) -> None:
         """Load the names of a target not listed yet. The same listing shows whether there are assets of ours that
-        a state without links does not know: raises SafetyStop if so (see `guards.marks`)."""
+        a state without links does not know: raises SafetyStop if so (see `guards.lost_state`)."""
         if self._decide and not await self.context.store.get_meta(NAMES_KNOWN):
             await self._look(None)
 
@@ -110,8 +110,6 @@ def names_beside(name: str, marker: str, most: int) -> Iterator[str]:
 
 def with_suffix(name: str, suffix: str, most: int) -> str:
     """`sea.jpg` as `sea_SUFFIX.jpg`, truncated before the suffix to fit."""
-    stem, dot, extension = name.rpartition(".")
-    if not dot or not stem or len(extension) > LONGEST_EXTENSION:
-        stem, extension = name, ""
+    stem, extension = parted(name)
     tail = f"_{suffix}" + (f".{extension}" if extension else "")
     return stem[: max(1, most - len(tail))] + tail

@@ -1,13 +1,16 @@
-"""Limits on what a service may send: sizes, rates and times beyond which a response is not read any further."""
+"""Limits on what a service may send: sizes, rates and times beyond which a response is not read any further; and the
+schemes that are spoken, with their ports."""
 
 from __future__ import annotations
 
 from typing import Final
 
-KIB: Final = 1024
-MIB: Final = 1024 * KIB
+from dam_sync.model.limits import MIB
 
-BLOCK: Final = 256 * KIB  # bytes that are decoded at a time
+KIB: Final = 1024
+
+PORTS: Final = {"http": 80, "https": 443}
+BLOCK: Final = 256 * KIB  # bytes that are decoded, or passed to a socket, at a time
 LARGEST_REPLY: Final = 32 * MIB
 """Decoded bytes of a response read as a whole. The largest listings are pages of 1,000 assets and vocabularies
 without pages: 100,000 terms of 200 bytes take 20 MiB."""

@@ -6,12 +6,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from dam_sync.http.bounds import BLOCK as BLOCK
 from dam_sync.model.errors import InvalidValue
 
 Block: TypeAlias = bytes | memoryview
 BodyFactory: TypeAlias = Callable[[], AsyncIterator[Block]]
-
-BLOCK = 256 * 1024  # bytes passed to the socket at a time; what it cannot send at once it copies
 
 
 async def in_blocks(data: bytes) -> AsyncGenerator[Block, None]:

@@ -11,11 +11,10 @@ from typing import Protocol, cast
 
 import httpx
 
-from dam_sync.http.bounds import WRITE_SECONDS
+from dam_sync.http.bounds import PORTS, WRITE_SECONDS
 from dam_sync.http.request_body import RequestBody
 
 _POOL_SECONDS = 60.0
-_PORTS = {"http": 80, "https": 443}
 _PLAIN_URL = re.compile(
     r"https?://[a-z0-9.-]+(?::[0-9]+)?(?:/[\w.~%!$&'()*+,;=:@/-]*)?(?:\?[\w.~%!$&'()*+,;=:@/?-]*)?", re.ASCII
 )
@@ -69,7 +68,7 @@ class _AsBytes(httpx.AsyncByteStream):
 def outgoing_of(request: httpx.Request) -> OutgoingRequest:
     """A request of httpx, with its timeouts as extension `timeout`."""
     url, timeout = request.url, request.extensions.get("timeout", {})
-    origin = url.scheme, url.host, url.port or _PORTS.get(url.scheme, 0)
+    origin = url.scheme, url.host, url.port or PORTS.get(url.scheme, 0)
     headers = dict(request.headers.items())
     body: bytes | RequestBody | None
     try:

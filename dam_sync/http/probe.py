@@ -16,8 +16,9 @@ import httpx
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from dam_sync.http.transport import NetworkTransport
-from dam_sync.http.urls import is_loopback, is_public
+from dam_sync.http.urls import is_public
 from dam_sync.model.clock import Clock
+from dam_sync.model.hosts import is_loopback
 from dam_sync.model.ports import Transport
 
 HOPS = 5  # redirects that are followed

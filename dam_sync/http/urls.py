@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 
-from dam_sync.http.bounds import LONGEST_URL
+from dam_sync.http.bounds import LONGEST_URL, PORTS
 from dam_sync.http.messages import Request
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Rejected
+from dam_sync.model.hosts import is_loopback as is_loopback
 
-_PORTS = {"http": 80, "https": 443}
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SIGNED = re.compile(r"(?i)[?&](?:signature|sig|x-amz-signature|x-goog-signature)=")  # parameters of a signed link
 _SIGNED_HEADERS = re.compile(r"(?i)x-(?:amz|goog|oss)-signedheaders")
@@ -158,24 +158,13 @@ def _origin_of(url: str) -> Origin:
             ipaddress.IPv4Address(host)
     except ValueError:
         raise _Unusable("a URL is invalid", hint=_EXAMPLE) from None
-    if parts.scheme not in _PORTS or not host:
+    if parts.scheme not in PORTS or not host:
         raise _Unusable(f"a URL is not http or https ({parts.scheme[:20] or 'no scheme'})", hint=_EXAMPLE)
     if parts.username or parts.password:
         raise _Unusable(f"the URL on {host} contains a user or password", hint="put the credential under `auth`")
     if parts.scheme == "http" and not is_loopback(host):
         raise _Unusable(f"plain http to {host} is refused: the credential could be read on the way", hint="use https")
-    return parts.scheme, host, port or _PORTS[parts.scheme]
-
-
-@lru_cache(maxsize=256)
-def is_loopback(host: str) -> bool:
-    """Whether this name or IP address is the local host."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return parts.scheme, host, port or PORTS[parts.scheme]
 
 
 def is_public(host: str) -> bool:

@@ -7,7 +7,6 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 from dam_sync.config.diagnostics import KeyPath
@@ -26,7 +25,7 @@ from dam_sync.mapping.coercion import Fit, GroupFit, NameFit, text_field
 from dam_sync.mapping.containers import ContainerFit
 from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.crosswalk import Crosswalk, Plan, Profiles
-from dam_sync.mapping.document import MappingDocument, MappingReading, placement_places, read_mapping
+from dam_sync.mapping.document import MappingDocument, MappingReading, placement_places
 from dam_sync.mapping.paths import LABEL, as_container
 from dam_sync.mapping.results import LanguagePreference, Result
 from dam_sync.mapping.rule_compiler import Builder
@@ -46,12 +45,6 @@ from dam_sync.model.values import Json, Scalar, Value
 LONGEST_MARKER = 64
 ESCAPED = re.compile("_([0-9a-f]{2})")
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
-
-
-def compile_file(path: Path, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
-    """Read and compile a mapping file. Raises MappingError with every diagnostic of the file and of its use of
-    the two schemas."""
-    return compile_reading(read_mapping(path), source, target)
 
 
 def compile_reading(reading: MappingReading, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:

@@ -67,11 +67,6 @@ class MappingReading:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def load_mapping(path: Path) -> MappingDocument:
-    """Read a mapping file and the tables it names. Raises MappingError with every diagnostic."""
-    return refuse_faulty(read_mapping(path))
-
-
 def refuse_faulty(reading: MappingReading) -> MappingDocument:
     """The whole document. Raises MappingError with every diagnostic."""
     if reading.document is None or reading.diagnostics:
@@ -80,7 +75,8 @@ def refuse_faulty(reading: MappingReading) -> MappingDocument:
 
 
 def read_mapping(path: Path) -> MappingReading:
-    """As `load_mapping`, with diagnostics next to what could be read. Raises MappingError if it is not YAML."""
+    """Read a mapping file and the tables it names: diagnostics next to what could be read. Raises MappingError if it is
+    not YAML."""
     return reading_of(mapping_of_file(path), path.parent)
 
 

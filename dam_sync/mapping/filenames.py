@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from dam_sync.model.naming import parted
+
 SEPARATORS = re.compile(r'[/\\:*?"<>|]')
 DOTS = re.compile(r"\.{2,}")
 BLANKS = re.compile(r"\s+")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
 JOINERS = "\u200c\u200d"  # they affect the shape of neighboring characters
-LONGEST_EXTENSION = 16
 NAMELESS = "unnamed"
 
 
@@ -48,8 +49,8 @@ def _invisible(letter: str) -> bool:
 def _cut(name: str, most: int) -> str:
     if len(name) <= most:
         return name
-    stem, dot, extension = name.rpartition(".")
-    if not dot or not stem or len(extension) > LONGEST_EXTENSION or len(extension) + 2 > most:
+    stem, extension = parted(name)
+    if not extension or len(extension) + 2 > most:
         return cut_to_characters(name, most)
     return f"{cut_to_characters(stem, most - len(extension) - 1).rstrip(' .')}.{extension}"
 

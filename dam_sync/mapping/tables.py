@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dam_sync.config.loader import bounded_file
+from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import TooLarge
 
 LARGEST_TABLE = 50_000_000  # bytes
@@ -74,7 +75,7 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.Dic
             outside = f"{name} is not in the folder of the mapping file"
             raise TableFault(f"{outside}; tables are read from there and below it")
         text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        reader = records_of(io.StringIO(text, newline=""))
         _check_columns(reader.fieldnames or (), path.name, columns)
         yield reader
     except FileNotFoundError:

@@ -94,7 +94,7 @@ def spelling_of(label: str) -> Spelling:
     accented = (*first, *rest)
     turns = comma and first and rest and "," not in tail
     order = (*range(len(first), len(accented)), *range(len(first))) if turns else ()
-    return Spelling(tuple(map(_bare, accented)), accented, order)
+    return Spelling(tuple(map(without_accents, accented)), accented, order)
 
 
 def similarity_of(left: str, right: str, locales: Sequence[str] = ()) -> float:
@@ -133,7 +133,7 @@ def _word_by_word(ours: Spelling, theirs: Spelling, locales: Sequence[str]) -> f
     for left, right in zip(ours.accented, theirs.accented, strict=True):
         same = _same_word(left, right, locales)
         if not same and slips == 0 and len(ours.words) < 4 and not _names(ours, theirs):
-            same, slips = _slip(_bare(left), _bare(right), locales), 1
+            same, slips = _slip(without_accents(left), without_accents(right), locales), 1
         if not same:
             return 0.0
         score = min(score, same)
@@ -151,7 +151,7 @@ def _same_word(left: str, right: str, locales: Sequence[str]) -> float:
         return 1.0
     if not (left.isalpha() and right.isalpha()):
         return 0.0  # 1920 is not 1920s
-    ours, theirs = _bare(left), _bare(right)
+    ours, theirs = without_accents(left), without_accents(right)
     if ours == theirs:
         return ACCENTS if not _both_known(left, right, locales) and _one_lacks(left, right) else 0.0
     if left in _singulars(right) or right in _singulars(left) or singular(left) == singular(right):
@@ -232,7 +232,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=50_000)
-def _bare(word: str) -> str:
+def without_accents(word: str) -> str:
+    """The word in base letters only."""
     letters = unicodedata.normalize("NFKD", word)
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
@@ -251,7 +252,7 @@ def known_words(locales: Sequence[str]) -> frozenset[str]:
 @lru_cache(maxsize=4)
 def _all_words(languages: tuple[str, ...]) -> frozenset[str]:
     every = frozenset[str]().union(*map(_dictionary, languages))
-    return every | {_bare(word) for word in every if not word.isascii()}
+    return every | {without_accents(word) for word in every if not word.isascii()}
 
 
 @lru_cache(maxsize=8)

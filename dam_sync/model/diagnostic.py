@@ -49,12 +49,12 @@ class Similar:
 Hint: TypeAlias = str | Similar
 
 
-def nearest(word: str, known: Iterable[str], meant: str = "did you mean") -> str:
+def nearest(word: str, known: Iterable[str]) -> str:
     """A hint with the most similar known word, or with all of them if they are few; empty if there are none."""
     words = sorted(set(known))
     close = get_close_matches(word.casefold(), [known.casefold() for known in words], n=1, cutoff=0.6)
     if close:
-        return f"{meant} {next(known for known in words if known.casefold() == close[0])}?"
+        return f"did you mean {next(known for known in words if known.casefold() == close[0])}?"
     if 0 < len(words) <= 12:
         return f"known: {', '.join(words)}"
     return ""

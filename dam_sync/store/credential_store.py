@@ -11,20 +11,16 @@ old token, the user has to authorize again.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
 from dam_sync.store.file.database import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, translate_errors
-
-if sys.platform != "win32":
-    import fcntl
-
 
 CREDENTIALS = "the credentials file"
 ROOM = 64 * 1024  # bytes by which a file may grow in one save within the space reserved before
@@ -79,7 +75,7 @@ class FileCredentialStore:
         with translate_errors(self.path, CREDENTIALS):
             if not self.path.exists():
                 return {}
-            if sys.platform != "win32" and self.path.stat().st_mode & 0o077:
+            if self.path.stat().st_mode & 0o077:
                 hint = f"renew the credential if they did, then `chmod 600 {self.path}`"
                 raise ConfigError(f"other users may have read the credentials in {self.path}", hint=hint)
             text = self.path.read_bytes()
@@ -124,8 +120,7 @@ class FileCredentialStore:
     def _refuse_foreign(self, found: os.stat_result) -> None:
         """In a folder that others can write to, somebody else may have created the next file, or linked one of ours
         there."""
-        theirs = sys.platform != "win32" and found.st_uid != os.getuid()
-        if theirs or found.st_nlink > 1 or not stat.S_ISREG(found.st_mode):
+        if found.st_uid != os.getuid() or found.st_nlink > 1 or not stat.S_ISREG(found.st_mode):
             hint = "remove it, and keep the state in a folder that only you can write"
             raise ConfigError(
                 f"{self._fresh} was not created by this user alone; no credential is written to it", hint=hint
@@ -137,6 +132,5 @@ class FileCredentialStore:
         lock = self.path.with_name(f"{self.path.name}.lock")
         make_file(lock, CREDENTIALS)
         with lock.open("rb") as held:
-            if sys.platform != "win32":
-                fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(held, fcntl.LOCK_EX)
             yield

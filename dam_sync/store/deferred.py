@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
 
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.writes import Membership
@@ -186,10 +186,6 @@ class MembershipRepository(Repository):
         chosen = select(CONTAINER).join(PLACEMENT, PLACEMENT.c.spot == CONTAINER.c.id).where(PLACEMENT.c.asset == asset)
         return await self._read(lambda c: frozenset(_placement(row) for row in c.execute(chosen)))
 
-    async def placements_refused(self) -> list[tuple[str, int]]:
-        """Number of memberships by reason."""
-        return await self._read(lambda c: _reasons(c, PLACEMENT))
-
     async def placements_done(self, placement: Placement, ids: Sequence[str]) -> None:
         """These are done; safe to repeat."""
 
@@ -253,7 +249,8 @@ class RelationRepository(Repository):
 
     async def relations_refused(self) -> list[tuple[str, int]]:
         """Number of relations by reason; the empty reason: an end was not moved."""
-        return await self._read(lambda c: _reasons(c, RELATION))
+        chosen = select(RELATION.c.refused, func.count()).group_by(RELATION.c.refused).order_by(RELATION.c.refused)
+        return await self._read(lambda c: [(row[0], int(row[1])) for row in c.execute(chosen)])
 
     async def relations_done(self, rows: Sequence[RelationRow]) -> None:
         """These are done; safe to repeat."""
@@ -297,11 +294,6 @@ def add_relations(c: Connection, rows: Sequence[tuple[str, str, str, bool]]) -> 
         where=RELATION.c.adds != added.excluded.adds,
     )
     c.execute(turned, values)
-
-
-def _reasons(c: Connection, table: Table) -> list[tuple[str, int]]:
-    chosen = select(table.c.refused, func.count()).group_by(table.c.refused).order_by(table.c.refused)
-    return [(row[0], int(row[1])) for row in c.execute(chosen)]
 
 
 def _written(c: Connection, kind: str, owners: Sequence[str]) -> Iterator[str]:

@@ -81,7 +81,7 @@ class StoredJournal(Repository):
             flight.set()
 
     async def discard(self, *names: str) -> None:
-        """See `Steps.discard`."""
+        """See `Journal.discard`."""
 
         def job(c: Connection) -> None:
             for name in names:
@@ -97,7 +97,7 @@ class StoredJournal(Repository):
             del journal[kept]
 
     async def get(self, name: str) -> Json:
-        """See `Steps.get`."""
+        """See `Journal.get`."""
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
 

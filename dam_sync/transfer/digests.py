@@ -9,6 +9,7 @@ from typing import Protocol
 
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MIB
+from dam_sync.model.ports import Content
 
 _APART = MIB  # bytes that are worth a thread
 _KNOWN = frozenset(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))
@@ -123,3 +124,13 @@ class DigestTracker:
         for block in blocks:
             for total in self._sums.values():
                 total.update(block)
+
+
+async def md5_of(content: Content) -> str:
+    """The MD5 of a file: as reported, or computed by reading all bytes, which may be sent again afterwards."""
+    if known := content.digests.get("md5"):
+        return known
+    digest = hashlib.md5(usedforsecurity=False)
+    async for block in content.blocks():
+        digest.update(block)
+    return digest.hexdigest()

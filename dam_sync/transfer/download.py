@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Transient
@@ -13,6 +14,23 @@ Opener: TypeAlias = Callable[[int], Awaitable[Stream]]
 
 TRIES = 5
 LENGTH_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyStream:
+    """The empty rest at the end of a file."""
+
+    start: int
+    total: int | None
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
 
 class Download:

@@ -40,7 +40,7 @@ class _Run:
     def __init__(self, content: Content, put: Put, budget: Budget | None, at_once: int) -> None:
         self._content, self._put, self._budget = content, put, budget
         self._rooms = asyncio.Semaphore(at_once + 1)
-        self._lanes = asyncio.Semaphore(at_once)
+        self._slots = asyncio.Semaphore(at_once)
         self._outside = copy_context()  # before any part holds memory
         self._failed = False
         self.sending = 0  # begun and not sent yet
@@ -59,7 +59,7 @@ class _Run:
                 if len(body) != part.size:
                     raise IntegrityError(f"{self._content.name}: bytes are missing from {part.start + len(body)} on")
                 self.start_next(parts, group)
-                async with self._lanes:
+                async with self._slots:
                     await self._sent(part, body)
                 self.sending -= 1
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -14,11 +14,6 @@ from aiofiles.threadpool import wrap
 from aiofiles.threadpool.binary import AsyncBufferedIOBase
 
 from dam_sync.model.errors import NO_ROOM, ConfigError, DiskFull
-
-try:
-    import fcntl
-except ImportError:  # no such locks on this system, where an open file cannot be removed anyway
-    fcntl = None  # type: ignore[assignment]
 
 _PREFIX, _SUFFIX = "spool-", ".part"
 
@@ -52,11 +47,7 @@ class SpoolFile:
             yield block
 
     def _read(self, start: int, stop: int) -> bytes:
-        if sys.platform != "win32":
-            return os.pread(self._file.fileno(), stop - start, start)
-        with self._path.open("rb", buffering=0) as file:  # an open file cannot be removed there
-            file.seek(start)
-            return file.read(stop - start) or b""
+        return os.pread(self._file.fileno(), stop - start, start)
 
 
 @asynccontextmanager
@@ -100,8 +91,7 @@ def _make(folder: Path) -> tuple[int, Path]:
 
 def _lock(descriptor: int) -> None:
     """Lock the file until it is closed, even by a crash. Raises OSError if another process holds it."""
-    if fcntl is not None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager

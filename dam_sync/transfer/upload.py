@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import Part, PartBounds
-from dam_sync.model.ports import Budget, Call, Content, Journal
+from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.part_sender import send_bounded
@@ -81,17 +81,16 @@ async def send_single(
     journal: Journal,
     name: str = "file",
     *,
-    reconcile: Call | None = None,
     ttl: timedelta | None = None,
 ) -> Json:
     """The handle that `send` returned for the whole file, recorded as `name` and valid for `ttl`.
 
-    A handle that is invisible until it is used may be created twice after a crash. A `send` that creates an asset needs
-    `reconcile`, which is then called first. Raises IntegrityError if the file is not what the source announced.
+    After a crash it may be created twice, so it must be invisible until it is used. Raises IntegrityError if the file
+    is not what the source announced.
     """
 
     source = source_of(content)
-    if reconcile is None and ((known := await journal.get(name)) is not None) and known["source"] != source:
+    if (known := await journal.get(name)) is not None and known["source"] != source:
         await journal.discard(name)  # recorded for another file
 
     async def call() -> Json:
@@ -99,13 +98,7 @@ async def send_single(
         await CheckedContent.of(content)  # no handle of wrong bytes is returned
         return {"source": source, "bytes": bytes_of(content), "handle": handle}
 
-    async def look() -> Json:
-        handle = await reconcile() if reconcile is not None else None
-        return None if handle is None else {"source": source, "bytes": bytes_of(content), "handle": handle}
-
-    recorded = await journal.run(
-        name, call, reconcile=look if reconcile is not None else None, ttl=ttl, idempotent=True
-    )
+    recorded = await journal.run(name, call, ttl=ttl, idempotent=True)
     return recorded["handle"]
 
 

@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from dam_sync.api.webhooks import Receipt
 from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.hosts import is_loopback
 from dam_sync.watch.metrics import CONTENT_TYPE, JobMetrics, health_of
 from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
@@ -58,12 +58,13 @@ class ListenAddress:
         host, _, port = text.rpartition(":")
         if not port.isdigit() or int(port) > 65535 or not host:
             raise ConfigError(f"--listen expects an address and a port, not {text!r}", hint="write 127.0.0.1:8088")
-        if not is_loopback(host):
+        name = host.strip("[]")
+        if not is_loopback(name):
             raise ConfigError(
                 f"--listen {text} can be reached from other hosts",
                 hint="listen on 127.0.0.1, and put a proxy with authentication in front of it",
             )
-        return cls(host.strip("[]"), int(port))
+        return cls(name, int(port))
 
 
 def addresses_of(jobs: Sequence[WatchedJob], listen: str) -> list[ListenAddress]:
@@ -77,15 +78,6 @@ def addresses_of(jobs: Sequence[WatchedJob], listen: str) -> list[ListenAddress]
             hint="write `webhooks: {listen: 127.0.0.1:8088}` in the job file, or add --listen 127.0.0.1:8088",
         )
     return [ListenAddress.of(text) for text in dict.fromkeys(texts)]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this host is reached by that name."""
-    name = host.strip("[]")
-    try:
-        return name == "localhost" or ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def loopback_application() -> web.Application:
@@ -155,7 +147,7 @@ async def _only_loopback(request: web.Request, handler: Handler) -> web.StreamRe
 def _host_of(request: web.Request) -> str:
     """The name under which the server is asked; empty for one that cannot be read."""
     try:
-        return request.url.host or ""
+        return (request.url.host or "").strip("[]")
     except ValueError:
         return ""
 

@@ -13,6 +13,7 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
+from dam_sync.model.write_record import WriteRecord, recording
 from tests.conformance.drafts import (
     one,
     plain_draft,
@@ -51,6 +52,18 @@ async def test_a_new_file_becomes_the_current_version(tenant: Tenant, service: S
     assert hashlib.md5(await body(service, found.file)).hexdigest() == wanted[-1]
     kept = wanted[-1:] if "read:versions" in tenant.absent else wanted
     assert [hashlib.md5(await body(service, file)).hexdigest() for file in found.versions] == kept
+
+
+@replaces
+async def test_the_version_that_the_service_returned_is_noted_for_the_ledger(tenant: Tenant, service: Service) -> None:
+    identity = await one(tenant, service, full=True)
+    noted = []
+    for seed in ("v1", "v2"):
+        with recording(WriteRecord(identity)) as record:
+            await replaced(tenant, service, identity, seed)
+        noted.append(record.version)
+    assert all(noted)
+    assert len(set(noted)) == 2
 
 
 @replaces

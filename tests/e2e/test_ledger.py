@@ -65,6 +65,7 @@ def test_every_write_says_what_it_did(tmp_path: Path, target: str) -> None:
             assert bool(row["digest"]) == with_file
             assert "filename" in row["changes"] or not with_file
             assert any(key.startswith("fields.") for key in row["changes"])
+        assert all(row["version"] for row in of_kind(rows, "version"))
         spent = Counter[str]()
         for row in rows:
             spent.update(row["calls"])

@@ -11,7 +11,8 @@ from dam_sync.config.job import JobConfig, PolicyConfig, SideLimits
 from dam_sync.config.side import SideConfig
 from dam_sync.help import text_of, topics
 from dam_sync.mapping.spec import MappingFile
-from dam_sync.reference import EXITS, README, documents, refreshed, sections
+from dam_sync.model.capabilities import Operation
+from dam_sync.reference import ABILITIES, EXITS, README, documents, refreshed, sections
 from dam_sync.services import built_in
 from tests.house.commands import COMMANDS, parameters_of
 
@@ -109,3 +110,7 @@ def test_assumed_writes_name_an_assumption_and_how_they_are_verified() -> None:
         for write in kind.assumed_writes:
             assert write.number in numbers, f"{kind.name}: {write.form}"
             assert write.verified_by, f"{kind.name}: {write.form}"
+
+
+def test_the_table_of_operations_has_every_one() -> None:
+    assert set(ABILITIES) == set(Operation)

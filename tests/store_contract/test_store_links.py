@@ -230,7 +230,6 @@ async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore
     await store.relation_refused(first, "a circle")
     assert await store.next_placements(9) == (PRESS, ("t2",), ())
     assert [row.other for row in await store.next_relations(9)] == ["c"]
-    assert await store.placements_refused() == [("", 1), ("no room", 1)]
     assert await store.relations_refused() == [("", 1), ("a circle", 1)]
     told = [(row.asset, row.cause, row.message) for row in await store.refused(limit=9)]
     assert told == [("a", "membership refused", "no room"), ("a", "relation refused", "a circle")]

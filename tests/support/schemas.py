@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dam_sync.mapping.compile import compile_mapping
+from dam_sync.mapping.compile import compile_mapping, compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.document import MappingDocument, load_mapping
+from dam_sync.mapping.document import MappingDocument, read_mapping, refuse_faulty
 from dam_sync.model.capabilities import PARTS, YES, Capabilities, Feature, Operation, Support
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 
@@ -94,11 +94,21 @@ fields:
 def read(folder: Path, text: str) -> MappingDocument:
     path = folder / "mapping.yaml"
     path.write_text(text, encoding="utf-8")
-    return load_mapping(path)
+    return loaded(path)
+
+
+def loaded(path: Path) -> MappingDocument:
+    """A mapping file and the tables it names. Raises MappingError with every diagnostic."""
+    return refuse_faulty(read_mapping(path))
 
 
 def compiled(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> Crosswalk:
     return compile_mapping(read(folder, text), source, target)
+
+
+def compiled_file(path: Path, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
+    """A mapping file, read and compiled. Raises MappingError with every diagnostic."""
+    return compile_reading(read_mapping(path), source, target)
 
 
 def with_lines(*lines: str) -> str:

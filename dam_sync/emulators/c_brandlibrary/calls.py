@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -14,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dam_sync.emulators.c_brandlibrary.options import Options
 from dam_sync.emulators.c_brandlibrary.records import Refusal, User
 from dam_sync.emulators.c_brandlibrary.state import Tenant
-from dam_sync.emulators.kit.bodies import pieces_of
+from dam_sync.emulators.kit.bodies import header_of, pieces_of, query_of
 from dam_sync.emulators.kit.environment import Environment, Json
 
 BODY_MOST = 16 << 20
@@ -43,8 +42,7 @@ class Call:
         self._receive = receive
         self.user = user
         self.params: Mapping[str, str] = scope["path_params"]
-        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        self.query: Mapping[str, str] = dict(pairs)  # of repeated names the last one wins (wire C 2)
+        self.query: Mapping[str, str] = query_of(scope)  # of repeated names the last one wins (wire C 2)
 
     @property
     def id(self) -> str:
@@ -188,14 +186,6 @@ def kit_error(options: Options) -> Callable[[int, str, str], Response]:
         return Response(body, status, media_type="application/json")
 
     return error
-
-
-def header_of(scope: Scope, name: bytes) -> str:
-    """A request header by its lower-case name."""
-    for key, value in scope["headers"]:
-        if key == name:
-            return str(value.decode("latin-1"))
-    return ""
 
 
 class Buckets:

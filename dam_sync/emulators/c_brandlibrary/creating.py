@@ -20,13 +20,13 @@ from dam_sync.emulators.c_brandlibrary.records import (
     Stored,
     Tag,
     User,
-    milliseconds,
 )
 from dam_sync.emulators.c_brandlibrary.state import Tenant
 from dam_sync.emulators.c_brandlibrary.uploads import Uploads
 from dam_sync.emulators.kit.environment import Json
 from dam_sync.emulators.kit.fetching import UNREACHABLE
 from dam_sync.emulators.kit.object_store import Blob
+from dam_sync.emulators.kit.timestamps import milliseconds
 
 ATTACHMENTS_MOST = 75
 DUPLICATE_MS = 600_000

@@ -26,11 +26,11 @@ from dam_sync.emulators.c_brandlibrary.records import (
     Stored,
     Tag,
     instant,
-    milliseconds,
 )
 from dam_sync.emulators.c_brandlibrary.state import Tenant
 from dam_sync.emulators.kit.catalogue import Catalogue, Record, blob_of, restrictions
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.timestamps import milliseconds
 
 OWN = ("name", "description")
 JOINT = " / "

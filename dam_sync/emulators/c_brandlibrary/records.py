@@ -219,13 +219,3 @@ def instant(at: int | None) -> str | None:
         return None
     moment = datetime.fromtimestamp(at // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}Z"
-
-
-def milliseconds(text: object) -> int | None:
-    """Epoch milliseconds of an ISO timestamp or date, None for none. Raises ValueError or TypeError."""
-    if text is None or text == "":
-        return None
-    if not isinstance(text, str):
-        raise TypeError("an instant is a string")
-    moment = datetime.fromisoformat(text)
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -17,7 +17,7 @@ from dam_sync.emulators.d_templates.accounts import Accounts
 from dam_sync.emulators.d_templates.options import Options
 from dam_sync.emulators.d_templates.records import Refusal, User, broken, refused
 from dam_sync.emulators.d_templates.state import Tenant
-from dam_sync.emulators.kit.bodies import pieces_of
+from dam_sync.emulators.kit.bodies import header_of, pieces_of, query_of
 from dam_sync.emulators.kit.environment import Json
 
 BODY_MOST = 10 << 20  # of the gateway
@@ -66,7 +66,7 @@ class Call:
     def query(self) -> Mapping[str, str]:
         """The query string, decoded."""
         if self._query is None:
-            self._query = dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
+            self._query = query_of(self.scope)
         return self._query
 
     def header(self, name: str) -> str:
@@ -165,14 +165,6 @@ async def answer(reply: Reply, send: Send, most: int) -> None:
         headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def header_of(scope: Scope, name: bytes) -> str:
-    """A request header by its lower-case name."""
-    for key, value in scope["headers"]:
-        if key == name:
-            return str(value.decode("latin-1"))
-    return ""
 
 
 class Ticker:

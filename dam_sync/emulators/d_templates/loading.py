@@ -12,12 +12,13 @@ from pathlib import Path
 
 from dam_sync.emulators.d_templates.collections import Collections
 from dam_sync.emulators.d_templates.people import People
-from dam_sync.emulators.d_templates.records import NIL, Record, User, epoch_of
+from dam_sync.emulators.d_templates.records import NIL, Record, User
 from dam_sync.emulators.d_templates.schema_loading import SchemaLoader
 from dam_sync.emulators.d_templates.state import Tenant
 from dam_sync.emulators.kit.catalogue import Catalogue, blob_of
 from dam_sync.emulators.kit.catalogue import Record as Row
 from dam_sync.emulators.kit.object_store import Blob
+from dam_sync.emulators.kit.timestamps import milliseconds
 
 VERSION_MS = 60_000
 SEPARATOR = " / "
@@ -63,13 +64,13 @@ class Loader:
         template = schema.template(str(row.get("type") or ""))
         values = schema.values(template, row)
         security = self._security(row)
-        at = epoch_of(row.get("imported_at")) or epoch_of(row.get("created_at")) or tenant.now()
+        at = milliseconds(row.get("imported_at")) or milliseconds(row.get("created_at")) or tenant.now()
         items: Sequence[Row] = row.get("versions") or [{}]
         original = ""
         for number, item in enumerate(items):
-            made_at = epoch_of(item.get("created_at")) or at + VERSION_MS * number
+            made_at = milliseconds(item.get("created_at")) or at + VERSION_MS * number
             last = number == len(items) - 1
-            updated = max(epoch_of(row.get("changed_at")) or made_at, made_at) if last else made_at
+            updated = max(milliseconds(row.get("changed_at")) or made_at, made_at) if last else made_at
             blob = blob_of(item, files, tenant.objects) if item else None
             file_id = tenant.uuid()
             original = original or file_id

@@ -243,13 +243,3 @@ def instant(epoch: int | None) -> str | None:
 def long_instant(epoch: int) -> str:
     """The same, always with milliseconds."""
     return datetime.fromtimestamp(epoch / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def epoch_of(text: object) -> int | None:
-    """Epoch milliseconds of an ISO timestamp or date, None for none. Raises ValueError or TypeError."""
-    if text is None or text == "":
-        return None
-    if not isinstance(text, str):
-        raise TypeError("an instant is a string")
-    moment = datetime.fromisoformat(text)
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 from urllib.parse import parse_qsl, quote, unquote, urlencode
-from xml.sax.saxutils import escape
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,7 +20,7 @@ from dam_sync.emulators.d_templates.formats import mime_of
 from dam_sync.emulators.d_templates.records import Record
 from dam_sync.emulators.d_templates.state import Tenant
 from dam_sync.emulators.kit.object_store import Blob, Held, TooLong
-from dam_sync.emulators.kit.storage import BlobResponse, body_of, carries_credential
+from dam_sync.emulators.kit.storage import BlobResponse, body_of, carries_credential, xml_error
 
 META = "x-amz-meta-objectid"
 LONGEST = 604_800
@@ -80,14 +79,14 @@ class Storage:
 
     async def _answer(self, request: Request) -> Response:
         if carries_credential(request.headers):
-            return xml(400, "InvalidArgument", "Only one auth mechanism allowed")
+            return xml_error(400, "InvalidArgument", "Only one auth mechanism allowed")
         path = request.scope.get("raw_path", request.url.path.encode()).decode("ascii").partition("?")[0]
         query = dict(parse_qsl(request.url.query, keep_blank_values=True))
         if path.startswith("/content/"):
             return self._rendered(request, unquote(path).removeprefix("/content"), query.get("token", ""))
         refused = self._refused(request, path, query)
         if refused is not None:
-            return xml(403, *refused)
+            return xml_error(403, *refused)
         if request.method == "PUT":
             return await self._take(request, path, query)
         if path.startswith("/renditions/"):
@@ -97,10 +96,10 @@ class Storage:
     def _give(self, request: Request, path: str) -> Response:
         record = self._tenant.found(path.split("/")[2])
         if record is None or record.blob is None:
-            return xml(404, "NoSuchKey", "The specified key does not exist.")
+            return xml_error(404, "NoSuchKey", "The specified key does not exist.")
         etag = f'"{record.etag}"'
         if request.headers.get("if-match", etag) != etag:
-            return xml(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
+            return xml_error(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
         whole = request.headers.get("if-range", etag) != etag
         dropped = (b"if-range", b"range") if whole else (b"if-range",)
         headers = [(key, value) for key, value in request.scope["headers"] if key not in dropped]
@@ -111,13 +110,13 @@ class Storage:
 
     async def _take(self, request: Request, path: str, query: Mapping[str, str]) -> Response:
         if "content-length" not in request.headers:
-            return xml(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
+            return xml_error(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
         try:
             blob = await self._tenant.objects.put(body_of(request), self._tenant.options.put_most)
         except TooLong:
-            return xml(400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
+            return xml_error(400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
         if not blob.size and "refuse_empty" in self._tenant.options.plays:
-            return xml(400, "InvalidRequest", "The request body is empty.")
+            return xml_error(400, "InvalidRequest", "The request body is empty.")
         self._tenant.settle()
         if self.uploads is None:
             etag = None
@@ -127,7 +126,7 @@ class Storage:
             etag = self.uploads.take_file(path.split("/")[2], blob)
         self._tenant.wake()
         if etag is None:
-            return xml(404, "NoSuchUpload", "The specified upload does not exist.")
+            return xml_error(404, "NoSuchUpload", "The specified upload does not exist.")
         return Response(status_code=200, headers={"etag": f'"{etag}"'})
 
     def _refused(self, request: Request, path: str, query: Mapping[str, str]) -> tuple[str, str] | None:
@@ -148,10 +147,10 @@ class Storage:
     def _rendered(self, request: Request, path: str, token: str) -> Response:
         claims = token.split(".")
         if request.method != "GET" or len(claims) != 3:
-            return xml(403, "AccessDenied", "Access denied")
+            return xml_error(403, "AccessDenied", "Access denied")
         expires = int(claims[1]) if claims[1].isdigit() else 0
         if token != self._token(path, expires) or expires < self._tenant.world.now().timestamp():
-            return xml(403, "AccessDenied", "Access denied")
+            return xml_error(403, "AccessDenied", "Access denied")
         return BlobResponse(Held(self._picture(path), content_type="image/webp"), request)
 
     def _picture(self, path: str) -> Blob:
@@ -176,12 +175,6 @@ class Storage:
     def _signature(self, method: str, path: str, query: Mapping[str, str]) -> str:
         text = "&".join(f"{key}={query[key]}" for key in sorted(query) if key != "X-Amz-Signature")
         return hmac.new(self._key, f"{method} {path}?{text}".encode(), hashlib.sha256).hexdigest()
-
-
-def xml(status: int, code: str, message: str) -> Response:
-    """An error as object stores spell it."""
-    body = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
-    return Response('<?xml version="1.0" encoding="UTF-8"?>\n' + body, status, media_type="application/xml")
 
 
 def _path(folder: str, record: Record) -> str:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
-from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -15,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dam_sync.emulators.e_profiles.accounts import Accounts
 from dam_sync.emulators.e_profiles.records import Refusal, User
-from dam_sync.emulators.kit.bodies import pieces_of
+from dam_sync.emulators.kit.bodies import header_of, pieces_of, query_of
 from dam_sync.emulators.kit.environment import Environment, Json
 
 BODY_MOST = 16 << 20
@@ -53,7 +52,7 @@ class Call:
     def query(self) -> Mapping[str, str]:
         """The query string, decoded."""
         if self._query is None:
-            self._query = dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
+            self._query = query_of(self.scope)
         return self._query
 
     def flag(self, name: str) -> bool:
@@ -145,14 +144,6 @@ async def answer(reply: Reply, send: Send) -> None:
 def error_body(code: str, message: str) -> Json:
     """The service's error body (wire E 7)."""
     return {"error": code, "error_description": message}
-
-
-def header_of(scope: Scope, name: bytes) -> str:
-    """A request header by its lower-case name."""
-    for key, value in scope["headers"]:
-        if key == name:
-            return str(value.decode("latin-1"))
-    return ""
 
 
 class Window:

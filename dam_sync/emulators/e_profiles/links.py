@@ -6,7 +6,6 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, quote, unquote, urlencode
-from xml.sax.saxutils import escape
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +15,7 @@ from dam_sync.emulators.e_profiles.formats import format_of
 from dam_sync.emulators.e_profiles.records import Asset, Version, expired, released
 from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.kit.object_store import Blob, Held, ObjectStore
-from dam_sync.emulators.kit.storage import BlobResponse, carries_credential
+from dam_sync.emulators.kit.storage import BlobResponse, carries_credential, xml_error
 
 HOUR = 3600
 DOWNLOAD_SECONDS = 12 * HOUR
@@ -60,14 +59,14 @@ class Links:
 
     def _answer(self, request: Request, path: str) -> Response:
         if carries_credential(request.headers):
-            return _xml(400, "InvalidArgument", "Only one auth mechanism allowed")
+            return xml_error(400, "InvalidArgument", "Only one auth mechanism allowed")
         if request.method not in ("GET", "HEAD"):
-            return _xml(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
+            return xml_error(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
         if path.startswith(_CONTENT):
             return self._content(request, path.removeprefix(_CONTENT).split("/"))
         query = dict(parse_qsl(request.url.query, keep_blank_values=True))
         if not self._allowed(path, query):
-            return _xml(403, "AccessDenied", "Access denied")
+            return xml_error(403, "AccessDenied", "Access denied")
         if path.startswith(_PREVIEW):
             blob = self._objects.generated(2048, f"preview {path}")
             return BlobResponse(Held(blob, content_type="image/jpeg"), request)
@@ -76,7 +75,7 @@ class Links:
     def _redirect(self, query: Mapping[str, str]) -> Response:
         blob = self._objects.blobs.get(query.get("o", ""))
         if blob is None:
-            return _xml(404, "NoSuchKey", "The specified key does not exist.")
+            return xml_error(404, "NoSuchKey", "The specified key does not exist.")
         name = query.get("n", "")
         where = self._objects.sign(blob, _STORAGE_SECONDS, name, format_of(name).media)
         return Response(status_code=302, headers={"location": where, "cache-control": "no-store"})
@@ -85,10 +84,10 @@ class Links:
         found = self._embedded(parts[0])
         now = self._tenant.now()
         if found is None or len(parts) < 3:
-            return _xml(404, "NoSuchKey", "Not found")
+            return xml_error(404, "NoSuchKey", "Not found")
         asset, version = found
         if asset.deleted is not None or asset.conflicted or expired(asset, now) or not released(asset, now):
-            return _xml(404, "NoSuchKey", "Not found")
+            return xml_error(404, "NoSuchKey", "Not found")
         if parts[1] != "original":
             blob = self._objects.generated(4096, f"embed {version.id} {parts[1]}")
             return BlobResponse(Held(blob, content_type="image/jpeg"), request)
@@ -129,8 +128,3 @@ class Links:
 def slug(filename: str) -> str:
     """The file name in an embed link, from which it cannot be read back (wire E 11)."""
     return quote("-".join(unquote(filename).split()) or "file", safe="-._")
-
-
-def _xml(status: int, code: str, message: str) -> Response:
-    body = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
-    return Response('<?xml version="1.0" encoding="UTF-8"?>\n' + body, status, media_type="application/xml")

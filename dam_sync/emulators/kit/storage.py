@@ -92,27 +92,29 @@ def storage_host(objects: ObjectStore) -> ASGIApp:
 
 async def _answer(objects: ObjectStore, request: Request) -> Response:
     if carries_credential(request.headers):
-        return _xml(400, "InvalidArgument", "Only one auth mechanism allowed")
+        return xml_error(400, "InvalidArgument", "Only one auth mechanism allowed")
     path = request.scope.get("raw_path", request.url.path.encode()).decode("ascii").partition("?")[0]
     if path.startswith("/uploads/"):
         return await _take(objects, request, path)
     if request.method not in ("GET", "HEAD"):
-        return _xml(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
+        return xml_error(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
     return _give(objects, request, path)
 
 
 def _give(objects: ObjectStore, request: Request, path: str) -> Response:
     if not path.startswith("/objects/"):
         held = objects.resolve(unquote(path)) if objects.resolve else None
-        return BlobResponse(held, request) if held else _xml(404, "NoSuchKey", "The specified key does not exist.")
+        return BlobResponse(held, request) if held else xml_error(404, "NoSuchKey", "The specified key does not exist.")
     query = dict(parse_qsl(request.url.query))
     refused = objects.allowed(request.method, path, query)
     if refused:
-        return _xml(403, refused, "Request has expired" if refused == "AccessDenied" else "The signature is wrong.")
+        return xml_error(
+            403, refused, "Request has expired" if refused == "AccessDenied" else "The signature is wrong."
+        )
     blob_id, name = (unquote(part) for part in path.removeprefix("/objects/").split("/", 1))
     blob = objects.blobs.get(blob_id)
     if blob is None:
-        return _xml(404, "NoSuchKey", "The specified key does not exist.")
+        return xml_error(404, "NoSuchKey", "The specified key does not exist.")
     filename = name if name != blob_id else ""
     return BlobResponse(Held(blob, filename, query.get("response-content-type", "")), request)
 
@@ -120,16 +122,18 @@ def _give(objects: ObjectStore, request: Request, path: str) -> Response:
 async def _take(objects: ObjectStore, request: Request, path: str) -> Response:
     upload = objects.uploads.get(path.removeprefix("/uploads/"))
     if request.method != "PUT" or upload is None:
-        return _xml(404, "NoSuchUpload", "The specified upload does not exist.")
+        return xml_error(404, "NoSuchUpload", "The specified upload does not exist.")
     refused = objects.allowed("PUT", path, dict(parse_qsl(request.url.query)))
     if refused:
-        return _xml(403, refused, "Request has expired" if refused == "AccessDenied" else "The signature is wrong.")
+        return xml_error(
+            403, refused, "Request has expired" if refused == "AccessDenied" else "The signature is wrong."
+        )
     if "content-length" not in request.headers:
-        return _xml(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
+        return xml_error(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
     try:
         blob = await objects.put(body_of(request), upload.limit)
     except TooLong:
-        return _xml(400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
+        return xml_error(400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
     return await _done(upload.done(blob), blob)
 
 
@@ -144,6 +148,7 @@ def body_of(request: Request) -> AsyncIterator[bytes]:
     return pieces_of(request.receive)
 
 
-def _xml(status: int, code: str, message: str) -> Response:
+def xml_error(status: int, code: str, message: str) -> Response:
+    """An error as object stores spell it."""
     body = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
     return Response('<?xml version="1.0" encoding="UTF-8"?>\n' + body, status, media_type="application/xml")

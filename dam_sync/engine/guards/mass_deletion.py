@@ -12,7 +12,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import Service
 from dam_sync.model.wording import counted, such_as
-from dam_sync.store.note_keys import GONE, SWEPT
+from dam_sync.store.note_keys import GONE, LISTED_WHOLE
 from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source returns no assets to this credential"
@@ -144,7 +144,7 @@ async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
 async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
     """What is gone by the listing of this run; whole: it lists everything, so what it lacks is gone."""
     store = context.store
-    since = context.run.id if whole else int(await store.get_meta(SWEPT) or 0)
+    since = context.run.id if whole else int(await store.get_meta(LISTED_WHOLE) or 0)
     gone, examples = await store.gone(since, EXAMPLES)
     return Disappearance(await store.link_count(), gone, await _noted_gone(store), tuple(examples))
 
@@ -155,7 +155,7 @@ async def keep_disappearance(context: RunContext, *, whole: bool) -> None:
     if loss.gone != loss.before:
         await context.store.set_meta(GONE, loss.gone)
     if whole:
-        await context.store.set_meta(SWEPT, context.run.id)
+        await context.store.set_meta(LISTED_WHOLE, context.run.id)
 
 
 async def known_gone(store: SqlStore) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from dam_sync.mapping.term_similarity import known_words, similarity_of
+from dam_sync.mapping.term_similarity import known_words, similarity_of, without_accents
 
 MOST_SPELLED = 5_000  # terms of one vocabulary whose spellings are compared with each other
 LEAST, LONG = 5, 10  # characters from which one error, and two errors, are looked for in a word
@@ -77,17 +77,12 @@ def _singular(word: str) -> str:
     return next((word[: -len(end)] + stem for end, stem in PLURALS if word.endswith(end)), word)
 
 
-def _without_accents(label: str) -> str:
-    letters = unicodedata.normalize("NFKD", label)
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
-
-
 STEPS = (
     ("same label", lambda label: unicodedata.normalize("NFC", label)),
     ("case", str.casefold),
     ("whitespace", lambda label: " ".join(label.split())),
     ("punctuation", lambda label: re.sub(r"[\W_]+", " ", label).strip() or label),
-    ("accents", _without_accents),
+    ("accents", without_accents),
     ("plural", singular),
 )
 """Steps that simplify a label, in this order, and what two labels differ in that a step makes equal."""

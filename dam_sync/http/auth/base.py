@@ -276,15 +276,15 @@ class RotatingToken(GrantedToken):
         client_id: str,
         client_secret: str,
         refresh_token: str,
-        vault: CredentialStore,
-        vault_name: str,
+        credential_store: CredentialStore,
+        stored_name: str,
         clock: Clock,
         encoding: Literal["json", "form"] = "json",
     ) -> None:
         super().__init__(token_url, clock)
         self._fields = {"client_id": client_id, "client_secret": client_secret, "grant_type": "refresh_token"}
         self._given = refresh_token
-        self._stored = StoredTokens(vault, vault_name, fingerprint_of(refresh_token))
+        self._stored = StoredTokens(credential_store, stored_name, fingerprint_of(refresh_token))
         self._form = encoding == "form"
         hide(client_secret, refresh_token)
 

@@ -163,11 +163,16 @@ class SharedConsent(_SharedGrant):
     tokens of an older one. Raises Denied if the newest is refused."""
 
     def __init__(
-        self, client: OAuthClient, consent: UserConsent, vault: CredentialStore, vault_name: str, clock: Clock
+        self,
+        client: OAuthClient,
+        consent: UserConsent,
+        credential_store: CredentialStore,
+        stored_name: str,
+        clock: Clock,
     ) -> None:
         super().__init__(client, clock)
         self._consent = consent
-        self._stored = StoredTokens(vault, vault_name, consent.fingerprint)
+        self._stored = StoredTokens(credential_store, stored_name, consent.fingerprint)
         hide(consent.refresh_token, consent.code, consent.code_verifier)
 
     async def _renewed(self) -> None:

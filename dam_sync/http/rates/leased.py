@@ -130,19 +130,19 @@ class LeasedRateLimiter(RateLimiter):
         finally:
             self._waiting -= 1
 
-    def slow_down(self, turn: Permit, retry_after: float | None = None) -> None:
+    def slow_down(self, permit: Permit, retry_after: float | None = None) -> None:
         """The service rate-limited this request; `publish` it."""
-        turn.refused = True
-        self._refused.append((turn, COOL_DOWN if retry_after is None else retry_after))
+        permit.refused = True
+        self._refused.append((permit, COOL_DOWN if retry_after is None else retry_after))
 
-    def succeeded(self, turn: Permit | None = None) -> None:
+    def succeeded(self, permit: Permit | None = None) -> None:
         """A request succeeded."""
-        if isinstance(turn, LeasedPermit):
-            is_slow = turn.counted >= max(turn.released, turn.sent) + LATE
+        if isinstance(permit, LeasedPermit):
+            is_slow = permit.counted >= max(permit.released, permit.sent) + LATE
             self._slow_part += (is_slow - self._slow_part) * _REMEMBERED
-            self._counted(turn)
-            self._is_late = self._is_late or self._matters(turn)
-        if not self._rate.is_steady and (turn is None or self._time.earliest(turn.released) > self._slowed_at):
+            self._counted(permit)
+            self._is_late = self._is_late or self._matters(permit)
+        if not self._rate.is_steady and (permit is None or self._time.earliest(permit.released) > self._slowed_at):
             self._successes += 1
 
     async def publish(self) -> None:
@@ -155,8 +155,8 @@ class LeasedRateLimiter(RateLimiter):
             before = self._seen.paused_until if self._seen is not None else -math.inf
             await self._ask(self._permits.pause(max(seconds for _, seconds in refused)))
             self._due.clear()
-            latest = max((turn for turn, _ in refused), key=lambda turn: turn.released)
-            await self._lower(latest, before, len(refused), failing=all(turn.failing for turn, _ in refused))
+            latest = max((permit for permit, _ in refused), key=lambda permit: permit.released)
+            await self._lower(latest, before, len(refused), failing=all(permit.failing for permit, _ in refused))
 
     async def _next(self) -> Permit | None:
         """A permit; None if something must be looked at again."""
@@ -256,12 +256,12 @@ class LeasedRateLimiter(RateLimiter):
             self._rate.adopt(lease.learned)
             self._slowed_at = lease.learned.get("slowed_at", -math.inf)
 
-    async def _lower(self, turn: Permit, paused_before: float, number: int, *, failing: bool) -> None:
+    async def _lower(self, permit: Permit, paused_before: float, number: int, *, failing: bool) -> None:
         """Lower the rate for all, unless another process did after this call, the last of so many, was sent: a burst
         is one event."""
         for _ in range(_TRIES):
             lease = self._seen
-            if lease is None or self._time.earliest(turn.released) <= self._slowed_at:
+            if lease is None or self._time.earliest(permit.released) <= self._slowed_at:
                 return
             self._rate.counted(refused=number)
             self._rate.refused(self._accepted(), paused=lease.now - paused_before < 1.0, failing=failing)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dam_sync.http.rates.adaptive import RateLimiter
 from dam_sync.model.clock import Clock
 
-RESERVE = 0.02  # of the documented rate is left unused, see Bucket
+RESERVE = 0.02  # of the documented rate is left unused, see AdaptiveRateLimiter
 LATE = 0.08  # seconds: how long after sending, without a response, a call may be counted
 WINDOW = 1.001  # seconds over which services count, plus a thousandth for clock differences
 _CATCH_UP = 0.02  # seconds of late wake-ups that are compensated
@@ -66,13 +66,13 @@ class AdaptiveRateLimiter(RateLimiter):
         self._slowed_at = -math.inf
         self._head = asyncio.Lock()
         self.has_news = False  # nobody else must be told anything
-        self._turns: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
+        self._permits: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
     def lower_to(self, per_second: float | None) -> None:
         """See `RateLimiter.lower_to`."""
         super().lower_to(per_second)
         if self._rate.ceiling is not None:
-            self._turns = deque(self._turns, maxlen=math.ceil(self._rate.ceiling))
+            self._permits = deque(self._permits, maxlen=math.ceil(self._rate.ceiling))
 
     async def take(self) -> Permit:
         """Wait for permission to send, first come, first served; set `responded` when the response begins."""
@@ -93,23 +93,23 @@ class AdaptiveRateLimiter(RateLimiter):
         """Remaining seconds of the cool-down."""
         return max(0.0, self._until - self._clock.monotonic())
 
-    def slow_down(self, turn: Permit, retry_after: float | None = None) -> None:
+    def slow_down(self, permit: Permit, retry_after: float | None = None) -> None:
         """The service rate-limited this request. Refusals of requests sent before the last slowdown only lengthen the
         pause: a burst is one event."""
         now = self._clock.monotonic()
-        turn.refused = True
+        permit.refused = True
         self._rate.counted(refused=1)
         resumed = self._until
         self._until = max(self._until, now + (COOL_DOWN if retry_after is None else retry_after))
-        if turn.released <= self._slowed_at:
+        if permit.released <= self._slowed_at:
             return
         self._slowed_at = now
-        self._rate.refused(self._accepted(now), paused=now - resumed < 1.0, failing=turn.failing)
+        self._rate.refused(self._accepted(now), paused=now - resumed < 1.0, failing=permit.failing)
 
-    def succeeded(self, turn: Permit | None = None) -> None:
+    def succeeded(self, permit: Permit | None = None) -> None:
         """A request succeeded."""
         self._rate.counted(accepted=1)
-        if self._rate.ceiling is not None or turn is None or turn.released > self._slowed_at:
+        if self._rate.ceiling is not None or permit is None or permit.released > self._slowed_at:
             self._rate.succeeded()
 
     async def publish(self) -> None:
@@ -118,20 +118,20 @@ class AdaptiveRateLimiter(RateLimiter):
     def _ready(self) -> float:
         """When the next request may be sent."""
         ready = max(self._next, self._until)
-        if self._rate.ceiling is not None and len(self._turns) == self._turns.maxlen:
-            ready = max(ready, self._turns[0].counted + WINDOW)
+        if self._rate.ceiling is not None and len(self._permits) == self._permits.maxlen:
+            ready = max(ready, self._permits[0].counted + WINDOW)
         return ready
 
     def _passed(self, now: float, *, waited: bool = False) -> Permit:
-        turn = Permit(now, waited=waited)
-        self._turns.append(turn)
-        return turn
+        permit = Permit(now, waited=waited)
+        self._permits.append(permit)
+        return permit
 
     def _accepted(self, now: float) -> float:
         """Calls accepted in the last second; half of those sent, if there are none or responses are slow."""
-        sent = sum(1 for turn in self._turns if now - turn.released < 1.0)
-        done = (turn for turn in self._turns if turn.responded is not None and now - turn.responded < 1.0)
-        return max(sum(1 for turn in done if not turn.refused), sent / 2)
+        sent = sum(1 for permit in self._permits if now - permit.released < 1.0)
+        done = (permit for permit in self._permits if permit.responded is not None and now - permit.responded < 1.0)
+        return max(sum(1 for permit in done if not permit.refused), sent / 2)
 
 
 class ConcurrencyLimiter:
@@ -159,15 +159,15 @@ class ConcurrencyLimiter:
         if self.under_way < self._limit and not self._waiting:
             self.under_way += 1
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
         try:
-            await turn  # whoever ends it has counted this call
+            await waiter  # whoever ends it has counted this call
         except asyncio.CancelledError:
-            if not turn.cancelled():
+            if not waiter.cancelled():
                 await self.__aexit__()
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
+            elif waiter in self._waiting:
+                self._waiting.remove(waiter)
             raise
 
     async def __aexit__(self, *_: object) -> None:
@@ -176,10 +176,10 @@ class ConcurrencyLimiter:
 
     def _admit(self) -> None:
         while self.under_way < self._limit and self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
+            waiter = self._waiting.popleft()
+            if not waiter.done():
                 self.under_way += 1
-                turn.set_result(None)
+                waiter.set_result(None)
 
 
 class BandwidthLimiter:
@@ -202,7 +202,7 @@ class BandwidthLimiter:
         if self._per_second is None or size <= 0:
             return
         now = self._clock.monotonic()
-        turn = max(self._next, now)
-        self._next = turn + size / self._per_second
-        if turn > now:
-            await self._clock.sleep(turn - now)
+        at = max(self._next, now)
+        self._next = at + size / self._per_second
+        if at > now:
+            await self._clock.sleep(at - now)

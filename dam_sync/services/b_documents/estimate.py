@@ -52,7 +52,6 @@ class DocumentsEstimate(DocumentsUpdate):
     first file, also that it is dropped."""
 
     def estimate_saved(self, change: Change) -> Calls:
-        """See `Service.estimate_saved`."""
         return {facts.GET_ID: 1} if isinstance(change, Patch | FileRef) else {}
 
     def estimate(self, change: Change, size: int | None = None) -> Calls:

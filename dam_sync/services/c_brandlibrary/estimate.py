@@ -43,7 +43,6 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         return calls - Counter({facts.UPLOAD_REQUEST: 1}) + Counter({facts.ASSET: 1}) if calls else calls
 
     def estimate_saved(self, change: Change) -> Calls:
-        """See `Service.estimate_saved`."""
         if isinstance(change, Patch):
             return {facts.ASSET: self.estimate(change).get(facts.ASSET, 0)}
         return {facts.ASSET: 1} if isinstance(change, FileRef) else {}

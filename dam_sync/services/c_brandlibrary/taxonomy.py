@@ -61,7 +61,6 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             return await self._add_term(vocabulary, label)
 
     def learn_term(self, vocabulary: str, term: Term) -> None:
-        """See `Service.learn_term`."""
         keys = self._tenant.keys.now
         key = keys.named(vocabulary) if keys is not None else None
         if key is not None and term.label not in key.allowed:
@@ -135,7 +134,6 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
             return known[key]
 
     def learn_container(self, container: Placement) -> None:
-        """See `Service.learn_container`."""
         if (known := self._containers.now) is not None:
             known[place_key(container.kind, container.path)] = container
 

@@ -30,7 +30,7 @@ GONE = frozenset({404, 410})
 CANCELLED = 499  # how the storage says yes (wire C 6.2)
 GOES_ON = 308  # progress, not a redirect (wire C 11.10)
 WAYS = (("PUT", True), ("PUT", False), ("POST", True))  # method, and whether the media type is sent (wire C 6.1)
-PLACES = 64  # in the vault for sessions, at most
+PLACES = 64  # in the credential store for sessions, at most
 _PLACE = f"{facts.NAME}-upload-"
 _END = re.compile(r"bytes=0-(\d+)$")
 _MD5 = re.compile(r"[0-9a-f]{32}")
@@ -51,7 +51,7 @@ class BrandLibraryUploads:
 
     api: BrandLibraryApi
     budget: Budget
-    vault: CredentialStore | None
+    credential_store: CredentialStore | None
     way: int | None = None
     _sessions: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -146,8 +146,8 @@ class BrandLibraryUploads:
         """
         place = await self._free_place()
         self._sessions[place] = url
-        if self.vault is not None:
-            await self.vault.save(place, url)
+        if self.credential_store is not None:
+            await self.credential_store.save(place, url)
         return {"place": place, "digest": digest_of(url)}
 
     async def _free_place(self) -> str:
@@ -156,7 +156,7 @@ class BrandLibraryUploads:
             if place in self._sessions:
                 continue
             self._sessions[place] = ""  # taken, before anybody else looks
-            if self.vault is None or not await self.vault.load(place):
+            if self.credential_store is None or not await self.credential_store.load(place):
                 return place
             del self._sessions[place]
         return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or starts again
@@ -174,13 +174,13 @@ class BrandLibraryUploads:
         place = str(ticket["place"])
         if digest_of(await self._kept(ticket)) != ticket["digest"]:
             return
-        if self.vault is not None:
-            await self.vault.save(place, "")
+        if self.credential_store is not None:
+            await self.credential_store.save(place, "")
         self._sessions.pop(place, None)
 
     async def sweep(self, recorded: IsReferenced) -> int:
         """Abort orphaned sessions; returns how many another process had left open. Safe to repeat."""
-        places = await self.vault.names(_PLACE) if self.vault is not None else ()
+        places = await self.credential_store.names(_PLACE) if self.credential_store is not None else ()
         left = 0
         for place in places:
             ours, url = place in self._sessions, await self._kept({"place": place})
@@ -201,7 +201,9 @@ class BrandLibraryUploads:
     async def _kept(self, ticket: Json) -> str:
         """The entry stored for the ticket, maybe of another session by now."""
         place = str(ticket["place"])
-        return self._sessions.get(place) or (await self.vault.load(place) if self.vault is not None else None) or ""
+        if known := self._sessions.get(place):
+            return known
+        return (await self.credential_store.load(place) if self.credential_store is not None else None) or ""
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ class TemplatesApi:
     options: TemplatesOptions
     limits: Limits
     host: str
-    vault: CredentialStore | None
+    credential_store: CredentialStore | None
     shared: SharedTarget
 
     @classmethod

@@ -27,7 +27,6 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         self._planned_tags: set[str] = set()
 
     def estimate_saved(self, change: Change) -> Calls:
-        """See `Service.estimate_saved`."""
         return {facts.VERSIONS: 1} if isinstance(change, FileRef) else {}
 
     def estimate(self, change: Change, size: int | None = None) -> Calls:

@@ -19,7 +19,6 @@ class ProfilesEstimate(ProfilesTarget):
     """Estimates writes; exact once `schema()` was read."""
 
     def estimate_saved(self, change: Change) -> Calls:
-        """See `Service.estimate_saved`."""
         return {facts.ASSET: 1} if isinstance(change, FileRef) else {}
 
     def estimate_fetched(self, draft: Draft, size: int) -> Calls:

@@ -17,6 +17,7 @@ from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.codec import security, wire
@@ -161,7 +162,11 @@ class ProfilesTarget(ProfilesPart):
         before = await journal.run("before", lambda: self._settled(asset), idempotent=True)
 
         async def another() -> Json:
-            return asset if wire.version_of(await self._state(asset)) != before["version"] else None
+            version = wire.version_of(await self._state(asset))
+            if version == before["version"]:
+                return None
+            note_version(version)
+            return asset
 
         async def landed() -> Json:
             return await poll_until(self.api.clock, another, self.api.options.index_lag, FIND_WAITS)

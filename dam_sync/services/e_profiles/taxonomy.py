@@ -81,7 +81,6 @@ class ProfilesTaxonomy(ProfilesPart):
         return known[label]
 
     def learn_term(self, vocabulary: str, term: Term) -> None:
-        """See `Service.learn_term`."""
         if vocabulary in self._terms:
             self._terms[vocabulary].setdefault(term.label, term)
 
@@ -146,7 +145,6 @@ class ProfilesTaxonomy(ProfilesPart):
         return known[kind, wanted]
 
     def learn_container(self, container: Placement) -> None:
-        """See `Service.learn_container`."""
         if self._places is not None:
             self._places[container.kind, container.path] = container
 

@@ -94,27 +94,21 @@ class FolderService(Service):
         return self._unpacked.root
 
     async def adopt_schema(self, source: Schema) -> None:
-        """See `Service.adopt_schema`."""
         self._tenant.adopt(source)
 
     async def schema(self) -> Schema:
-        """See `Service.schema`."""
         return replace(await run_sync(self._tenant.schema), capabilities=self.capabilities)
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """See `Service.shards`."""
         return self._reader.shards(window)
 
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """See `Service.crawl`."""
         return self._reader.crawl(shard, cursor)
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """See `Service.open`."""
         return await self._reader.open(file, offset)
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """See `Service.fetch`."""
         return await self._reader.fetch(asset)
 
     async def public_links(self, asset: AssetId) -> dict[str, str]:
@@ -147,63 +141,48 @@ class FolderService(Service):
                 self._seal(tenant.disk, tenant.clock.now().date())
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """See `Service.find`."""
         return await self._writer.find(marker)
 
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
-        """See `Service.terms`."""
         return self._taxonomy.terms(vocabulary)
 
     def containers(self) -> AsyncIterator[Placement]:
-        """See `Service.containers`."""
         return self._taxonomy.containers()
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """See `Service.create`."""
         return await self._writer.create(draft, content, journal)
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """See `Service.update`."""
         await self._writer.update(asset, patch)
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """See `Service.replace`."""
         await self._writer.replace(asset, content, journal)
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
-        """See `Service.restore_version`."""
         await self._writer.restore_version(asset, version)
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """See `Service.attach`."""
         await self._writer.attach(asset, content, journal)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
-        """See `Service.relate`."""
         await self._writer.relate(asset, relation)
 
     async def detach(self, asset: AssetId, file: FileRef, journal: Journal) -> None:
-        """See `Service.detach`."""
         await self._writer.detach(asset, file, journal)
 
     async def unrelate(self, asset: AssetId, relation: Relation) -> None:
-        """See `Service.unrelate`."""
         await self._writer.unrelate(asset, relation)
 
     async def remove(self, asset: AssetId) -> None:
-        """See `Service.remove`."""
         await self._writer.remove(asset)
 
     async def restore(self, asset: AssetId, draft: Draft) -> None:
-        """See `Service.restore`."""
         await self._writer.restore(asset, draft)
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """See `Service.ensure_term`."""
         return await self._taxonomy.ensure_term(vocabulary, term)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """See `Service.ensure_container`."""
         return await self._taxonomy.ensure_container(kind, path)
 
     def audience(self, draft: Draft) -> Audience:

@@ -32,7 +32,6 @@ class Reader:
         yield Shard(EVERYTHING, expected=len(await run_sync(self.tenant.listing.asset_ids)))
 
     async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """See `Service.crawl`."""
         ids = await run_sync(self.tenant.listing.asset_ids)
         at = bisect_right(ids, cursor["after"]) if cursor is not None else 0
         while True:
@@ -56,7 +55,6 @@ class Reader:
         return tuple(entries)
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """See `Service.fetch`."""
         return await run_sync(self.asset, asset)
 
     def asset(self, identity: AssetId) -> Asset:
@@ -77,7 +75,6 @@ class Reader:
         return replace(file, size=self.tenant.disk.size(self.tenant.files(file.id)))
 
     async def open(self, file: FileRef, offset: int) -> FileStream:
-        """See `Service.open`."""
         if not file.id:
             raise NotFound(f"the catalogue names no file for {file.name!r}", hint="give it a `file` in the catalogue")
         return await run_sync(self._open, file, offset)
@@ -111,7 +108,6 @@ class FileStream:
             yield block
 
     async def aclose(self) -> None:
-        """See `Stream.aclose`."""
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)

@@ -13,6 +13,7 @@ from dam_sync.model.errors import ConfigError, NotFound
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.tenant import Tenant
@@ -91,13 +92,11 @@ class Writer:
         return True
 
     async def update(self, identity: AssetId, patch: Patch) -> None:
-        """See `Service.update`."""
         await self.begin()
         now = self.tenant.clock.now()
         await self._append(lambda: codec.patched(self._asset(identity), patch, now))
 
     async def replace(self, identity: AssetId, content: Content, journal: Journal) -> None:
-        """See `Service.replace`."""
         await self.begin()
 
         async def number() -> int:
@@ -111,15 +110,14 @@ class Writer:
             return True
 
         await journal.run("version", call, idempotent=True)
+        note_version(str(place))
 
     async def restore_version(self, identity: AssetId, version: FileRef) -> None:
-        """See `Service.restore_version`."""
         await self.begin()
         now = self.tenant.clock.now()
         await self._append(lambda: _with_current(self._asset(identity), version, now))
 
     async def attach(self, identity: AssetId, content: Content, journal: Journal) -> None:
-        """See `Service.attach`."""
         await self.begin()
         which = digest_of([content.name, content.size])[:12]
 
@@ -169,7 +167,6 @@ class Writer:
             await journal.run(f"detach:{which}", move, idempotent=True)
 
     async def unrelate(self, identity: AssetId, relation: Relation) -> None:
-        """See `Service.unrelate`."""
         await self.begin()
 
         def unrelated() -> Asset:
@@ -205,7 +202,6 @@ class Writer:
             self.tenant.disk.rename(self.tenant.files(path), self.tenant.trash(place))
 
     def sweep(self) -> int:
-        """See `Service.sweep`."""
         swept = 0 if self.tenant.read_only else self.uploader.sweep()
         self.wrote = self.wrote or swept > 0
         return swept

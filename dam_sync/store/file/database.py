@@ -99,8 +99,6 @@ def refuse_link(path: Path, what: str = STATE) -> None:
 
 def flush_folder(folder: Path) -> None:
     """Flush the names in a folder to disk. Raises OSError."""
-    if os.name == "nt":  # folders cannot be opened there
-        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

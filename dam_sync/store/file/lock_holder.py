@@ -46,8 +46,8 @@ def _name(pid: int) -> str:
 
 def process_exists(pid: int) -> bool:
     """Whether a process of this host exists; assumed if it cannot be checked safely."""
-    if os.name == "nt" or pid <= 0:
-        return pid > 0
+    if pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -12,11 +13,6 @@ from dam_sync.model.errors import StoreBusy
 from dam_sync.model.values import Json
 from dam_sync.model.watched_elsewhere import watched_elsewhere
 from dam_sync.store.file.database import NO_LINK, make_file, translate_errors
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where this lock is left out
-    fcntl = None  # type: ignore[assignment]
 
 ENDING = ".watch"
 TRIES = 10  # whoever held the file may remove it while others open it
@@ -37,8 +33,6 @@ class FileWatchLock:
         if self._handle is not None and self._is_current(self._handle):
             return
         self.release()
-        if fcntl is None:
-            return
         with translate_errors(self._path, _WHAT):
             for _ in range(TRIES):
                 if self._taken():

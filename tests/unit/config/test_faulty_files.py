@@ -14,15 +14,14 @@ from pathlib import Path
 import pytest
 
 from dam_sync.config.job import load_job
-from dam_sync.mapping.compile import compile_file
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
 from dam_sync.services import discover
-from tests.support.schemas import SOURCE, TARGET
+from tests.support.schemas import SOURCE, TARGET, compiled_file
 
 FOLDER = Path(__file__).parents[2] / "support" / "faulty"
 CHECKS: dict[str, Callable[[Path], object]] = {
-    "mapping": lambda path: compile_file(path, SOURCE, TARGET),
+    "mapping": lambda path: compiled_file(path, SOURCE, TARGET),
     "job": lambda path: load_job(path, discover()),
 }
 BESIDE = {

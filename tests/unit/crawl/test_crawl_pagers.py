@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.crawl.pagers import Keyset, NextLink, Offset, Page, PageNumber, Pager, Params, ScanCursor, Scroll
+from dam_sync.crawl.pagers import Keyset, Offset, Page, PageNumber, Pager, Params, Scroll
 from dam_sync.crawl.pagination import paginate
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Cursor
@@ -20,8 +20,6 @@ MAKERS: dict[str, Callable[[int], Pager]] = {
     "offset": Offset,
     KEYSET: lambda size: Keyset(size, "id"),
     "scroll": Scroll,
-    "scan": ScanCursor,
-    "link": NextLink,
 }
 
 
@@ -48,7 +46,7 @@ class Listing:
         if "scroll" in params:
             self.scrolled += size
             return self.scrolled - size
-        for word in ("offset", "after", "cursor", "link"):
+        for word in ("offset", "after"):
             if word in params:
                 return int(params[word] or 0)
         raise AssertionError(params)
@@ -56,8 +54,6 @@ class Listing:
     def _next(self, params: Params, behind: int) -> object:
         if "scroll" in params:
             return "the same scroll"
-        if "cursor" in params or "link" in params:
-            return str(behind) if behind < len(self.rows) else None
         return behind < len(self.rows) if self.more else None
 
 
@@ -91,7 +87,7 @@ async def test_a_walk_goes_on_from_any_of_its_cursors(kind: str, rows: int, size
     assert seen == list(range(1, rows + 1))
 
 
-@pytest.mark.parametrize(("kind", "calls"), [("page", 3), ("offset", 3), (KEYSET, 3), ("link", 3), ("scan", 3)])
+@pytest.mark.parametrize(("kind", "calls"), [("page", 3), ("offset", 3), (KEYSET, 3)])
 async def test_a_total_spares_the_empty_last_page(kind: str, calls: int) -> None:
     listing = Listing(30, totals=True)
     await listed(listing, MAKERS[kind](10))
@@ -140,15 +136,6 @@ async def test_a_row_without_key_is_refused() -> None:
 
     with pytest.raises(ContractBroken, match="no key"):
         await anext(paginate(keyless, Keyset(2, "id")))
-
-
-async def test_empty_pages_inside_a_scan_are_no_end() -> None:
-    pages = {None: Page([1], next="a"), "a": Page([], next="b"), "b": Page([2])}
-
-    async def fetch(params: Params) -> Page:
-        return pages[params["cursor"]]
-
-    assert [row async for page, _ in paginate(fetch, ScanCursor(5)) for row in page.rows] == [1, 2]
 
 
 async def test_rows_that_go_away_before_a_keyset_do_no_harm() -> None:

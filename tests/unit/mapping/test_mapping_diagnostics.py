@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.mapping.compile import compile_file
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Field, FieldKind, Schema
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, with_lines
+from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, compiled_file, with_lines
 
 LANGUAGES = replace(
     TARGET,
@@ -23,7 +22,7 @@ def faults(folder: Path, text: str, target: Schema = TARGET) -> list[str]:
     path = folder / "mapping.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(MappingError) as caught:
-        compile_file(path, SOURCE, target)
+        compiled_file(path, SOURCE, target)
     return [str(fault).replace(f"{folder}/", "") for fault in caught.value.diagnostics]
 
 
@@ -135,7 +134,7 @@ def test_a_file_below_the_folder_is_named_from_there(tmp_path: Path, monkeypatch
     path = tmp_path / "maps" / "mapping.yaml"
     path.write_text(with_lines("titel: {from: filename}"), encoding="utf-8")
     with pytest.raises(MappingError, match=r"^maps/mapping\.yaml:7:3: fields\.titel"):
-        compile_file(path, SOURCE, TARGET)
+        compiled_file(path, SOURCE, TARGET)
     monkeypatch.chdir(tmp_path / "maps")
     with pytest.raises(MappingError, match=r"^mapping\.yaml:7:3: "):
-        compile_file(path, SOURCE, TARGET)
+        compiled_file(path, SOURCE, TARGET)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.mapping.document import json_schema, load_mapping
+from dam_sync.mapping.document import json_schema
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.mapping.transforms.values import LookUp
 from dam_sync.model.errors import MappingError
-from tests.support.schemas import LEAST, read, with_lines
+from tests.support.schemas import LEAST, loaded, read, with_lines
 
 
 def told(folder: Path, text: str) -> list[str]:
@@ -117,12 +117,12 @@ def test_broken_files(tmp_path: Path, text: str, start: str) -> None:
 
 def test_a_missing_file_and_one_that_is_not_text(tmp_path: Path) -> None:
     with pytest.raises(MappingError, match="there is no mapping file"):
-        load_mapping(tmp_path / "no.yaml")
+        loaded(tmp_path / "no.yaml")
     with pytest.raises(MappingError, match="is a folder, not a mapping file"):
-        load_mapping(tmp_path)
+        loaded(tmp_path)
     (tmp_path / "latin.yaml").write_bytes(b"version: \xe9\n")
     with pytest.raises(MappingError, match=r"latin\.yaml:1: file: is not UTF-8"):
-        load_mapping(tmp_path / "latin.yaml")
+        loaded(tmp_path / "latin.yaml")
 
 
 TABLES = """\
@@ -204,7 +204,7 @@ def test_a_device_or_a_pipe_is_not_read(tmp_path: Path, place: str, kind: str) -
     else:
         os.mkfifo(path) if kind == "pipe" else os.mknod(path, stat.S_IFSOCK | 0o600)
     with pytest.raises(MappingError) as caught:
-        load_mapping(tmp_path / "mapping.yaml")
+        loaded(tmp_path / "mapping.yaml")
     assert "not a file" in str(caught.value) or "cannot be read" in str(caught.value) or "folder" in str(caught.value)
 
 

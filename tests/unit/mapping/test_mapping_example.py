@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 from dam_sync.help import text_of
-from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import run_tests
 from dam_sync.model.capabilities import Capabilities, Feature, Support
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from tests.support.schemas import compiled_file
 
 (SHOWN,) = (
     text
@@ -51,6 +51,6 @@ def test_the_mapping_that_is_shown_loads_and_does_what_its_tests_say(tmp_path: P
     (tmp_path / "subject.pins.csv").write_text("source,target\n", encoding="utf-8")
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text(SHOWN, encoding="utf-8")
-    document, crosswalk = compile_file(mapping, SOURCE, TARGET)
+    document, crosswalk = compiled_file(mapping, SOURCE, TARGET)
     assert document.body.tests
     assert run_tests(document, crosswalk) == []

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.mapping import Mapping
-from dam_sync.mapping.compile import compile_file
 from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.mapping.document import load_mapping
 from dam_sync.model.errors import MappingError
 from tests.support.drafting import asset
-from tests.support.schemas import LEAST, SOURCE, TARGET
+from tests.support.schemas import LEAST, SOURCE, TARGET, compiled_file, loaded
 
 MAIN = "version: 1\ninclude: shared.yaml\n"
 
@@ -27,7 +25,7 @@ def write(folder: Path, **files: str) -> Path:
 
 
 def compiled(folder: Path, **files: str) -> Crosswalk:
-    return compile_file(write(folder, **files), SOURCE, TARGET)[1]
+    return compiled_file(write(folder, **files), SOURCE, TARGET)[1]
 
 
 def faults(folder: Path, **files: str) -> list[str]:
@@ -67,7 +65,7 @@ def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path) -> None:
         "shared__all": "version: 1\ninclude: ../least.yaml\nlookups: {theirs: {csv: c.csv}}\n",
         "least": LEAST,
     }
-    document = load_mapping(write(tmp_path, **files))
+    document = loaded(write(tmp_path, **files))
     assert {name: table.find("FR") for name, table in document.lookups.items()} == {
         "theirs": "France",
         "mine": "Frankreich",

@@ -41,20 +41,6 @@ async def test_a_handle_whose_answer_was_lost_is_made_again() -> None:
     assert await send_single(Once(), post, journal) == "handle 2"
 
 
-@pytest.mark.parametrize(("there", "handle", "sent"), [("asset 1", "asset 1", 1), (None, "handle 2", 2)])
-async def test_what_a_lost_request_made_is_looked_for_first(there: Json, handle: str, sent: int) -> None:
-    post, journal = Post(), MemoryJournal()
-    post.lose = True
-
-    async def found() -> Json:
-        return there
-
-    with pytest.raises(Transient):
-        await send_single(Once(), post, journal, reconcile=found)
-    assert await send_single(Once(), post, journal, reconcile=found) == handle
-    assert len(post.sent) == sent
-
-
 async def test_a_handle_of_another_file_or_too_old_is_not_used() -> None:
     post, journal = Post(), MemoryJournal()
     assert await send_single(Once(), post, journal, ttl=WEEK) == "handle 1"

@@ -40,10 +40,12 @@ def ended(result: RunResult, error: DamSyncError | None = None, *, failures: int
 
 
 def test_the_signature_is_that_of_the_specification() -> None:
-    made = signature(SECRET, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}')
+    at = datetime.fromtimestamp(1614265330, UTC)
+    made = signature(SECRET, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, b'{"test": 2432232314}')
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-    with pytest.raises(ConfigError, match="not base64"):
-        signature("not base64!", "1", "2", b"")
+    for wrong in ("not base64!", "whsec_"):
+        with pytest.raises(ConfigError, match="not base64"):
+            signature(wrong, "1", at, b"")
 
 
 def test_a_state_of_affairs_is_told_once() -> None:
@@ -84,7 +86,8 @@ async def test_a_url_gets_a_signed_event(monkeypatch: pytest.MonkeyPatch) -> Non
     assert first.target == second.target == "/hooks/secret-path?token=abc"
     assert json.loads(second.body) == EVENT
     headers = second.headers
-    expected = signature(SECRET, "msg_1", headers["webhook-timestamp"], second.body)
+    at = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
+    expected = signature(SECRET, "msg_1", at, second.body)
     assert (headers["webhook-id"], headers["webhook-signature"]) == ("msg_1", expected)
 
 

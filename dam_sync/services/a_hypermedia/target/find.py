@@ -19,8 +19,9 @@ from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, timestamp_text, wanted_id
 from dam_sync.services.a_hypermedia.api.search import between
-from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, md5_of, resembles
+from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, resembles
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
+from dam_sync.transfer.digests import md5_of
 
 CREATE = "create"  # the journal entry of the call that must not happen twice
 SENT = journal_names.silent("sent ")  # what that call sends, recorded before; one entry for each time, by number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -24,6 +23,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import (
     HalRequest,
@@ -37,6 +37,7 @@ from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, bulk_body, 
 from dam_sync.services.a_hypermedia.source.optional_lists import is_gone
 from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, first_of_each, kept
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
+from dam_sync.transfer.digests import md5_of
 
 DONE, GONE = 204, 404
 MEDIA = "/{mediaId}"
@@ -316,10 +317,12 @@ class MediaUpdater(HypermediaBase):
             body = {"_links": {"from": {"href": self._api.base_url + path}}}
             request = HalRequest("POST", "medias", VERSIONS, (asset,), json=body, asset=asset)
             try:
-                return {"id": made_id(await self._api.call(request))}
+                made = made_id(await self._api.call(request))
             except (Rejected, SessionGone) as error:
                 refused.append(error)
                 raise
+            note_version(made)
+            return {"id": made}
 
         async def found() -> Json:
             media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
@@ -488,13 +491,3 @@ def resembles(media: Json, name: str, size: int, md5: str) -> bool:
     theirs = str((media.get("checkSums") or {}).get("md5") or "").lower()
     same = same_name(media.get("originalFileName"), name) and size_of_file(media.get("fileSize")) == size
     return same and (not theirs or not md5 or theirs == md5)
-
-
-async def md5_of(content: Content) -> str:
-    """The md5 the service publishes; already known, or computed by reading the content again."""
-    if known := content.digests.get("md5"):
-        return known
-    digest = hashlib.md5(usedforsecurity=False)
-    async for block in content.blocks():
-        digest.update(block)
-    return digest.hexdigest()

@@ -182,9 +182,14 @@ def _refuse_nothing_done(reply: Response) -> None:
 
 def document_path(uid: str, *more: str) -> str:
     """`/api/v1/id/{uid}/…`. Raises NotFound for an invalid id."""
+    refuse_invalid_id(uid)
+    return "/".join((f"{facts.API}/id", uid, *more))
+
+
+def refuse_invalid_id(uid: str) -> None:
+    """Raises NotFound for an id that no document can have, and that would lead to another path."""
     if not _ID.fullmatch(uid) or not uid.strip("."):
         raise NotFound("no document can have this id", asset=uid, operation=facts.GET_ID)
-    return "/".join((f"{facts.API}/id", uid, *more))
 
 
 def authenticator_of(context: Context) -> Authenticator:

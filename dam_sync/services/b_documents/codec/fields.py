@@ -104,7 +104,6 @@ class ServerSchema:
     types: Mapping[str, DocumentType] = field(default_factory=dict)
     fields: Mapping[str, DocumentsField] = field(default_factory=dict)
     directories: Mapping[str, Directory] = field(default_factory=dict)
-    prefixes: Mapping[str, str] = field(default_factory=dict)  # of schemas, by name
 
     @cached_property
     def folder_types(self) -> frozenset[str]:
@@ -153,16 +152,14 @@ def server_of(types: Json, schemas: Json, directories: Json, options: DocumentsO
     found = _types_of(types)
     listed = {directory.name: directory for directory in _directories_of(directories)}
     fields: dict[str, DocumentsField] = {}
-    prefixes: dict[str, str] = {}
     for name, body in _schemas_of(types, schemas).items():
         prefix = str(body.get("@prefix") or body.get("prefix") or "") or name
-        prefixes[name] = prefix
         having = frozenset(each.name for each in found.values() if name in each.schemas)
         for key, declared in _members(body).items():
             info = info_of(f"{prefix}:{key}", declared)
             if info is not None:
                 fields[info.key] = replace(info, types=having, kind=options.kinds.get(info.key, info.kind))
-    server = ServerSchema(found, {}, listed, prefixes)
+    server = ServerSchema(found, {}, listed)
     assets = server.asset_types
     kept = {
         key: replace(info, types=info.types & assets) for key, info in fields.items() if _is_ours(info, assets, options)

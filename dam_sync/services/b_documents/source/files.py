@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from dam_sync.http.client import HttpStream, Request
@@ -12,28 +10,11 @@ from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls, Context
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import document_path
+from dam_sync.services.b_documents.api.client import document_path, refuse_invalid_id
 from dam_sync.services.b_documents.tenant import DocumentsPart
+from dam_sync.transfer.download import EmptyStream
 
 PLAIN = {"Accept": "*/*"}
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """The empty rest at the end of a file: a range from there would return the whole file (wire B 4)."""
-
-    start: int
-    total: int | None
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._none()
-
-    async def _none(self) -> AsyncIterator[bytes]:
-        if self.start < 0:
-            yield b""
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
 
 
 class DocumentsFiles(DocumentsPart):
@@ -51,7 +32,7 @@ class DocumentsFiles(DocumentsPart):
         if not xpath:
             raise NotFound("the file has no path in its document", asset=uid, operation=facts.BLOB)
         if offset and file.size is not None and offset >= file.size:
-            return Nothing(offset, file.size)
+            return EmptyStream(offset, file.size)  # a range from there would return the whole file (wire B 4)
         if not self._without_servlet and file.size is not None and file.size > self.most_by_blob:
             stream = await self._from_servlet(file, uid, xpath, offset)
             if stream is not None:
@@ -66,7 +47,7 @@ class DocumentsFiles(DocumentsPart):
 
     async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
         """None if the servlet returns a login page instead (wire B 4), after which it is not used again, or nothing."""
-        document_path(uid)
+        refuse_invalid_id(uid)
         repository = (await self.tenant.release.get()).repository
         name = quote(file.name or "file", safe="")
         path = f"/nxfile/{quote(repository, safe='')}/{uid}/{quote(xpath, safe='/:')}/{name}"

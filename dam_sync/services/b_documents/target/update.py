@@ -14,6 +14,7 @@ from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Context
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, document_path
 from dam_sync.services.b_documents.codec import wire
@@ -232,7 +233,8 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             await journal.run(f"{name}:keep", keep, reconcile=is_kept)
 
         async def write() -> Json:
-            await self.write_file(asset, content, handle, kept[0] if kept else row)
+            reply = await self.write_file(asset, content, handle, kept[0] if kept else row)
+            note_version(member_text(reply, "changeToken"))
             return True
 
         async def is_written() -> Json:

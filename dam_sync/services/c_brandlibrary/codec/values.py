@@ -10,8 +10,6 @@ from datetime import UTC, date, datetime
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value, value_to_json
 
-BLANK = ""
-
 
 def decode(field: Field, texts: Sequence[str]) -> Value | None:
     """The records of one key on one asset: one value, or several if the key takes or here has several."""

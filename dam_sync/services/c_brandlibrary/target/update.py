@@ -10,6 +10,7 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.values import composed
@@ -160,6 +161,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         size = row["attributes"].get("size")
         if size != content.size:
             raise IntegrityError(f"{content.size} bytes were sent but {size} arrived", asset=asset)
+        note_version(str(wire.count_of(row)))
         return True
 
     async def _attachment(self, asset: str, attachment: str) -> Json:

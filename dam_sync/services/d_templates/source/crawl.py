@@ -70,7 +70,6 @@ class ByCursor:
         return {"cursor": page.next, "rows": rows, "last": last, "most": most}
 
     def identity(self, row: Json) -> Json:
-        """See `Pager.identity`."""
         return row["objectId"] if isinstance(row, dict) and "objectId" in row else row
 
 

@@ -9,13 +9,15 @@ from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient, Uncertain
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import note_version
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Template
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup
 from dam_sync.services.d_templates.target.find import RECORD, TemplatesFind
 from dam_sync.services.d_templates.target.update import TemplatesUpdate, entries_for
-from dam_sync.services.d_templates.uploads.uploader import WAITED, StoreRefused, TemplatesUploads, md5_of
+from dam_sync.services.d_templates.uploads.uploader import WAITED, StoreRefused, TemplatesUploads
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
+from dam_sync.transfer.digests import md5_of
 
 _WINDOWS = 2  # of the index lag, before a create whose response was lost is repeated (wire D 6.9)
 _AGAIN = 3  # records made in a row because the links of the one before were lost
@@ -204,6 +206,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
             return await self._version(asset, frozenset(before["records"]), content)
 
         made = await self._brought(make, found, content, journal, None)
+        note_version(made.object)
         self.version_groups.made(asset, made.object, made.file, made.template)
 
     async def _version(self, asset: AssetId, before: frozenset[str], content: Content) -> CreatedRecord | None:

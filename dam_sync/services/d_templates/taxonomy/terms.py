@@ -79,7 +79,6 @@ class TemplatesTerms(TemplatesPart):
         return Term(renamed.label, term.id, (renamed.label,))
 
     def learn_term(self, vocabulary: str, term: Term) -> None:
-        """See `Service.learn_term`."""
         forms = self.tenant.forms.now
         if forms is None:
             return

@@ -64,15 +64,6 @@ class Md5Tracker:
         self.md5 = tally.hexdigest()
 
 
-async def md5_of(content: Content) -> str:
-    """The MD5 of a file; reads it if the source does not report one."""
-    tally = Md5Tracker(content, content.digests.get("md5", ""))
-    if not tally.md5:
-        async for _ in tally.blocks():
-            pass
-    return tally.md5
-
-
 @dataclass(slots=True)
 class TemplatesUploader:
     """Uploads files. completes: small files of this instance get an upload id too, as the first upload shows. sized:

@@ -45,7 +45,6 @@ class ByUpload(RowsById):
     shifting: bool = False
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
         return {"after": None, "ids": []}
 
     def params(self, cursor: Cursor) -> Params:
@@ -53,7 +52,6 @@ class ByUpload(RowsById):
         return {"after": cursor["after"], "ids": cursor["ids"]}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
         if not page.rows or page.total is None or len(page.rows) >= page.total:
             return None
         last = created(page.rows[-1])

@@ -214,20 +214,17 @@ class _Bounded(io.RawIOBase):
         self._last = b""
 
     def read(self, size: int = -1, /) -> bytes:
-        """See `RawIOBase.read`."""
         if not 0 <= size <= MOST_READ:
             raise InvalidValue("the archive has a header of a size that no name has")
         self._last = self._data.read(size)
         return self._last
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """See `RawIOBase.seek`."""
         if offset < 0:
             raise InvalidValue("the archive has a header of a size below zero")
         return self._data.seek(offset, whence)
 
     def tell(self) -> int:
-        """See `RawIOBase.tell`."""
         return self._data.tell()
 
     def expect_end(self) -> None:

@@ -15,13 +15,13 @@ from typing import BinaryIO, Final
 
 from dam_sync.http.parsing import parsed_text
 from dam_sync.model.asset import Placement
+from dam_sync.model.csv_cells import rows_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
 
-csv.field_size_limit(LONGEST_LINE)
 RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 NUMBER = re.compile(r"-?\d+(\.\d+)?$")
 PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
@@ -267,7 +267,6 @@ class _Echo:
     """A file that gives back what is written to it."""
 
     def write(self, text: str) -> str:
-        """See `_Echo`."""
         return text
 
 
@@ -373,7 +372,7 @@ class Sheet:
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
         lines = (line.decode("utf-8") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
-        reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
+        reader = rows_of(lines, self._delimiter)
         while True:
             at = file.tell()
             try:
