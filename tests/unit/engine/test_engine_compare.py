@@ -46,6 +46,7 @@ EVERY = Scope(
         (None, ()),
         ("", None),
         (Localized({"en": "Sea", "fr": ""}), Localized({"en": "Sea"})),
+        (12345678901234567000, 1.2345678901234567e19),  # as JSON has it
     ],
 )
 def test_same_meaning(one: object, two: object) -> None:
