@@ -32,6 +32,7 @@ LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong 
 TRIMMED = "whitespace trimmed"
 RENAMED = "characters that the target avoids"
 ROUNDED = "rounded"
+FOLDED = "differs from another in case alone"
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 TAKES: Mapping[ValueType, frozenset[ValueType]] = {
@@ -72,6 +73,7 @@ class Fit:
     choices: the closed list a text must be in. rule: how a value that is not yet a term of the target becomes one;
     matched: terms come from a `vocabulary` transform and are already the target's. locales: languages the target has,
     empty for any. trims: it removes whitespace at the ends of texts.
+    folds: of values that differ in case alone it keeps one.
     """
 
     field: Field
@@ -80,6 +82,7 @@ class Fit:
     matched: bool = False
     locales: tuple[str, ...] = ()
     trims: bool = False
+    folds: bool = False
 
     @property
     def shape(self) -> ValueType:
