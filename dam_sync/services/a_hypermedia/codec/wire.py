@@ -27,6 +27,7 @@ from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped, degrees, is_undecided_day
 
 _SEVERAL = 2
+NAMESAKES = "several folders of this path become one"  # the rule of a loss
 UNDECIDED = "the day depends on the time zone"  # the rule of a loss
 
 
@@ -53,6 +54,7 @@ class MediaDecodeContext:
     statuses: Mapping[str, Status] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     zone: tzinfo = UTC
+    namesakes: frozenset[tuple[str, ...]] = frozenset()  # paths of several folders
 
 
 DATES = {"creationDate": "created_at", "updateDate": "changed_at", "importDate": "imported_at"}
@@ -346,6 +348,8 @@ def _placements(media: Json, context: MediaDecodeContext, losses: list[Loss]) ->
             text_in(folder, "title", "folder", losses) or wanted_id(folder),
         )
         places.add(Placement("folder", path, wanted_id(folder)))
+        if path in context.namesakes:
+            losses.append(Loss("placements.folder[]", NAMESAKES, Placement("folder", path).text))
     for label in placed_in(media, "label"):
         places.add(
             Placement("label", (text_in(label, "title", "label", losses) or wanted_id(label),), wanted_id(label))
