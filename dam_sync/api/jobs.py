@@ -237,6 +237,7 @@ async def verify_job(
         report.notes.extend(await _probation(context))
         report.notes.extend([] if await store.anything_moved() else sentences.about_nothing_moved())
         report.notes.extend(sentences.about_unsorted(verifier.unsorted))
+        report.notes.extend(sentences.about_unread(verifier.unread_containers))
         if verifier.again is not None and verifier.again.number:
             report.notes.extend(sentences.about_lag(*astuple(verifier.again)))
         await keep_verification(store, report, context.policy)

@@ -289,19 +289,24 @@ def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
 
 def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:
     """With containers renamed as the target requires, so that one renamed by people counts as the same; with tags in
-    the Unicode form of `tags`, because a target may keep one tag for two forms of it."""
-    actual = replace(actual, tags=_spelled(actual.tags, tags))
+    the spelling of `tags`, because a target may keep one tag for two Unicode forms of it, or for two cases."""
+    actual = replace(actual, tags=_spelled(actual.tags, tags, fold=schema.folds_tags))
     if schema.naming is None:
         return actual
     return replace(actual, placements=frozenset(map(schema.naming.place, actual.placements)))
 
 
-def _spelled(held: frozenset[str], wanted: Iterable[str]) -> frozenset[str]:
-    """Of tags that are canonically equivalent to wanted ones, the wanted forms; the others as they are."""
+def _spelled(held: frozenset[str], wanted: Iterable[str], *, fold: bool) -> frozenset[str]:
+    """Of tags that are the same to the target as wanted ones, the wanted forms; the others as they are."""
+
+    def plain(tag: str) -> str:
+        composed = normalize("NFC", tag)
+        return composed.casefold() if fold else composed
+
     forms: dict[str, set[str]] = {}
     for tag in wanted:
-        forms.setdefault(normalize("NFC", tag), set()).add(tag)
-    return frozenset(form for tag in held for form in forms.get(normalize("NFC", tag), {tag}))
+        forms.setdefault(plain(tag), set()).add(tag)
+    return frozenset(form for tag in held for form in forms.get(plain(tag), {tag}))
 
 
 def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[Placement], schema: Schema) -> Asset:

@@ -45,7 +45,7 @@ from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.model.wording import counted
-from dam_sync.store.note_keys import WATERMARK, listed_key, window_key
+from dam_sync.store.note_keys import UNREAD_CONTAINERS, WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import ELSEWHERE
@@ -380,10 +380,12 @@ async def _read_members(context: RunContext) -> None:
         return
     sides = [(context.source, ""), *([(context.target, TARGET)] if context.reads_target else [])]
     await context.store.begin_members(context.run.id)
+    unread: list[str] = []
     for service, prefix in sides:
         if Operation.MEMBERS in service.capabilities:
-            await keep_members(context.store, service.members(), prefix)
+            unread += await keep_members(context.store, service.members(), prefix)
     await context.store.end_members()
+    await context.store.set_meta(UNREAD_CONTAINERS, unread)
     await refuse_lost_memberships(context)
 
 

@@ -7,8 +7,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from decimal import Decimal
 
-from dam_sync.mapping.results import SHAPES, SPEAKING, Note, Result, ValueOutcome, ValueType, aware, shape_of, shown
+from dam_sync.mapping.results import (
+    SHAPES,
+    SPEAKING,
+    Note,
+    Result,
+    ValueOutcome,
+    ValueType,
+    aware,
+    number_text,
+    shape_of,
+    shown,
+)
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import nearest
@@ -19,6 +31,8 @@ from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
 LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
 TRIMMED = "whitespace trimmed"
 RENAMED = "characters that the target avoids"
+ROUNDED = "rounded"
+FOLDED = "differs from another in case alone"
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 TAKES: Mapping[ValueType, frozenset[ValueType]] = {
@@ -59,6 +73,7 @@ class Fit:
     choices: the closed list a text must be in. rule: how a value that is not yet a term of the target becomes one;
     matched: terms come from a `vocabulary` transform and are already the target's. locales: languages the target has,
     empty for any. trims: it removes whitespace at the ends of texts.
+    folds: of values that differ in case alone it keeps one.
     """
 
     field: Field
@@ -67,6 +82,7 @@ class Fit:
     matched: bool = False
     locales: tuple[str, ...] = ()
     trims: bool = False
+    folds: bool = False
 
     @property
     def shape(self) -> ValueType:
@@ -102,7 +118,10 @@ class Fit:
         if isinstance(made, Person) and made.name in context.unknown_people:
             return _refused(CLOSED, f"the target has no user {shown(made.name)}")
         lacking = self._lacking(made)
-        return _refused(KIND, lacking) if lacking else self._checked(made)
+        if lacking:
+            return _refused(KIND, lacking)
+        checked = self._checked(made)
+        return checked if checked.note else replace(checked, note=_rounding(value, made))
 
     def _lacking(self, value: Scalar) -> str:
         """What a place or a row lacks, or has in excess, for this field."""
@@ -189,6 +208,13 @@ class GroupFit(Fit):
 def text_field(key: str, *, multiple: bool = False, kind: FieldKind = FieldKind.TEXT) -> Field:
     """Stands for a part that is not a metadata field: a file name, tags, dates."""
     return Field(key, kind, multiple=multiple)
+
+
+def _rounding(text: Scalar, number: Scalar) -> Note | None:
+    """A text has more digits than the number that was made of it."""
+    if not isinstance(text, str) or not isinstance(number, float) or Decimal(text.strip()) == Decimal(repr(number)):
+        return None
+    return Note(ROUNDED, f"{shown(text)} is {number_text(number)}", ValueOutcome.KEPT)
 
 
 def _refused(rule: str, detail: str) -> Result:

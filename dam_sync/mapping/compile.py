@@ -223,7 +223,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
             ("asset", "filename"), body.asset.filename, NameFit(text_field("filename"), naming=target.naming)
         ),
         status=single(("asset", "status"), body.asset.status, Fit(text_field("status"), target.statuses)),
-        tags=single(("tags",), body.tags, Fit(text_field("tags", multiple=True))),
+        tags=single(("tags",), body.tags, Fit(text_field("tags", multiple=True), folds=target.folds_tags)),
         placements=tuple(_placement_lines(builder)),
         container_most=target.container_most,
         groups=single(

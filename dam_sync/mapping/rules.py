@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from unicodedata import normalize
 
 from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.accounts import ReadValue
-from dam_sync.mapping.coercion import SEVERAL, Fit
+from dam_sync.mapping.coercion import FOLDED, SEVERAL, Fit
 from dam_sync.mapping.expressions import Evaluated, Expression
 from dam_sync.mapping.paths import AssetPath, PathValue
-from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of
+from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of, shown
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.mapping.transforms.values import MatchTerm
 from dam_sync.model.account import DEFAULTED, DROPPED, LOST, PARKED, TRANSFORMED, WRITTEN
@@ -350,10 +351,24 @@ class _Evaluation:
         before, self.items = self.items, []
         for item in before:
             self._settle(self.rule.target, item.origins, self.rule.fit.each(item.value, self.context))
+        if self.rule.fit.folds:
+            self._fold()
         if len(self.items) > 1 and not self.rule.fit.field.multiple:
             note = Note(SEVERAL, f"{len(self.items)} values, the target accepts one")
             extra, self.items = self.items[1:], self.items[:1]
             self._note(note, tuple(origin for item in extra for origin in item.origins))
+
+    def _fold(self) -> None:
+        """Leave out what the target takes for the same as a value before."""
+        before, self.items = self.items, []
+        known: dict[str, str] = {}
+        for item in before:
+            text = str(item.value)
+            first = known.setdefault(normalize("NFC", text).casefold(), text)
+            if normalize("NFC", first) == normalize("NFC", text):
+                self.items.append(item)
+            else:
+                self._note(Note(FOLDED, f"{shown(text)}, {shown(first)}", ValueOutcome.DROPPED), item.origins)
 
     def _kept(self) -> dict[int, list[_Item]]:
         """What became of each value that was read; an asset may have very many."""

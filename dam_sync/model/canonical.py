@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
+from decimal import Decimal
 
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value, instant_text
 
@@ -39,6 +40,6 @@ def _plain(row: str | bool | int | float | date | datetime) -> str:
         return instant_text(row.replace(microsecond=0))
     if isinstance(row, date):
         return row.isoformat()
-    if isinstance(row, float) and row.is_integer():
-        return str(int(row))
+    if isinstance(row, float) and row.is_integer():  # as written; the digits of the binary value are other ones
+        return format(Decimal(repr(row or 0)), "f").removesuffix(".0")
     return str(row)

@@ -107,5 +107,6 @@ class Schema:
     relation_kinds: frozenset[str] | None = None  # kinds of relation that it can store; None: any
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # asset types that have a part; absent: all
     needs: frozenset[str] = frozenset()  # what each asset must have: any of profile, groups
+    folds_tags: bool = False  # of tags that differ in case alone, an asset has one
     naming: Naming | None = None  # restrictions of file and container names; None: any name is accepted
     capabilities: Capabilities = NOTHING  # those of the service when it returned this schema; required for a target

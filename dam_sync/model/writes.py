@@ -12,11 +12,13 @@ from dam_sync.model.values import Term
 @dataclass(frozen=True, slots=True)
 class Membership:
     """A container and some of its members, for services that keep membership on the container. unsure: a listing shows
-    them, but maybe only because they are in a container below it; as members of that one they are not unsure."""
+    them, but maybe only because they are in a container below it; as members of that one they are not unsure. unread:
+    why nothing is known of the members of this container; those of the others are listed."""
 
     placement: Placement
     assets: tuple[AssetId, ...]
     unsure: bool = False
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)

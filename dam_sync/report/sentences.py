@@ -9,6 +9,8 @@ from datetime import datetime
 from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
 from dam_sync.model.wording import agreed, counted, such_as
 
+_NAMED = 3  # containers
+
 RETRIED = {
     "passed": "the failure may have been temporary",
     "changed": "the mapping changed",
@@ -67,6 +69,18 @@ def about_unsorted(number: int) -> list[str]:
         return []
     what = counted(number, "asset of the source was", "assets of the source were")
     return [f"{what} not compared: no run has listed them yet, and the next one finds which wave they belong to"]
+
+
+def about_unread(containers: Sequence[str]) -> list[str]:
+    """Containers of which the service does not say what is in them."""
+    if not containers:
+        return []
+    what = counted(len(containers), "container was", "containers were")
+    more = f"; and {len(containers) - _NAMED} more" if len(containers) > _NAMED else ""
+    return [
+        f"{what} not read, so its assets count as those of the last run: {'; '.join(containers[:_NAMED])}{more}. "
+        "Give the user of the job access to these assets, or empty the container"
+    ]
 
 
 def about_followed(*, same: bool) -> list[str]:

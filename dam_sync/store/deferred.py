@@ -152,6 +152,22 @@ class MemberRepository(Repository):
 
         return await self._read(job)
 
+    async def members_in(self, placement: Placement, without: str) -> tuple[AssetId, ...]:
+        """The assets in this container, by the last reading that ended, without those whose ids begin with `without`.
+        A container with an id is known by it."""
+
+        def job(c: Connection) -> tuple[AssetId, ...]:
+            ended = _readings(c).ended
+            spots = select(CONTAINER.c.id).where(CONTAINER.c.kind == placement.kind)
+            path = CONTAINER.c.path == to_text(list(placement.path))
+            spots = spots.where(CONTAINER.c.container == placement.id if placement.id else path)
+            chosen = select(MEMBER.c.asset).where(MEMBER.c.spot.in_(spots))
+            chosen = chosen.where(MEMBER.c.first_read <= ended, MEMBER.c.last_read >= ended)
+            chosen = chosen.where(~MEMBER.c.asset.startswith(without, autoescape=True)).distinct()
+            return tuple(AssetId(row.asset) for row in c.execute(chosen.order_by(MEMBER.c.asset)))
+
+        return await self._read(job)
+
 
 class MembershipRepository(Repository):
     """Bulk placements waiting for the target."""

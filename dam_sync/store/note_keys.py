@@ -22,6 +22,7 @@ RETRIED_REFUSALS = "refused asked again"  # the run that tried again what earlie
 EXPOSURE_POLICY = "exposure policy"  # policy and mapping by which assets were set aside
 EXPOSURE_DUE = "exposure due"  # the first release date for which assets were set aside
 MEMBER_READINGS = "member readings"  # the numbers of the readings of all memberships
+UNREAD_CONTAINERS = "unread containers"  # whose members the last reading could not read, and why
 SENT_CALLS = "calls"  # API calls of the last days by role and time
 PACE = "pace"  # by account, the limits that were learned because none are documented
 WATCHED = "watch"  # what the last `watch` did

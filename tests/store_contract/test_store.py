@@ -302,6 +302,23 @@ async def test_members_come_back_by_asset(store: SqlStore) -> None:
     assert await store.members_of(["a", "b", "c"]) == {"a": {one, two}, "b": {one}}
 
 
+async def test_the_members_of_one_container_are_those_of_the_last_whole_reading(store: SqlStore) -> None:
+    one, renamed, other = (Placement("collection", (name,), identity) for name, identity in ("A1", "B1", "C2"))
+    await store.begin_members(1)
+    await store.add_members([Membership(one, (AssetId("b"), AssetId("a"), AssetId("target:a")))])
+    await store.add_members([Membership(other, (AssetId("c"),))])
+    assert await store.members_in(one, "target:") == ()
+    await store.end_members()
+    assert await store.members_in(one, "target:") == ("a", "b")
+    assert await store.members_in(renamed, "target:") == ("a", "b")
+    assert await store.members_in(Placement("collection", ("A",)), "target:") == ("a", "b")
+    await store.begin_members(2)
+    await store.add_members([Membership(one, (AssetId("d"),))])
+    assert await store.members_in(one, "target:") == ("a", "b")
+    await store.end_members()
+    assert await store.members_in(one, "target:") == ("d",)
+
+
 async def test_what_is_asked_together_is_committed_together(store: SqlStore) -> None:
     before = store.commits
     await asyncio.gather(*(store.set_meta(f"k{n}", n) for n in range(300)))

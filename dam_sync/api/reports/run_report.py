@@ -38,7 +38,7 @@ from dam_sync.report.headline import complete
 from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenOption, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.services import discover
-from dam_sync.store.note_keys import window_key
+from dam_sync.store.note_keys import UNREAD_CONTAINERS, window_key
 from dam_sync.store.standing import DELETIONS
 from dam_sync.store.waves import NOT_DONE
 
@@ -93,6 +93,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.bytes = context.progress.bytes
     report.irreversible = _irreversible(context, report.operations)
     report.notes.extend(opened.crosswalk.notes)
+    report.notes.extend(sentences.about_unread(await store.get_meta(UNREAD_CONTAINERS) or []))
     report.left_out = await store.left_out(run.id)
     report.notes.extend(sentences.about_left_out(report.left_out))
     await _add_changes(report, context)

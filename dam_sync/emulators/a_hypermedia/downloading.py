@@ -106,8 +106,17 @@ async def express(call: Call) -> Response:
     file = medias[0].file
     if file is None:
         raise not_found("file")
+    if not _accepts(call, file.media_type):
+        raise Refusal(406, "not-acceptable", f"The file is {file.media_type}.")
     held = Held(_allowed(call, medias[0]), file.name, file.media_type)
     return BlobResponse(held, call.request, ranges=False)
+
+
+def _accepts(call: Call, media_type: str) -> bool:
+    """Whether the request takes a file of this type: a type, `image/*` or `*/*`, or no header at all (RFC 9110)."""
+    wanted = call.request.headers.get("accept", "*/*")
+    taken = {part.partition(";")[0].strip().lower() for part in wanted.split(",")}
+    return not taken.isdisjoint({"*/*", f"{media_type.partition('/')[0]}/*", media_type})
 
 
 async def zipped(call: Call, medias: Sequence[Media]) -> Blob:

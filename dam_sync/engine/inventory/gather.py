@@ -116,6 +116,8 @@ class Inspection:
         try:
             async with closing(self.service.members()) as members:
                 async for one in members:
+                    if one.unread:
+                        self.notes.append(f"the members of {one.placement.text} could not be read: {one.unread}")
                     if one.unsure:
                         continue
                     tally.place(one.placement.kind, one.placement.text, len(one.assets))

@@ -33,12 +33,17 @@ async def read_members(context: RunContext, due: Collection[AssetId] | None = No
 
 async def keep_members(
     store: SqlStore, found: AsyncIterator[Membership], prefix: str, only: Collection[AssetId] | None = None
-) -> None:
+) -> list[str]:
     """Store memberships under ids with this prefix, of these assets if `only` names some. Many of them in one
-    transaction: services return few at a time."""
+    transaction: services return few at a time. A container of the source whose members cannot be read keeps those that
+    it had, so that nothing is concluded from it. Returns which were not read, and why."""
     read: list[Membership] = []
+    unread: list[str] = []
     number = 0
     async for membership in found:
+        if membership.unread:
+            unread.append(f"{membership.placement.text}: {membership.unread}")
+            membership = await _as_known(store, membership, prefix)
         if membership.unsure and not prefix:
             continue  # an asset of the source counts as a member of the lower container alone
         before = UNSURE if membership.unsure else prefix
@@ -51,6 +56,11 @@ async def keep_members(
             await store.add_members(read)
             read, number = [], 0
     await store.add_members(read)
+    return unread
+
+
+async def _as_known(store: SqlStore, membership: Membership, prefix: str) -> Membership:
+    return membership if prefix else replace(membership, assets=await store.members_in(membership.placement, TARGET))
 
 
 async def with_members(context: RunContext, actual: Asset) -> Asset:

@@ -36,7 +36,7 @@ from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.renames.counterparts import Counterparts
-from dam_sync.engine.repair import UNSURE
+from dam_sync.engine.repair import TARGET, UNSURE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
@@ -48,12 +48,13 @@ from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Asset, AssetId, Draft, Entry
+from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
 from dam_sync.model.wording import counted
+from dam_sync.model.writes import Membership
 from dam_sync.store.rows import REMOVED, LinkRow
 from dam_sync.store.store import SqlStore
 
@@ -96,6 +97,8 @@ class Verifier:
     again: ComparedAgain | None = None
     linked_elsewhere: int = 0  # moved assets of other waves
     unsorted: int = 0  # assets that no run sorted into a wave yet
+    unread_containers: list[str] = field(default_factory=list)
+    uncompared: frozenset[Placement] = frozenset()  # containers of the target among them
     written: datetime | None = None  # when the last run had ended and the target had worked on what it wrote
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
@@ -265,10 +268,21 @@ class Verifier:
         for side, service in (("source", self.context.source), ("target", self.context.target)):
             if Operation.MEMBERS in service.capabilities:
                 async for membership in service.members():
+                    if membership.unread:
+                        self.unread_containers.append(f"{membership.placement.text}: {membership.unread}")
+                        membership = await self._as_known(side, membership)
                     prefix = f"{side}:{UNSURE}" if membership.unsure else f"{side}:"
                     prefixed = tuple(AssetId(f"{prefix}{asset}") for asset in membership.assets)
                     await self.scratch.add_members([replace(membership, assets=prefixed)])
         await self.scratch.end_members()
+
+    async def _as_known(self, side: str, membership: Membership) -> Membership:
+        """What the last run read of a container of the source that can no longer be read. Of one of the target nothing
+        is known, so that it is not compared."""
+        if side == "source":
+            return replace(membership, assets=await self.context.store.members_in(membership.placement, TARGET))
+        self.uncompared |= {membership.placement}
+        return membership
 
     async def _with_members(self, side: str, service: Service, asset: Asset) -> Asset:
         if Operation.MEMBERS not in service.capabilities:
@@ -390,7 +404,7 @@ class Verifier:
         if Operation.MEMBERS in context.target.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
-            actual = with_unsure(actual, draft.placements, unsure, context.target_schema)
+            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target_schema)
         found += seen_though_closed(context, draft, actual)
         found += [] if draft.closed else hidden_instead(context, actual, draft)
         actual = with_everybody(context, actual, draft, hidden=True)

@@ -195,7 +195,10 @@ ASSUMPTIONS = (
     ),
     Assumption(8, "Content-Language of a reply is the language of every localized value in it", "0, 5.6"),
     Assumption(
-        9, "a DATE is a local midnight; without the option `timezone` the nearest midnight UTC is taken", "11.7"
+        9,
+        "a DATE is a local midnight; without the option `timezone` the nearest midnight UTC is taken, and none between "
+        "10:00 and 12:00 UTC, which is midnight on both sides of the date line",
+        "11.7",
     ),
     Assumption(10, "a response without `maxLength` says nothing about length", "5.2"),
     Assumption(11, "an express download gives the original only at download level HD, and ignores ranges", "4"),

@@ -35,7 +35,7 @@ class HypermediaOptions(Options):
     timezone: ZoneInfo = Field(
         ZoneInfo("UTC"),
         description="time zone of the instance's DATE values, for example Europe/Paris (default: the nearest midnight "
-        "UTC)",
+        "UTC; where that is not certain, from UTC+13 and up to UTC-10, the value is a named loss)",
     )
     staging_folder: str = Field(
         "dam-sync staging",

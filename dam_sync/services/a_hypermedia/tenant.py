@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import ClassVar
@@ -32,6 +33,7 @@ class HypermediaTenant:
         self.link_types: Collection[str] = options.link_types
         self._api = api
         self._options = options
+        self._namesakes: frozenset[tuple[str, ...]] = frozenset()
         self.zone: tzinfo = UTC if options.timezone.key == "UTC" else options.timezone
         self._walked = False
         self.locales = SingleFlight(self._languages)
@@ -58,7 +60,7 @@ class HypermediaTenant:
         rels = self._api.rels
         forms = await self._covering(self.forms, {tail(link(m, rels.rel("form"))) for m in medias} - {""})
         places = await self._folder_paths({identity for media in medias for identity in folder_ids(media)})
-        return MediaDecodeContext(rels, forms, await self.statuses.get(), places, self.zone)
+        return MediaDecodeContext(rels, forms, await self.statuses.get(), places, self.zone, self._namesakes)
 
     async def _covering(self, known: SingleFlight[MediaForms], ids: Iterable[str]) -> MediaForms:
         forms = await known.get()
@@ -133,6 +135,7 @@ class HypermediaTenant:
                         found[identity] = (*found.get(parent, ()), (member_text(child, "title") or identity))
                         if child.get("hasChildren") is not False:
                             waiting.append(identity)
+        self._namesakes = frozenset(path for path, number in Counter(found.values()).items() if number > 1)
         return found
 
     async def _node(self, identity: str, fresh: bool) -> Json:

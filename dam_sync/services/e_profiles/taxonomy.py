@@ -243,8 +243,9 @@ class ProfilesTaxonomy(ProfilesPart):
                     yield membership
         rows = await self.collections()
         for row, placement in zip(rows, trees.collections_of(rows), strict=True):
-            link = trees.collection_link(row)
-            if link:
+            if reason := trees.unread_reason(row):
+                yield Membership(placement, (), unread=reason)
+            elif link := trees.collection_link(row):
                 async with aclosing(self._ids(wire.link_query(link))) as pages:
                     async for ids in pages:
                         yield Membership(placement, ids)

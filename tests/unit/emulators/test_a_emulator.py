@@ -177,6 +177,8 @@ def test_express_download_gives_the_file_without_ranges(a: Tenant) -> None:
     several = a.http.get(where, params={"mid": [number, number + 1]})
     assert several.content[:2] == b"PK"
     assert a.http.get(where, params={"mid": 1}).status_code == 404
+    for accept, status in (("application/hal+json;version=1", 406), ("image/*", 200), ("text/html, */*;q=0.1", 200)):
+        assert a.http.get(where, params={"mid": number}, headers={"Accept": accept}).status_code == status
     static = a.get(f"/medias/{number}")["_links"]["svc:hires"]["href"]
     part = a.plain.get(static, headers={"Range": "bytes=590-"})
     assert (part.status_code, len(part.content)) == (206, 10)

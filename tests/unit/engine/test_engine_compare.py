@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -46,6 +47,7 @@ EVERY = Scope(
         (None, ()),
         ("", None),
         (Localized({"en": "Sea", "fr": ""}), Localized({"en": "Sea"})),
+        (12345678901234567000, 1.2345678901234567e19),  # as JSON has it
     ],
 )
 def test_same_meaning(one: object, two: object) -> None:
@@ -250,3 +252,10 @@ def test_tags_that_differ_in_their_unicode_form_alone_are_the_same() -> None:
         assert paths(wanted, held) == []
         assert [each.found for each in extras(wanted, held, SCHEMA, EVERY, Defaults())] == ["more"]
     assert paths(draft(tags=frozenset({"naive"})), held) == ["tags"]
+
+
+@pytest.mark.parametrize(("folds", "differing"), [(True, []), (False, ["tags"])])
+def test_a_target_that_keeps_one_tag_for_two_cases_has_the_tag_in_either(folds: bool, differing: list[str]) -> None:
+    wanted, held = draft(tags=frozenset({"Wheel"})), asset(tags=frozenset({"wheel"}))
+    found = differences(wanted, held, replace(SCHEMA, folds_tags=folds), LIMITS)
+    assert [each.path for each in found] == differing

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.coercion import TAKES, Fit
+from dam_sync.mapping.coercion import ROUNDED, TAKES, Fit
 from dam_sync.mapping.results import SHAPES, ValueOutcome, ValueType, shape_of
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.model.schema import Field, FieldKind
@@ -50,6 +50,20 @@ def test_what_turns_into_the_fields_kind_by_itself(kind: FieldKind, value: Scala
     made = fit(kind).each(value, TransformContext())
     assert made.values == (written,)
     assert type(made.values[0]) is type(written)
+
+
+@pytest.mark.parametrize("text", ["12345678901234567890.123", "0.1000000000000000000001"])
+def test_digits_that_a_number_cannot_hold_are_a_named_loss(text: str) -> None:
+    made = fit(FieldKind.NUMBER).each(text, TransformContext())
+    assert made.values == (float(text),)
+    assert made.note is not None
+    assert (made.note.rule, made.note.outcome) == (ROUNDED, ValueOutcome.KEPT)
+    assert text in made.note.detail
+
+
+def test_a_number_that_keeps_its_value_is_no_loss() -> None:
+    for text in ("1.50", "-0.0001", "12345678901234567890"):
+        assert fit(FieldKind.NUMBER).each(text, TransformContext()).note is None
 
 
 def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.mapping.coercion import FOLDED
 from dam_sync.model.asset import AssetId, FileRef, Loss, Placement, Relation, Rights
 from dam_sync.model.exposure import Decided
 from tests.support.drafting import NOON, asset, draft, tally_of
@@ -164,6 +165,18 @@ def test_what_a_selection_takes(tmp_path: Path) -> None:
     assert not crosswalk.selects(replace(inside, status="draft"))
     assert not crosswalk.selects(replace(inside, placements=frozenset((Placement("folder", ("Pressing",)),))))
     assert compiled(tmp_path, LEAST).selects(asset())
+
+
+def test_tags_that_a_target_takes_for_one_are_a_named_loss(tmp_path: Path) -> None:
+    held = replace(asset(), tags=frozenset({"Wheel", "wheel", "rim"}))
+    text = LEAST + 'tags: {from: "tags[]", pipe: [trim, unique]}\n'
+    assert draft(tmp_path, text, held).draft.tags == held.tags
+    drafted = draft(tmp_path, text, held, replace(TARGET, folds_tags=True))
+    assert drafted.draft.tags == {"Wheel", "rim"}
+    (loss,) = [each for each in drafted.losses if each.path == "tags[]"]
+    assert (loss.rule, "wheel" in loss.detail) == (FOLDED, True)
+    assert (tally_of(drafted)["tags[]", "written"], tally_of(drafted)["tags[]", "dropped"]) == (2, 1)
+    assert not drafted.rejections
 
 
 def test_very_many_values_take_time_by_their_number(tmp_path: Path) -> None:

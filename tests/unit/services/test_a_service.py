@@ -10,16 +10,19 @@ from typing import Any
 import httpx
 import pytest
 
+from dam_sync.emulators.a_hypermedia.records import Media, User
+from dam_sync.emulators.a_hypermedia.views import MediaViews
 from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Window
-from dam_sync.model.values import GeoPoint, Localized, Person
+from dam_sync.model.values import GeoPoint, Json, Localized, Person
 from dam_sync.services.a_hypermedia import CONNECTOR
 from dam_sync.services.a_hypermedia.api.client import authenticator_of
 from dam_sync.services.a_hypermedia.api.hal import embedded
+from dam_sync.services.a_hypermedia.codec.wire import NAMESAKES
 from tests.support.altered import AlteredTransport
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
@@ -279,6 +282,40 @@ async def test_files_open_at_any_offset_and_links_are_renewed(opened: Open) -> N
             assert hashlib.md5(whole).hexdigest() == md5
     await service.replace(entry.id, Bytes("newer.jpg", b"n" * 50), MemoryJournal())
     assert len(await body(service, found.versions[-1])) == 1200  # the link has changed, the version has not
+
+
+async def test_folders_that_have_one_path_are_a_named_loss(opened: Open) -> None:
+    tenant = opened(asset(1), asset(2))
+    first, second = map(AssetId, tenant.truth())
+    service = tenant.connect(read_only=True)
+    assert not [loss for loss in (await service.fetch(first)).losses if loss.rule == NAMESAKES]
+    async with httpx.AsyncClient(base_url=f"{tenant.served.url}/api/dam", auth=("dam-sync", "secret-a")) as client:
+        (top,) = (await client.get("/folder-tree", params={"forceArrays": "true"})).json()["_embedded"]["child"]
+        made = await client.post(f"/folder-tree/{top['id']}/children", json={"title": "2024"})  # wire A 5.4
+        twin = made.headers["Location"].rpartition("/")[2]
+        await client.post(f"/folders/{twin}/medias", json={"id": int(second)})
+    found = await tenant.connect(read_only=True).fetch(second)
+    assert {place.text for place in found.placements} == {"/Press/2024"}
+    assert [(loss.path, loss.detail) for loss in found.losses if loss.rule == NAMESAKES] == [
+        ("placements.folder[]", "/Press/2024")
+    ]
+
+
+async def test_a_file_without_a_link_is_downloaded_in_any_media_type(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = MediaViews._links
+
+    def without_link(self: MediaViews, media: Media, user: User) -> dict[str, Json]:
+        return {relation: held for relation, held in shown(self, media, user).items() if "hires" not in relation}
+
+    monkeypatch.setattr(MediaViews, "_links", without_link)
+    tenant = opened(asset(1))
+    service = tenant.connect(read_only=True)
+    (entry,) = await entries(service)
+    found = await service.fetch(entry.id)
+    assert found.file is not None
+    assert len(await body(service, found.file)) == found.file.size
 
 
 async def test_no_download_right_is_said_and_not_worked_around(opened: Open) -> None:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dam_sync.model.asset import Placement
+from dam_sync.model.asset import Loss, Placement
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value
 from dam_sync.services.a_hypermedia.api.hal import Rels
@@ -85,6 +85,19 @@ def test_what_is_no_text_has_no_languages_whatever_its_flag_says(kind: str, raw:
     assert not lost
     (put,) = writes_of({"f": value}, forms, LOCALES, whole=True).puts
     assert put.value == raw
+
+
+@pytest.mark.parametrize("raw", ["2025-02-05T11:00:00.000Z", "2025-02-05T10:00:00.000Z"])
+def test_a_midnight_of_two_days_is_a_loss_that_names_the_option(raw: str) -> None:
+    forms = form_of({"internalName": "f", "type": "DATE"})
+    readings, lost = [reading("en", f=raw)], list[Loss]()
+    assert wire.metadata_of(readings, forms.by_id["1"], UTC, lost) == {}
+    loss = lost.pop()
+    assert (loss.path, loss.rule) == ("fields.f", wire.UNDECIDED)
+    assert raw in loss.detail
+    assert "timezone" in loss.detail
+    assert wire.metadata_of(readings, forms.by_id["1"], ZoneInfo("Pacific/Auckland"), lost)
+    assert not lost
 
 
 @pytest.mark.parametrize("raw", ["nan", "-inf", "1e999"])

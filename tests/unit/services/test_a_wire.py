@@ -355,6 +355,20 @@ def test_local_midnights_keep_their_day(day: date, name: str) -> None:
     assert decode(FormField("f", "DATE"), item) == day  # the nearest midnight, where no zone is given
 
 
+@given(
+    st.dates(date(1971, 1, 1), date(2037, 12, 30)),
+    st.sampled_from(["Tongatapu", "Auckland", "Kiritimati", "Honolulu", "Niue"]),
+)
+def test_no_day_is_moved_near_the_date_line(day: date, name: str) -> None:
+    zone = ZoneInfo(f"Pacific/{name}")
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+    item = {"value": midnight.isoformat().replace("+00:00", "Z")}
+    assert decode(FormField("f", "DATE"), item, zone) == day
+    strange: list[Json] = []
+    found = decode(FormField("f", "DATE"), item, strange=strange)
+    assert found == day or (found is None and strange == [item["value"]])
+
+
 def test_values_of_an_unknown_form_are_read_as_they_look() -> None:
     assert decode_untyped({"value": ["a", 1]}) == ("a", 1)
     assert decode_untyped({"_embedded": {"value": {"id": 3, "title": "Sea"}}}) == Term("Sea", "3")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dam_sync.emulators.e_profiles.records import User
 from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import (
@@ -369,6 +370,27 @@ async def test_bytes_from_any_offset_and_after_the_link_expired(opened: Open) ->
     with tenant.costs() as spent:
         assert await body(tenant.connect(read_only=True), entry.asset.file) == whole
     assert spent == {"GET /v2/assets/{id}": 1}
+
+
+async def test_a_plan_knows_of_an_original_that_may_not_be_downloaded(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = opened(asset(1), asset(2))
+    shown = User.may_download
+    refused = next(identity for identity, row in tenant.truth().items() if row["filename"] == "photo 1.jpg")
+    monkeypatch.setattr(User, "may_download", lambda self, held, now: held.id != refused and shown(self, held, now))
+    service = tenant.connect(read_only=True)
+    for entry in await entries(service):
+        assert entry.asset is not None
+        assert entry.asset.file is not None
+        if entry.id != refused:
+            assert service.estimate_open(entry.asset.file) == {}
+            continue
+        with pytest.raises(Rejected) as planned:
+            service.estimate_open(entry.asset.file)
+        with pytest.raises(Rejected) as opening:
+            await body(service, entry.asset.file)
+        assert planned.value.code == opening.value.code == "no download link"
 
 
 async def test_a_link_refused_again_and_again_is_told_without_the_link(opened: Open) -> None:

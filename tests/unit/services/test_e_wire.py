@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
-from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue, Unsupported
+from dam_sync.model.errors import ContractBroken, Disposition, IntegrityError, InvalidValue
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles.api import query
@@ -351,8 +351,11 @@ def test_the_assets_of_a_collection_are_asked_for_or_named_as_out_of_reach() -> 
     assert trees.collection_link({**row, "_links": {"assets": link}}) == link
     assert trees.collection_link({**row, "_links": {"assets": link}, "total_items": 0}) == ""
     assert trees.collection_link({**row, "total_items": 0}) == ""
-    with pytest.raises(Unsupported, match="shared collection 'Spring' of 3 assets"):
-        trees.collection_link(row)
+    assert (
+        trees.unread_reason({**row, "_links": {"assets": link}}) == trees.unread_reason({**row, "total_items": 0}) == ""
+    )
+    assert "shared collection of 3 assets" in trees.unread_reason(row)
+    assert "an unknown number" in trees.unread_reason({"id": "c1", "title": "Spring"})
 
 
 @pytest.mark.parametrize(

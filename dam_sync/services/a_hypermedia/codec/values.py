@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from math import isfinite
 
 from dam_sync.http.interpreting import interprets_response
@@ -13,6 +13,7 @@ from dam_sync.model.values import GeoPoint, Json, Person, Row, Scalar, Term, Val
 from dam_sync.services.a_hypermedia.codec.forms import FormField
 
 _HALF_DAY = timedelta(hours=12)
+_FAR_EAST, _DATE_LINE = time(10), time(12)  # midnight at UTC+14 or UTC-10; at UTC+12
 _YES = frozenset({"true", "1", "1.0", "yes", "y", "on", "t", "oui", "o", "vrai"})
 _NO = frozenset({"false", "0", "0.0", "no", "n", "off", "f", "non", "faux"})
 _LATITUDE = ("latitude", "lat")
@@ -194,7 +195,8 @@ def _instant(raw: Json) -> Scalar | None:
 
 
 def _day(raw: Json, zone: tzinfo) -> Scalar | None:
-    """The day in `zone`; in UTC (none given) the value is a midnight in some time zone, so the nearest one."""
+    """The day in `zone`; in UTC (none given) the value is a midnight in some time zone, so the nearest one. Raises
+    UnreadableValue where it is midnight in two time zones, on two days."""
     if isinstance(raw, str) and len(raw) == len("2025-02-06"):
         try:
             return date.fromisoformat(raw)
@@ -203,7 +205,24 @@ def _day(raw: Json, zone: tzinfo) -> Scalar | None:
     found = _instant(raw)
     if not isinstance(found, datetime):
         return found
-    return (found.astimezone(zone) + (_HALF_DAY if zone is UTC else timedelta())).date()  # wire A 11.7
+    if zone is not UTC:
+        return found.astimezone(zone).date()
+    if _is_on_two_days(found):
+        raise UnreadableValue(raw)
+    return (found.astimezone(UTC) + _HALF_DAY).date()  # wire A 11.7
+
+
+def _is_on_two_days(midnight: datetime) -> bool:
+    return _FAR_EAST <= midnight.astimezone(UTC).time() < _DATE_LINE
+
+
+def is_undecided_day(field: FormField, raw: Json, zone: tzinfo) -> bool:
+    """Whether this is midnight of one day in Hawaii (UTC-10) or Samoa (UTC-11), and of the next in Kiribati (UTC+14) or
+    New Zealand (UTC+13), and no time zone is given."""
+    if field.type != "DATE" or zone is not UTC or not is_textual(raw):
+        return False
+    found = _instant(raw)
+    return isinstance(found, datetime) and _is_on_two_days(found)
 
 
 def _looks_like(raw: Json) -> Scalar | None:

@@ -24,9 +24,11 @@ from dam_sync.services.a_hypermedia.api.hal import (
     whole,
 )
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
-from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped, degrees
+from dam_sync.services.a_hypermedia.codec.values import decode, decode_untyped, degrees, is_undecided_day
 
 _SEVERAL = 2
+NAMESAKES = "several folders of this path become one"  # the rule of a loss
+UNDECIDED = "the day depends on the time zone"  # the rule of a loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class MediaDecodeContext:
     statuses: Mapping[str, Status] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     zone: tzinfo = UTC
+    namesakes: frozenset[tuple[str, ...]] = frozenset()  # paths of several folders
 
 
 DATES = {"creationDate": "created_at", "updateDate": "changed_at", "importDate": "imported_at"}
@@ -158,8 +161,17 @@ def metadata_of(
                 continue
             strange: list[Json] = []
             _read_item(values, item, form, zone, language, strange)
-            losses += [unreadable(f"fields.{item.get('id')}", raw, "value") for raw in strange]
+            losses += [_left_out(item, raw, form, zone) for raw in strange]
     return values
+
+
+def _left_out(item: Json, raw: Json, form: MediaForm | None, zone: tzinfo) -> Loss:
+    """The loss of a value that cannot be read."""
+    path = f"fields.{item.get('id')}"
+    known = form.fields.get(member_text(item, "id")) if form else None
+    if known and is_undecided_day(known, raw, zone):
+        return Loss(path, UNDECIDED, f"{raw} is midnight in zones on both sides of the date line; set `timezone`")
+    return unreadable(path, raw, "value")
 
 
 def _read_item(
@@ -336,6 +348,8 @@ def _placements(media: Json, context: MediaDecodeContext, losses: list[Loss]) ->
             text_in(folder, "title", "folder", losses) or wanted_id(folder),
         )
         places.add(Placement("folder", path, wanted_id(folder)))
+        if path in context.namesakes:
+            losses.append(Loss("placements.folder[]", NAMESAKES, Placement("folder", path).text))
     for label in placed_in(media, "label"):
         places.add(
             Placement("label", (text_in(label, "title", "label", losses) or wanted_id(label),), wanted_id(label))

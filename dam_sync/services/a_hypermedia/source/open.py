@@ -68,6 +68,7 @@ class MediaOpener(MediaReader):
             method="GET",
             path="/download-express",
             params=[("mid", media)],
+            headers={"Accept": "*/*"},  # any file, where the other calls want HAL
             asset=media,
         )
         return await self._api.client.stream(request)

@@ -111,4 +111,5 @@ def schema_of(keys: Keys, *, extends: bool, payload: bool = False, section: str 
         container_depth={"section": 1, "collection": 1},
         container_most={"section": 1, "collection": 1},
         container_default=frozenset({Placement("section", (section,))} if section else ()),
+        folds_tags=True,  # wire C 6.6
     )

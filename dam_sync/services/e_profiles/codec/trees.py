@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement
-from dam_sync.model.errors import ContractBroken, Unsupported
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.facts import CONTAINER_LEVELS
 
@@ -99,15 +99,14 @@ def assets_link(row: Json) -> str:
 
 @interprets_response
 def collection_link(row: Json) -> str:
-    """The same for a collection; empty if it holds nothing. Raises Unsupported if it holds assets and gives no
-    search, because they cannot be read otherwise."""
-    held = row.get("total_items")
-    link = assets_link(row) if held != 0 else ""
-    if not link and held != 0:
-        raise Unsupported(
-            f"the {row.get('type') or 'unknown'} collection {str(row.get('title'))!r} of {held} assets has no "
-            "link to them",
-            operation="GET /v2/collections",
-            hint="give the integration user access to the assets of this collection, or empty it",
-        )
-    return link
+    """The same for a collection; empty if it holds nothing."""
+    return assets_link(row) if row.get("total_items") != 0 else ""
+
+
+@interprets_response
+def unread_reason(row: Json) -> str:
+    """Why the assets of a collection cannot be read: it holds some and gives no search; empty if they can."""
+    if row.get("total_items") == 0 or assets_link(row):
+        return ""
+    kind, held = row.get("type") or "unknown", row.get("total_items")
+    return f"the {kind} collection of {'an unknown number of' if held is None else held} assets has no link to them"

@@ -184,6 +184,7 @@ def file_of(item: Json, asset: AssetId) -> FileRef:
         name=member_text(item, "filename"),
         size=size_of_file((item.get("file_properties") or {}).get("size_in_bytes")),
         created_at=parse_timestamp(item.get("file_upload_date")),
+        withheld="" if download_link(item) else NO_LINK,
     )
 
 
@@ -201,6 +202,7 @@ def document_of(item: Json, asset: AssetId) -> FileRef:
     return FileRef(file_id(asset, DOCUMENT + member_text(item, "uuid")), member_text(item, "title"))
 
 
+NO_LINK = "the service returns no link to the original"
 _OF_ASSET = frozenset({"uuid", "name", "metadataType", "attachedDocs"})  # wire E 3.4
 
 

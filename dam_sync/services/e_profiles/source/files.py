@@ -11,7 +11,7 @@ from dam_sync.http.stream import HttpStream
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Context
+from dam_sync.model.service import Calls, Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec import wire
@@ -60,6 +60,12 @@ class ProfilesFiles(ProfilesPart):
             return f"a web page arrived instead of the file {file.name}"
         return ""
 
+    def estimate_open(self, file: FileRef) -> Calls:
+        """See `Service.estimate_open`; raises Rejected as `open` will, if the asset came without a link."""
+        if file.withheld:
+            raise _without_link(file.id.partition("/")[0])
+        return {}
+
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The signed link, renewed once if too little of its life is left; empty if it does not say how long it
         lives."""
@@ -107,14 +113,7 @@ class ProfilesFiles(ProfilesPart):
             self._keep(file.id, row)
             link = wire.download_link(row)
         if not link:
-            raise Rejected(
-                "the service returns no link to the original",
-                asset=AssetId(asset),
-                operation=facts.ASSET,
-                code="no download link",
-                hint="grant the user the conversion “original format” and permission to order active, expired and "
-                "unreleased assets",
-            )
+            raise _without_link(asset)
         self._keep_link(file.id, link)
         return link
 
@@ -133,6 +132,17 @@ class ProfilesFiles(ProfilesPart):
         if row is None:
             raise NotFound("this file version is gone", asset=asset, operation=facts.VERSIONS)
         return row
+
+
+def _without_link(asset: str) -> Rejected:
+    return Rejected(
+        wire.NO_LINK,
+        asset=AssetId(asset),
+        operation=facts.ASSET,
+        code="no download link",
+        hint="grant the user the conversion “original format” and permission to order active, expired and unreleased "
+        "assets",
+    )
 
 
 def _download(link: str, asset: str) -> Request:
