@@ -28,8 +28,8 @@ from dam_sync.model.errors import (
 from dam_sync.model.values import Json
 
 _REVOKED = (
-    "the service refuses {} in the job file: the secret may be wrong, expired or revoked; put a valid one where the job "
-    "file refers to, and run the same command again"
+    "the service refuses {} in the job file: the secret may be wrong, expired or revoked; put a valid one where the "
+    "job file refers to, and run the same command again"
 )
 _LONGEST = 300  # characters of an error text
 _LONGEST_CODE = 80  # characters of a code
