@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +60,7 @@ def _list_reports(output: Output, job: Path, listed: dict[str, Any]) -> None:
 
 def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None) -> None:
     from dam_sync.api.atomic_io import atomic_write
+    from dam_sync.api.atomic_io import csv_file as csv_writer
     from dam_sync.report.csv_rows import report_rows
     from dam_sync.report.html import render_html  # loads a template engine
 
@@ -68,8 +68,8 @@ def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None
         with atomic_write(html, "the report") as out:
             out.write(render_html(found))
     if csv_file is not None:
-        with atomic_write(csv_file, "the report") as out:
-            csv.writer(out).writerows(report_rows(found))
+        with csv_writer(csv_file, "the report") as rows:
+            rows.writerows(report_rows(found))
 
 
 @command()
