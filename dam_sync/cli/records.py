@@ -55,7 +55,8 @@ def _list_reports(output: Output, job: Path, listed: dict[str, Any]) -> None:
     rows = [(*row, "" if given["kept"] else "no report") for row, given in zip(rows, listed["reports"], strict=True)]
     output.table(f"Reports of {listed['job']}", ("run", "kind", "ended", "result", "made by", ""), rows)
     newest = next((row for row in listed["reports"] if row["kept"]), None)
-    output.next(*after_reports(str(job), newest))
+    running = any(row["result"] == "running" for row in listed["reports"])
+    output.next(*after_reports(str(job), newest, running=running))
 
 
 def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None) -> None:
