@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
@@ -10,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.api.atomic_io import atomic_write, scratch_dir
+from dam_sync.api.atomic_io import csv_file, scratch_dir
 from dam_sync.api.bootstrap import connected, run_context_of
 from dam_sync.api.csv_rows import read_rows
 from dam_sync.api.job_file import job_of
@@ -171,8 +170,7 @@ def read_decisions(path: Path) -> Decisions:
 
 
 def _write_ambiguous(path: Path, candidates: Candidates) -> None:
-    with atomic_write(path, "the list") as out:
-        writer = csv.writer(out)
+    with csv_file(path, "the list") as writer:
         writer.writerow(COLUMNS)
         for match in candidates.matches(certain=False):
             ids = guarded(match.source), guarded(match.target)  # unchanged, because they are read back

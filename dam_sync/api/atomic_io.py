@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, gettempdir, mkstemp
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from dam_sync.model.errors import NO_ROOM, ConfigError, DamSyncError, DiskFull
 
+if TYPE_CHECKING:
+    from _csv import Writer
+
+MARK = "\ufeff"
 PROBE_BYTES = 64 * 1024
 ELSEWHERE = "free some space there, or name a file on another disk"
 
@@ -42,6 +47,16 @@ def atomic_write(path: Path, what: str, *, shared: bool = False) -> Iterator[IO[
                 with suppress(OSError):
                     part.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def csv_file(path: Path, what: str) -> Iterator[Writer]:
+    """Write rows as CSV, like `atomic_write`. A file begins with the mark by which spreadsheets know UTF-8; a pipe or
+    device has none."""
+    with atomic_write(path, what) as out:
+        if not path.exists() or path.is_file():
+            out.write(MARK)
+        yield csv.writer(out)
 
 
 def prove_writable(path: Path | None, what: str) -> None:

@@ -44,6 +44,8 @@ from dam_sync.transfer.linked import LinkedContent
 
 MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of 16 MiB: one is read while two are sent
 SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
+SECRET_KEYS = ("password", "key", "client_secret", "token", "api_key", "refresh_token", "code")  # of `auth`
+LOGIN_KEYS = ("login", "username", "user", "client_id")
 
 
 @dataclass(slots=True)
@@ -113,6 +115,7 @@ async def connect(
     context = Context(
         base_url=side.base_url,
         tenant_url=side.tenant_url or "",
+        credential=credential_of(side, role),
         auth=auth,
         folder=job.folder,
         options=options_of(connector, side.options),
@@ -134,6 +137,21 @@ async def connect(
         hurries=lambda: options.stop_token.hurry,
     )
     return connector.connect(context)
+
+
+def credential_of(side: SideConfig, role: str) -> str:
+    """Where the job file names the secret of a side, and whose it is, for messages; no secret."""
+    given = side.auth.parameters if side.auth is not None else {}
+    secrets = [key for key in SECRET_KEYS if key in given]
+    place = f"{role}.auth.{secrets[0]}" if len(secrets) == 1 else f"{role}.auth"
+    login = login_of(side)
+    return f"`{place}`{' of ' if login else ''}{login}" if given else ""
+
+
+def login_of(side: SideConfig) -> str:
+    """The name under which a side logs in, if the job file has it; no secret."""
+    given = side.auth.parameters if side.auth is not None else {}
+    return next((given[key] for key in LOGIN_KEYS if given.get(key) and "${" not in given[key]), "")
 
 
 def _rate_of(role: str, side: SideConfig, auth: AuthMethod | None, rates: JobRates | None) -> CredentialRate | None:

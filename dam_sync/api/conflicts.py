@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.atomic_io import csv_file
 from dam_sync.api.csv_rows import read_rows, refuse_faults
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
@@ -142,8 +141,7 @@ def _filled(path: Path) -> Generator[tuple[int, Mapping[str, str]], None, None]:
 
 
 async def _export(store: SqlStore, path: Path, only: frozenset[str]) -> None:
-    with atomic_write(path, "the list") as out:
-        writer = csv.writer(out)
+    with csv_file(path, "the list") as writer:
         writer.writerow(COLUMNS)
         async for row in _conflicts(store, only):
             sides = (shown(row.path, side) for side in (row.written, row.source, row.target))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.atomic_io import csv_file
 from dam_sync.api.csv_rows import read_rows, refuse_faults
 from dam_sync.api.mapping_tools.lines import lines_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
@@ -34,8 +33,7 @@ MARKER = '"marker": true'
 def export_errors(path: Path, assets: Iterable[Mapping[str, Any]]) -> None:
     """Write parked assets (of `job_errors`) to a CSV: a row for each failed value, one for an asset without. Raises
     ConfigError or DiskFull."""
-    with atomic_write(path, "the list") as out:
-        writer = csv.writer(out)
+    with csv_file(path, "the list") as writer:
         writer.writerow(COLUMNS)
         for asset in assets:
             for failed in asset["failed"] or [{"field": "", "value": "", "corrected": []}]:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from dam_sync.api.atomic_io import atomic_write, prove_writable
+from dam_sync.api.atomic_io import atomic_write, csv_file, prove_writable
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.job_file import job_of
 from dam_sync.config.job import JobConfig
@@ -63,4 +63,4 @@ def write_inventory(inventory: Inventory, html: Path | None, csv: Path | None) -
         with atomic_write(html, "the report") as out:
             out.write(inventory_html(inventory))
         written.append(html)
-    return written + (write_csv(inventory, csv, atomic_write) if csv is not None else [])
+    return written + (write_csv(inventory, csv, csv_file) if csv is not None else [])

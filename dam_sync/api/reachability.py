@@ -6,7 +6,7 @@ import asyncio
 import socket
 from urllib.parse import urlsplit
 
-from dam_sync.api.bootstrap import connect
+from dam_sync.api.bootstrap import connect, login_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.side import HTTP, SideConfig
 from dam_sync.http.proxies import proxy_to
@@ -17,7 +17,6 @@ from dam_sync.transfer.budget import MemoryBudget
 SECONDS = 5.0  # for a name lookup, and for a connection
 ATTEMPTS = 2  # of each call while a job is checked
 PASSWORDS = ("password", "key", "client_secret", "token")
-LOGINS = ("login", "username", "user", "client_id")
 
 
 async def refuse_unreachable(url: str, role: str) -> None:
@@ -75,7 +74,7 @@ def _refused(error: Denied, side: SideConfig) -> DamSyncError:
         return error
     given = side.auth.parameters if side.auth is not None else {}
     what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
-    login = next((given[key] for key in LOGINS if given.get(key) and "${" not in given[key]), "")
+    login = login_of(side)
     whose = f" of {login}" if login else ""
     hint = "correct the secret that the job file refers to; check it for a trailing space or line break"
     return Denied(f"the {what}{whose} was refused (401)", service=error.service, operation=error.operation, hint=hint)

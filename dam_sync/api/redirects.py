@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
+from dam_sync.api.atomic_io import atomic_write, csv_file, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import copy_state
@@ -132,8 +131,7 @@ async def _probe(found: RedirectList, probe: LinkProbe, options: RunOptions) -> 
 
 def _write(found: RedirectList, asked: RedirectRequest, job: str, report: RedirectReport) -> None:
     if asked.table is not None:
-        with atomic_write(asked.table, "the list") as out:
-            writer = csv.writer(out)
+        with csv_file(asked.table, "the list") as writer:
             writer.writerow(COLUMNS)
             for rows in (found.redirects(), found.without()):
                 for row in rows:

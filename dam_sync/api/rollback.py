@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
+from dam_sync.api.atomic_io import csv_file, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import RESUME_PAUSE, copy_state
@@ -230,8 +229,7 @@ def _groups(listed: UndoList) -> list[dict[str, Json]]:
 
 
 def _write_stays(path: Path, listed: UndoList) -> None:
-    with atomic_write(path, "the list") as out:
-        writer = csv.writer(out)
+    with csv_file(path, "the list") as writer:
         writer.writerow(COLUMNS)
         for one, asset, target in listed.obstacles():
             writer.writerow([csv_cell(each) for each in (asset, target, one.what, one.reason)])

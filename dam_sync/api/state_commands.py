@@ -11,8 +11,10 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
+from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import ParkedRow
+from dam_sync.store.standing import DONE, RUNNING, shown_state
 
 if TYPE_CHECKING:
     from dam_sync.store.base import Storage
@@ -30,7 +32,8 @@ async def job_errors(
     storage: Storage | None = None,
 ) -> dict[str, Any]:
     """`errors`: parked assets by cause; `retry` puts them back into the queue. unfinished: the last run, if it was
-    stopped, otherwise 0; rollback: the run of which the rollback is not finished, otherwise 0."""
+    stopped or killed, otherwise 0; running: the last run, if it is under way, otherwise 0; rollback: the run of which
+    the rollback is not finished, otherwise 0."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
@@ -43,8 +46,10 @@ async def job_errors(
         rows = await _parked(store, causes)
         retried = await store.unpark(list(causes) or None) if retry else 0
         last = await store.runs(at_most=1)
-        stopped = last[0].number if last and last[0].state != "done" else 0
-        unfinished = {"unfinished": stopped, "rollback": await _open_rollback(store)}
+        shown = shown_state(last[0], clock.now(), process_exists) if last else DONE
+        running = last[0].number if shown == RUNNING else 0
+        stopped = last[0].number if shown not in (RUNNING, DONE) else 0
+        unfinished = {"unfinished": stopped, "running": running, "rollback": await _open_rollback(store)}
         return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried, **unfinished}
 
 

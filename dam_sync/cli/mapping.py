@@ -49,6 +49,8 @@ def suggest(
 
 def _note_open(output: Output, found: SuggestedMapping) -> None:
     """What the suggestion leaves to people."""
+    from dam_sync.mapping.similarity import shown_name  # loads the comparison of texts
+
     optional = [key for key in found.unwritten if key not in found.required]
     lists = (
         ("required by the target, and nothing of the source fits", sorted(found.required)),
@@ -57,7 +59,7 @@ def _note_open(output: Output, found: SuggestedMapping) -> None:
     )
     for title, keys in lists:
         if keys:
-            output.note(f"{title}: {', '.join(keys)}")
+            output.note(f"{title}: {', '.join(map(shown_name, keys))}")
 
 
 @command()

@@ -77,14 +77,15 @@ async def _parked(
         output.note(f"{counted(parked['retried'], 'asset')} will be tried again by the next run")
     values = any(row["failed"] for row in parked["assets"])
     stopped = bool(parked["unfinished"])
-    rest = {"values": values, "stopped": stopped, "rollback": parked["rollback"]}
+    rest = {"values": values, "stopped": stopped, "rollback": parked["rollback"], "running": bool(parked["running"])}
     output.next(*after_errors(str(job), parked["count"], parked["retried"], **rest))
 
 
 def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
     if not parked["causes"]:
         stopped = f"; run {parked['unfinished']} was stopped and is not finished" if parked["unfinished"] else ""
-        output.say(f"nothing is parked{stopped}")
+        running = f"; run {parked['running']} is under way" if parked["running"] else ""
+        output.say(f"nothing is parked{stopped}{running}")
     causes = [(r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]]
     output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
     shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,11 +57,13 @@ def _list_reports(output: Output, job: Path, listed: dict[str, Any]) -> None:
     columns, every = ("run", "kind", "ended", "result", "made by", ""), f"`report {job} --json` lists all"
     output.table(f"Reports of {listed['job']}", columns, rows, SHOWN, every)
     newest = next((row for row in listed["reports"] if row["kept"]), None)
-    output.next(*after_reports(str(job), newest))
+    running = any(row["result"] == "running" for row in listed["reports"])
+    output.next(*after_reports(str(job), newest, running=running))
 
 
 def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None) -> None:
     from dam_sync.api.atomic_io import atomic_write
+    from dam_sync.api.atomic_io import csv_file as csv_writer
     from dam_sync.report.csv_rows import report_rows
     from dam_sync.report.html import render_html  # loads a template engine
 
@@ -70,8 +71,8 @@ def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None
         with atomic_write(html, "the report") as out:
             out.write(render_html(found))
     if csv_file is not None:
-        with atomic_write(csv_file, "the report") as out:
-            csv.writer(out).writerows(report_rows(found))
+        with csv_writer(csv_file, "the report") as rows:
+            rows.writerows(report_rows(found))
 
 
 @command()

@@ -245,6 +245,7 @@ class Client:
             operation=request.operation,
             asset=request.asset,
             where=resolved.where,
+            credential=self._config.credential if resolved.api else "",
             retry_after=pause,
         )
         raise error_for(self._config.rules, refusal)

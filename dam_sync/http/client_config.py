@@ -24,12 +24,12 @@ ATTEMPTS = 6
 class ClientConfig:
     """Everything a client needs to know about one service and one credential.
 
-    bases: base URLs of the API by name, "" is the default. pace: see `Pace`. bandwidth: bytes per second over all
-    bodies. max_calls: API calls this client may send in total. may_write: see `Context`. retry_after: reads a pause in
-    seconds from response headers (lower case) and the current time. attempts: maximum attempts of one request.
-    headers: sent with every API call. transport: used instead of the network; the caller closes it. rate: shared with
-    other clients of this credential; calls_per_day: of all of them together. processes: that use the credential for
-    one run.
+    bases: base URLs of the API by name, "" is the default. pace: see `Pace`. credential, may_write:
+    see `Context`. bandwidth: bytes per second over all bodies. max_calls: API calls this client may send in total.
+    retry_after: reads a pause in seconds from response headers (lower case) and the current time. attempts: maximum
+    attempts of one request. headers: sent with every API call. transport: used instead of the network; the caller
+    closes it. rate: shared with other clients of this credential; calls_per_day: of all of them together. processes:
+    that use the credential for one run.
     """
 
     service: str
@@ -38,6 +38,7 @@ class ClientConfig:
     rules: Sequence[ErrorRule]
     pace: Pace
     clock: Clock
+    credential: str = ""
     read_only: bool = False
     bandwidth: float | None = None
     max_calls: int | None = None
@@ -63,6 +64,7 @@ class ClientConfig:
             rules=rules,
             pace=pace,
             clock=context.clock,
+            credential=context.credential,
             transport=_transport_of(context),
             read_only=context.read_only,
             bandwidth=context.bandwidth,

@@ -27,6 +27,10 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.values import Json
 
+_REVOKED = (
+    "the service refuses {} in the job file: the secret may be wrong, expired or revoked; put a valid one where the "
+    "job file refers to, and run the same command again"
+)
 _LONGEST = 300  # characters of an error text
 _LONGEST_CODE = 80  # characters of a code
 _MESSAGE_KEYS = ("error_description", "message", "error", "detail")
@@ -54,7 +58,8 @@ class ErrorRule:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A response that is not a success. where: for signed URLs, a text that names only the host."""
+    """A response that is not a success. where: for signed URLs, a text that names only the host. credential: see
+    `Context`; empty if the request carried none."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -63,6 +68,7 @@ class Refusal:
     operation: str = ""
     asset: str = ""
     where: str = ""
+    credential: str = ""
     retry_after: float | None = None
 
 
@@ -100,12 +106,18 @@ def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
         "service": refusal.service,
         "operation": refusal.operation,
         "asset": refusal.asset,
-        "hint": rule.hint,
+        "hint": rule.hint or _revoked(rule, refusal),
         "code": shown_code(code),
     }
     if issubclass(rule.error, Transient):
         return rule.error(text, retry_after=refusal.retry_after, **context)
     return rule.error(text, **context)
+
+
+def _revoked(rule: ErrorRule, refusal: Refusal) -> str:
+    """What to do about a credential that the service does not know, or knows no longer; empty for other refusals."""
+    unknown = rule.error is Denied and refusal.status == HTTPStatus.UNAUTHORIZED and refusal.credential
+    return _REVOKED.format(refusal.credential) if unknown else ""
 
 
 def explanation(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:

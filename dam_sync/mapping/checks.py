@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dam_sync.mapping.rule_compiler import Builder
+from dam_sync.mapping.similarity import shown_name
 from dam_sync.mapping.yaml_writer import flow
 from dam_sync.model.diagnostic import Similar
 from dam_sync.model.schema import Field, FieldKind, Schema
@@ -185,7 +186,7 @@ def check_unread(builder: Builder) -> frozenset[str]:
             builder.fault(("unmapped",), f"no line reads {number} of the source", hint, rank=1)
     elif unread and body.unmapped == "report":
         fields = counted(len(unread), "field of the source is", "fields of the source are")
-        builder.notes.append(f"{fields} read by no line: {', '.join(unread)}")
+        builder.notes.append(f"{fields} read by no line: {', '.join(map(shown_name, unread))}")
     return frozenset(unread)
 
 

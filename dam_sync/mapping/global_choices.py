@@ -17,6 +17,12 @@ MARKER_NAMES = (
 MARKER_WORDS = frozenset(
     ("source", "src", "legacy", "external", "identifier", "reference", "import", "migration", "origin", "id", "key")
 )
+STANDARDS = frozenset(  # prefixes of fields whose meaning a standard of metadata defines
+    (
+        *("dc", "dcterms", "dublincore", "iptc", "iptc4xmpcore", "iptc4xmpext", "photoshop", "plus"),
+        *("xmp", "xmpmm", "xmprights", "exif", "exifex", "tiff", "gps"),
+    )
+)
 CONTENT_WORDS = frozenset(
     (
         *("title", "name", "headline", "description", "caption", "abstract", "summary", "rights", "copyright"),
@@ -47,10 +53,12 @@ def named_marker(candidates: Collection[Field]) -> Field | None:
 def free_marker(candidates: Collection[Field]) -> Field | None:
     """The field that people least likely use for something else."""
 
-    def rank(known: Field) -> tuple[int, bool, str]:
+    def rank(known: Field) -> tuple[int, bool, bool, str]:
         words = {word for name in names_of(known) for word in words_of(name)}
         telling = 2 if words & CONTENT_WORDS else 0 if words & MARKER_WORDS else 1
-        return (telling, known.kind is not FieldKind.TEXT, known.key)
+        prefix, colon, _ = known.key.partition(":")
+        standard = bool(colon) and prefix.casefold() in STANDARDS
+        return (telling, standard, known.kind is not FieldKind.TEXT, known.key)
 
     return min(candidates, key=rank, default=None)
 

@@ -8,7 +8,10 @@ _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _LINES = re.compile(f"[{_STEERING}]")
 _LINE = re.compile(f"[\t\n{_STEERING}]")
 _JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_FORMULA = frozenset({"=", "+", "-", "@", "\t", "\r"})
+_FORMULA = "[=+\\-@\uff1d\uff0b\uff0d\uff20\t\r]"  # also full width
+# At the start of a cell, and after what splits it in a spreadsheet of another language, whatever its quotes say
+_UNGUARDED = re.compile(f"^(?='*{_FORMULA})|(?<=[;\t\n])(?=[\"']*{_FORMULA})")
+_GUARDED = re.compile(f"^'(?='*{_FORMULA})|(?<=[;\t\n])'(?=[\"']*{_FORMULA})")
 
 
 def visible(text: str) -> str:
@@ -32,13 +35,13 @@ def csv_cell(value: object) -> str:
 
 
 def guarded(text: str) -> str:
-    """A cell that no spreadsheet interprets as a formula."""
-    return f"'{text}" if text.lstrip("'")[:1] in _FORMULA else text
+    """A cell of which no spreadsheet interprets a part as a formula, also if it separates cells at semicolons."""
+    return _UNGUARDED.sub("'", text)
 
 
 def unguarded(text: str) -> str:
     """The inverse of `guarded`."""
-    return text[1:] if text[:1] == "'" and guarded(text[1:]) == text else text
+    return _GUARDED.sub("", text)
 
 
 def _escaped(found: re.Match[str]) -> str:

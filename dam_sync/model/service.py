@@ -418,6 +418,7 @@ class Context:
     auth: Any = field(default=None, repr=False)
     options: Any = None
     tenant_url: str = ""
+    credential: str = ""  # where the job file names the secret, for messages: `target.auth.token`
     folder: Path = Path()
     clock: Clock = field(default_factory=SystemClock)
     transport: Transport | None = None  # used instead of the network, never closed by the service

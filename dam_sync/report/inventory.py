@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import TYPE_CHECKING
 
 from dam_sync.model.inventory import (
     Amount,
@@ -22,9 +21,12 @@ from dam_sync.model.inventory import (
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.wording import agreed, counted
 
+if TYPE_CHECKING:
+    from _csv import Writer
+
 SHOWN = 40  # rows of a table on a terminal
 EXAMPLE = 60  # characters of a sample, on a terminal half as many
-Opened = Callable[[Path, str], AbstractContextManager[IO[str]]]
+Opened = Callable[[Path, str], AbstractContextManager["Writer"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,7 @@ def write_csv(inventory: Inventory, folder: Path, opened: Opened) -> list[Path]:
     for side in inventory.sides:
         for table in (each.full() for each in tables_of(side)):
             path = folder / f"{side.role}-{table.name}.csv"
-            with opened(path, "the table") as out:
-                writer = csv.writer(out)
+            with opened(path, "the table") as writer:
                 writer.writerow(table.columns)
                 writer.writerows([csv_cell(cell) for cell in row] for row in table.rows)
             written.append(path)

@@ -104,10 +104,20 @@ def after_rehearsal(job: str) -> list[str]:
 
 
 def after_errors(
-    job: str, parked: int, retried: int, *, values: bool = False, stopped: bool = False, rollback: int = 0
+    job: str,
+    parked: int,
+    retried: int,
+    *,
+    values: bool = False,
+    stopped: bool = False,
+    rollback: int = 0,
+    running: bool = False,
 ) -> list[str]:
     """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list;
-    stopped: the last run is to be resumed; rollback: the run of which the rollback is not finished."""
+    stopped: the last run is to be resumed; rollback: the run of which the rollback is not finished; running: a run is
+    under way, so nothing else can start."""
+    if running and not parked:
+        return [_line("status", job)]
     if rollback:
         return after_open_rollback(job, rollback)
     if retried or (stopped and not parked):
@@ -196,8 +206,10 @@ def after_explain(job: str, story: Mapping[str, Any]) -> list[str]:
     return [_line("explain", job, f"{shlex.quote(story['asset']['source_id'])} --by source --live")]
 
 
-def after_reports(job: str, newest: Mapping[str, Any] | None) -> list[str]:
-    """Show the newest report that is kept, or make one."""
+def after_reports(job: str, newest: Mapping[str, Any] | None, *, running: bool = False) -> list[str]:
+    """Show the newest report that is kept, or make one, unless a run is under way."""
+    if running and newest is None:
+        return [_line("status", job)]
     return [_line("report", job, f"--run {newest['run']} --kind {newest['kind']}")] if newest else [_line("run", job)]
 
 

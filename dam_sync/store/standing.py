@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HISTORY = 1_000  # runs
 ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead process
-RUNNING, INTERRUPTED, STOPPED = "running", "interrupted", "stopped"
+RUNNING, INTERRUPTED, STOPPED, DONE = "running", "interrupted", "stopped", "done"
 DELETIONS = 1_000
 SIDES = ("source", "target")
 MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing

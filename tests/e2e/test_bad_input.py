@@ -59,7 +59,7 @@ def test_wrong_password_of_the_source(job: Small) -> None:
     job.credential(SOURCE, "wrong-hush-hush")
     job.secrets += ("wrong-hush-hush",)
     told = job.ran("run", "--no-progress", code=7)
-    told.says("a_hypermedia", "401", "check the credential in the job file")
+    told.says("a_hypermedia", "401", "`source.auth.password` of dam-sync", "in the job file")
     job.ran("plan", "--no-progress", code=7)
     findings = job.ran("check", "--json", code=7).data["findings"]
     assert [row["subject"] for row in findings if not row["ok"]] == ["source"]
@@ -71,9 +71,25 @@ def test_wrong_token_of_the_target(job: Small) -> None:
     job.credential(TARGET, "wat_demo_wronghushhush")
     job.secrets += ("wronghushhush",)
     told = job.ran("run", "--no-progress", code=7)
-    told.says("e_profiles", "401", "invalid or expired", "check the credential in the job file")
+    told.says("e_profiles", "401", "invalid or expired", "`target.auth.token`", "in the job file")
     assert job.pair.target.writes == 0
     job.credential(TARGET, TOKEN)
+    assert len(job.ends_complete()) == 4
+
+
+@pytest.mark.parametrize(
+    ("side", "match", "named"),
+    [
+        ("target", "GET /v2/assets/*", "`target.auth.token`"),
+        ("source", "GET /api/dam/medias/*", "`source.auth.password` of dam-sync"),
+    ],
+)
+def test_a_credential_revoked_during_a_run(job: Small, side: str, match: str, named: str) -> None:
+    job.faulty({"match": match, "do": "status:401"}, side=side)
+    told = job.ran("run", "--no-progress", code=7)
+    told.says("returned 401", f"the service refuses {named} in the job file", "run the same command again")
+    job.ran("status", code=0).says(f"the service refuses {named} in the job file")
+    job.mend()
     assert len(job.ends_complete()) == 4
 
 

@@ -41,7 +41,7 @@ def titles(job: Small) -> list[str]:
 
 def filled(path: Path, decision: str) -> None:
     """Decide the rows that are left."""
-    with path.open(encoding="utf-8", newline="") as text:
+    with path.open(encoding="utf-8-sig", newline="") as text:
         rows = list(csv.DictReader(text))
     with path.open("w", encoding="utf-8", newline="") as text:
         writer = csv.DictWriter(text, list(rows[0]))

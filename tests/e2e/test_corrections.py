@@ -28,12 +28,12 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
 
 def listed(job: Small, path: Path) -> list[dict[str, str]]:
     job.ran("errors", "--csv", str(path), code=0).says("errors.csv")
-    with path.open(newline="", encoding="utf-8") as text:
+    with path.open(newline="", encoding="utf-8-sig") as text:
         return list(csv.DictReader(text))
 
 
 def fill(path: Path, change: Callable[[dict[str, str]], None]) -> None:
-    with path.open(newline="", encoding="utf-8") as text:
+    with path.open(newline="", encoding="utf-8-sig") as text:
         rows = list(csv.DictReader(text))
     for row in rows:
         change(row)

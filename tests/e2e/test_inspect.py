@@ -43,7 +43,7 @@ def test_tables_are_written_and_shown_escaped(desk: Small, tmp_path: Path) -> No
     html = page.read_text(encoding="utf-8")
     assert "<script>" not in html
     assert "\x1b" not in html + ran.text
-    with (folder / "source-fields.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "source-fields.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert "title" in {row["key"] for row in rows}
     assert not any("\x1b" in cell for row in rows for cell in row.values())

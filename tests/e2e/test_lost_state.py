@@ -213,7 +213,7 @@ def test_a_library_moved_by_another_tool_is_linked_by_its_files(tmp_path: Path) 
         report = adopted(pair, by_file=True, ambiguous=sheet)
         linked = moved(pair).twins
         assert linked.items() <= twins.items()
-        with sheet.open(encoding="utf-8", newline="") as text:
+        with sheet.open(encoding="utf-8-sig", newline="") as text:
             rows = list(csv.DictReader(text))
         assert {row["source"] for row in rows} == twins.keys() - linked.keys()
         assert report["counts"]["ambiguous"] == len(twins) - len(linked)
@@ -235,7 +235,7 @@ def test_a_run_after_an_adoption_with_undecided_matches_stops(tmp_path: Path) ->
         without_state(pair)
         sheet = pair.folder / "ambiguous.csv"
         assert adopted(pair, by_file=True, ambiguous=sheet)["counts"]["ambiguous"] > 0
-        with sheet.open(encoding="utf-8", newline="") as text:
+        with sheet.open(encoding="utf-8-sig", newline="") as text:
             rows = list(csv.DictReader(text))
         for command in (planned, ran):
             with pytest.raises(SafetyStop, match="undecided, and a run would create"):

@@ -131,7 +131,7 @@ def test_a_decision_needs_no_file_of_pins(tmp_path: Path, command: Command) -> N
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -47,7 +47,7 @@ def test_every_report_can_be_shown_again(job: Small, tmp_path: Path) -> None:
     page, table = tmp_path / "run.html", tmp_path / "run.csv"
     job.ran("report", "--run", "1", "--html", str(page), "--csv", str(table), code=0)
     assert "fields.credit: too long" in page.read_text("utf-8")
-    with table.open(newline="", encoding="utf-8") as rows:
+    with table.open(newline="", encoding="utf-8-sig") as rows:
         sections = {(row["section"], row["item"]): row["number"] for row in csv.DictReader(rows)}
     assert sections["assets", "created"] == "2"
     assert sections["parked", "mapping fields.credit: too long"] == "1"

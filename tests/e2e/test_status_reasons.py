@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
+import subprocess
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -36,6 +40,40 @@ def test_the_reason_of_each_stop_is_kept_until_the_next_run(tmp_path: Path) -> N
         done = job.ran("status", "--json", code=0).data
         assert "stopped" not in done
         assert [row["result"] for row in done["runs"]] == ["done"]
+
+
+def leased(job: Small, process: int) -> None:
+    """The last run is held by this process, whose heartbeat is of now."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    with closing(sqlite3.connect(job.state)) as state, state:
+        values = (now, process, socket.gethostname())
+        state.execute("UPDATE run SET state = 'running', ended_at = NULL, beat_at = ?, pid = ?, host = ?", values)
+
+
+def test_a_run_that_is_under_way_is_not_reported_as_stopped_nor_a_killed_one_as_running(tmp_path: Path) -> None:
+    with small(tmp_path, photos(6)) as job:
+        job.run("--max-calls", "40", code=8)
+        assert job.ran("errors", "--json", code=0).data["unfinished"] == 1
+        job.ran("report", "--run", "1", code=2).says("run 1 is not finished", "`run JOB`")
+        leased(job, os.getpid())
+        found = job.ran("errors", "--json", code=0).data
+        assert (found["unfinished"], found["running"]) == (0, 1)
+        told = job.ran("errors", code=0).says(
+            "nothing is parked; run 1 is under way", f"next: dam-sync status {job.pair.job}"
+        )
+        assert "stopped" not in told.text
+        (row,) = job.ran("report", "--json", code=0).data["reports"]
+        assert (row["result"], row["ended"]) == ("running", "")
+        job.ran("report", code=0).says(f"next: dam-sync status {job.pair.job}")
+        job.ran("report", "--run", "1", code=2).says("run 1 is under way", "when it is finished")
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        leased(job, gone.pid)
+        assert job.ran("errors", "--json", code=0).data["unfinished"] == 1
+        (row,) = job.ran("report", "--json", code=0).data["reports"]
+        assert (row["result"], row["ended"]) == ("interrupted", "")
+        job.ran("report", code=0).says(f"next: dam-sync run {job.pair.job}")
+        assert len(job.ends_complete()) == 6
 
 
 def test_a_small_budget_of_calls_completes_some_assets_or_says_what_is_needed(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_target_that_read_the_files_is_recognized(tmp_path: Path) -> None:
             *words
         )
         assert EMBEDDED in page.read_text("utf-8")
-        with table.open(newline="", encoding="utf-8") as text:
+        with table.open(newline="", encoding="utf-8-sig") as text:
             rows = list(csv.DictReader(text))
         assert sorted((row["where"], row["expected"], row["found"]) for row in rows) == [
             ("fields.title", f"Picture {number}", CAMERA.format(number)) for number in range(1, 5)

@@ -148,7 +148,7 @@ def test_an_asset_belongs_to_the_first_wave_and_what_is_in_none_is_told(tmp_path
         report = desk.run("--wave", "pilot", "--csv", str(listed)).data
         assert report["counts"]["created"] == 2
         assert report["left_out"] == {"in no wave": 3, "of wave press": 3}
-        rows = list(csv.DictReader(listed.read_text(encoding="utf-8").splitlines()))
+        rows = list(csv.DictReader(listed.read_text(encoding="utf-8-sig").splitlines()))
         assert sum("in no wave" in str(row) for row in rows) == 3
         desk.run("--wave", "press")
         assert len(desk.pair.target.assets) == 5

@@ -36,7 +36,7 @@ def linked(kind: str) -> bool:
 def test_every_old_link_has_a_new_one_or_a_reason(tmp_path: Path, kinds: tuple[str, str]) -> None:
     with removing(tmp_path, kinds) as job:
         report = links_of(job, probe=True)
-        with (job.job.parent / "links.csv").open(encoding="utf-8", newline="") as rows:
+        with (job.job.parent / "links.csv").open(encoding="utf-8-sig", newline="") as rows:
             table = list(csv.DictReader(rows))
         if not linked(kinds[0]):
             assert (table, report.redirects) == ([], 0)

@@ -72,7 +72,7 @@ def rolled_back(pair: Pair, run: int, options: Options) -> RollbackReport:
 
 def stay(path: Path) -> set[str]:
     """Ids at the target of assets of which something stays."""
-    with path.open(encoding="utf-8", newline="") as rows:
+    with path.open(encoding="utf-8-sig", newline="") as rows:
         return {row["target"] for row in csv.DictReader(rows)} - {""}
 
 

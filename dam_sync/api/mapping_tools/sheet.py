@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections import Counter
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.atomic_io import csv_file
 from dam_sync.api.bootstrap import reading_of_job
 from dam_sync.api.csv_rows import read_rows
 from dam_sync.api.job_file import job_of
@@ -75,8 +74,7 @@ async def write_sheet(path: Path | JobConfig, options: RunOptions, out: Path, sa
     if not crosswalk.rules:
         raise ConfigError(f"{document.written.file} has no vocabularies", hint="`map suggest JOB` suggests some")
     ways = Counter[str]()
-    with atomic_write(out, "the sheet") as text:
-        writer = csv.writer(text)
+    with csv_file(out, "the sheet") as writer:
         writer.writerow(COLUMNS)
         for row in _rows(crosswalk, kept):
             ways[row.found_by] += 1
@@ -142,8 +140,7 @@ async def import_sheet(path: Path | JobConfig, options: RunOptions, sheet: Path,
         file = files[name]
         before = dict(document.pins.get(name, {}))
         written[file] = sum(before.get(source) != target for source, target in pins.items())
-        with atomic_write(file, "the pins") as text:
-            writer = csv.writer(text)
+        with csv_file(file, "the pins") as writer:
             writer.writerow(PIN_COLUMNS)
             writer.writerows(map(guarded, pin) for pin in {**before, **pins}.items())
     return ImportedPins(written, tuple(f"{name}: {{…, {_naming_pins(document, name)}}}" for name in new))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
-from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.atomic_io import csv_file
 from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.http.redaction import redact
 from dam_sync.model.safe_text import csv_cell
@@ -39,8 +38,7 @@ async def write_assets(path: Path | None, store: SqlStore, run: int) -> None:
     """Write a CSV file with a row per asset, if one is asked for. Raises DiskFull or ConfigError."""
     if path is None:
         return
-    with atomic_write(path, WHAT) as out:
-        rows = csv.writer(out)
+    with csv_file(path, WHAT) as rows:
         rows.writerow(COLUMNS)
         async for asset in store.covered(run):
             rows.writerow(csv_cell(cell) for cell in _cells(asset))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from dam_sync.api.atomic_io import atomic_write
+from dam_sync.api.atomic_io import csv_file
 from dam_sync.engine.compare import Difference
 from dam_sync.report.csv_rows import DIFFERENCES, difference_row
 
@@ -20,8 +19,7 @@ def differences_to(path: Path | None) -> Iterator[Callable[[str, str, Difference
     if path is None:
         yield None
         return
-    with atomic_write(path, "the list of differences") as out:
-        writer = csv.writer(out)
+    with csv_file(path, "the list of differences") as writer:
         writer.writerow(DIFFERENCES)
 
         def write(source: str, target: str, found: Difference) -> None:

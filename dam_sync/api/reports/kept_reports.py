@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ from dam_sync.report.parts import LossLine
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.report.rollback import RollbackReport
 from dam_sync.store.base import Storage
+from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.reports import NewReport
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import KeptReport, RunRow
+from dam_sync.store.standing import DONE, RUNNING, shown_state
 from dam_sync.store.store import SqlStore
 
 KINDS = ("run", "verify", "adopt", "rollback")
@@ -90,9 +94,9 @@ async def job_reports(
     """`report JOB`: every run, newest first, with its verifications, and whether its report is kept."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
-        kept, runs = await store.kept_reports(), await store.runs()
+        kept, runs, now = await store.kept_reports(), await store.runs(), clock.now()
     reported = {row.run for row in kept if row.kind != "verify"}
-    rows = [_of_report(row) for row in kept] + [_of_run(row) for row in runs if _lacks_report(row, reported)]
+    rows = [_of_report(row) for row in kept] + [_of_run(row, now) for row in runs if _lacks_report(row, reported)]
     return {"job": job.name, "reports": sorted(rows, key=lambda row: row["run"], reverse=True)}
 
 
@@ -113,9 +117,9 @@ def _of_report(row: KeptReport) -> dict[str, Any]:
     return {**facts, "kept": True, "version": row.version, "bytes": row.bytes}
 
 
-def _of_run(row: RunRow) -> dict[str, Any]:
-    ended = instant_text((row.ended_at or row.started_at).replace(microsecond=0))
-    facts = {"run": row.number, "kind": _kind_of(row), "ended": ended, "result": row.state}
+def _of_run(row: RunRow, now: datetime) -> dict[str, Any]:
+    ended = instant_text(row.ended_at.replace(microsecond=0)) if row.ended_at else ""
+    facts = {"run": row.number, "kind": _kind_of(row), "ended": ended, "result": shown_state(row, now, process_exists)}
     return {**facts, "kept": False, "version": "", "bytes": 0}
 
 
@@ -135,10 +139,26 @@ async def job_report(
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
         number = await store.newest_report(wanted, run)
         body: Json = None if number is None else await store.report_body(number)
+        row = await store.run_row(run) if number is None and run is not None else None
     if not isinstance(body, dict):
+        _refuse_unfinished([] if row is None else [row], clock.now())
         of, called = "" if run is None else f" of run {run}", f" of the kind {kind}" if kind else ""
         raise ConfigError(f"the state has no report{of}{called}", hint=LISTS)
     return _completed(body)
+
+
+def _refuse_unfinished(rows: Sequence[RunRow], now: datetime) -> None:
+    """Raises ConfigError for a run that has no report yet."""
+    for row in rows:
+        shown = shown_state(row, now, process_exists)
+        if shown == RUNNING:
+            hint = "it has a report when it is finished; `status JOB` shows where it stands"
+            raise ConfigError(f"run {row.number} is under way", hint=hint)
+        if shown != DONE:
+            undone = rollback_of(row)
+            again = f"{_kind_of(row) or row.command} JOB{'' if undone is None else f' --run {undone}'}"
+            hint = f"`{again}` finishes it, and makes its report; `status JOB` says why it ended"
+            raise ConfigError(f"run {row.number} is not finished ({shown})", hint=hint)
 
 
 def _completed(body: dict[str, Any]) -> dict[str, Any]:

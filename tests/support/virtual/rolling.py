@@ -65,5 +65,5 @@ def roll_back(
 
 def stays(job: Removing | Scene) -> set[str]:
     """Ids at the target of assets of which something stayed in the last rollback."""
-    with (job.job.parent / "stays.csv").open(encoding="utf-8", newline="") as rows:
+    with (job.job.parent / "stays.csv").open(encoding="utf-8-sig", newline="") as rows:
         return {row["target"] for row in csv.DictReader(rows)} - {""}

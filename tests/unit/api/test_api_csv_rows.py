@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from dam_sync.api.corrections import export_errors, text_cell
 from dam_sync.api.csv_rows import read_rows
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.safe_text import unguarded
+from dam_sync.model.safe_text import guarded, unguarded
 
 COLUMNS = ("asset", "value")
 
@@ -69,6 +71,39 @@ def test_a_failed_value_is_recognized_when_its_list_comes_back(text: str) -> Non
     ((cell,),) = csv.reader(io.StringIO(out.getvalue(), newline=""))
     assert text_cell(unguarded(cell)) == text_cell(text)
     assert not {each for each in cell if ord(each) < 0x20} - {"\n", "\t"}
+
+
+SEPARATORS = (";", "\t", "\n")
+STARTS = "=+-@＝＋－＠"
+
+
+@pytest.mark.parametrize("between", ["", '"', "'", "\"'"])
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_no_formula_begins_where_another_separator_splits_a_cell(separator: str, between: str) -> None:
+    """A spreadsheet of a German or French system splits a list at semicolons, whatever the quotes around a cell say."""
+    for start in STARTS:
+        value = f"x{separator}{between}{start}cmd|' /C calc'!A1{separator}y"
+        assert text_cell(value) == f"x{separator}'{between}{start}cmd|' /C calc'!A1{separator}y"
+        assert unguarded(text_cell(value)) == value
+
+
+@given(st.text(alphabet=f"a'\" {''.join(SEPARATORS)}{STARTS}", max_size=12))
+def test_a_guarded_value_has_no_formula_after_any_separator(text: str) -> None:
+    cell = guarded(text)
+    assert unguarded(cell) == text
+    first, *rest = re.split(f"[{''.join(SEPARATORS)}]", cell)
+    assert not first.startswith(tuple(STARTS))
+    assert not any(part.strip('"').startswith(tuple(STARTS)) for part in rest)
+
+
+def test_lists_have_the_mark_by_which_spreadsheets_know_utf_8(tmp_path: Path) -> None:
+    names = ("asset", "filename", "title", "url", "cause", "operation", "message", "hint")
+    asset = {**dict.fromkeys(names, "תמונה"), "failed": [{"field": "f", "value": "海辺", "corrected": []}]}
+    path = tmp_path / "errors.csv"
+    export_errors(path, [asset])
+    assert path.read_bytes().startswith(codecs.BOM_UTF8)
+    with read_rows(path, ("asset", "value"), "") as rows:
+        assert [(row["asset"], row["value"]) for _, row in rows] == [("תמונה", "海辺")]
 
 
 def test_every_failed_value_of_an_asset_is_a_row(tmp_path: Path) -> None:

@@ -38,6 +38,16 @@ def test_the_marker_is_never_a_field_that_holds_something(tmp_path: Path) -> Non
     assert any(note.startswith("title cannot hold the marker") for note in suggest(A, E, marker="title").notes)
 
 
+def test_the_marker_leaves_the_fields_of_a_standard_to_what_the_standard_means(tmp_path: Path) -> None:
+    def marker(*keys: str) -> str | None:
+        target = schema(Field("title", TEXT, required=True), *(Field(key, TEXT) for key in keys))
+        return walked(tmp_path, suggest(A, target), A, target).marker
+
+    assert marker("dc:source", "museum:legacy_number") == "museum:legacy_number"
+    assert marker("dc:identifier", "IPTC:Reference", "zoo_reference") == "zoo_reference"
+    assert marker("dc:source", "museum:colour_of_the_frame") == "dc:source", "a word that tells of a key counts more"
+
+
 def test_without_a_field_for_the_mark_that_is_told(tmp_path: Path) -> None:
     target = schema(Field("title", TEXT, required=True))
     found = suggest(A, target)

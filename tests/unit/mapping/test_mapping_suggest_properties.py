@@ -81,6 +81,20 @@ def test_what_the_source_keeps_for_itself_is_ignored_and_the_rest_told() -> None
     assert any(note.startswith("no line reads contact, dims") for note in found.notes)
 
 
+def test_names_that_differ_in_whitespace_alone_are_told_apart() -> None:
+    names = ("a note", "a  note", "a\u00a0note", "a\u2003note", " a note", "a note ", "a\u200bnote")
+    (note,) = [
+        note
+        for note in suggest(
+            schema(*(Field(name, FieldKind.TEXT) for name in names)), schema(Field("z", FieldKind.TEXT))
+        ).notes
+        if note.startswith("no line reads")
+    ]
+    shown = [r'"\u0020a note"', r'"a \u0020note"', "a note", r'"a note\u0020"']
+    shown += [r'"a\u00a0note"', r'"a\u2003note"', r'"a\u200bnote"']
+    assert sorted(note.removeprefix("no line reads ").partition(":")[0].split(", ")) == sorted(shown)
+
+
 def test_texts_too_long_for_the_target_are_cut_with_a_note() -> None:
     assert by_target(suggest(A, E))["credit"].pipe == ("strip_html", {"truncate": {"max": 80, "on_cut": "note"}})
     filename = by_target(suggest(A, E, filename=128), "asset")["filename"]
