@@ -141,24 +141,24 @@ async def job_report(
         body: Json = None if number is None else await store.report_body(number)
         row = await store.run_row(run) if number is None and run is not None else None
     if not isinstance(body, dict):
-        _refuse_unfinished([] if row is None else [row], clock.now())
+        _refuse_unfinished(row, clock.now())
         of, called = "" if run is None else f" of run {run}", f" of the kind {kind}" if kind else ""
         raise ConfigError(f"the state has no report{of}{called}", hint=LISTS)
     return _completed(body)
 
 
-def _refuse_unfinished(rows: Sequence[RunRow], now: datetime) -> None:
+def _refuse_unfinished(row: RunRow | None, now: datetime) -> None:
     """Raises ConfigError for a run that has no report yet."""
-    for row in rows:
-        shown = shown_state(row, now, process_exists)
-        if shown == RUNNING:
-            hint = "it has a report when it is finished; `status JOB` shows where it stands"
-            raise ConfigError(f"run {row.number} is under way", hint=hint)
-        if shown != DONE:
-            undone = rollback_of(row)
-            again = f"{_kind_of(row) or row.command} JOB{'' if undone is None else f' --run {undone}'}"
-            hint = f"`{again}` finishes it, and makes its report; `status JOB` says why it ended"
-            raise ConfigError(f"run {row.number} is not finished ({shown})", hint=hint)
+    shown = DONE if row is None else shown_state(row, now, process_exists)
+    if row is None or shown == DONE:
+        return
+    if shown == RUNNING:
+        hint = "it has a report when it is finished; `status JOB` shows where it stands"
+        raise ConfigError(f"run {row.number} is under way", hint=hint)
+    undone = rollback_of(row)
+    again = f"{_kind_of(row) or row.command} JOB{'' if undone is None else f' --run {undone}'}"
+    hint = f"`{again}` finishes it, and makes its report; `status JOB` says why it ended"
+    raise ConfigError(f"run {row.number} is not finished ({shown})", hint=hint)
 
 
 def _completed(body: dict[str, Any]) -> dict[str, Any]:
