@@ -38,6 +38,7 @@ from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.kept import job_in, state_for
 from tests.support.virtual.library import library, receiving
 from tests.support.virtual.moves import TITLE, options_of
+from tests.support.virtual.reply import Reply
 from tests.support.virtual.universe import FUSE, LAGS, Tenant, Universe
 from tests.support.virtual.wire import VirtualTransport
 from tests.support.virtual.writer import VirtualWriter
@@ -85,12 +86,13 @@ class MachineTransport(VirtualTransport):
 
     machine: Machine
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def replied(self, request: httpx.Request) -> Reply:
+        """See `VirtualTransport.replied`."""
         if self.machine.offline:
             raise httpx.ConnectError("the network is down")
         if self._network.called(request) in self.machine.closed:
-            return httpx.Response(503, headers={"content-type": "text/html"}, content=b"<html>Back soon</html>")
-        return await super().handle_async_request(request)
+            return Reply(503, [(b"content-type", b"text/html")], [b"<html>Back soon</html>"])
+        return await super().replied(request)
 
 
 class MachineWriter(VirtualWriter):

@@ -12,6 +12,7 @@ import httpx
 from starlette.types import ASGIApp, Message
 
 from dam_sync.emulators.kit.app import Application
+from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.fuse import CALL, Fuse
 from tests.support.virtual.reply import Reply
@@ -114,13 +115,22 @@ class Network:
         return self._rng.uniform(NEAR, FAR)
 
 
-class VirtualTransport(httpx.AsyncBaseTransport):
+class VirtualTransport(DirectTransport):
     """The connections of one process: over a Network, through a Fuse."""
 
     def __init__(self, network: Network, fuse: Fuse) -> None:
         self._network, self._fuse = network, fuse
 
+    async def send(self, outgoing: OutgoingRequest) -> ResponseSource:
+        """See `DirectTransport`."""
+        return _Arriving(await self.replied(outgoing.as_httpx), self._network.clock)
+
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The same for what wraps this transport."""
+        reply = await self.replied(request)
+        return httpx.Response(reply.status, headers=reply.headers, stream=_Stream(reply, self._network.clock))
+
+    async def replied(self, request: httpx.Request) -> Reply:
         """The head of a response comes after the effect of its call. What a process had begun when it came to stand
         still is broken when it wakes up."""
         if self._fuse.is_frozen:
@@ -134,7 +144,24 @@ class VirtualTransport(httpx.AsyncBaseTransport):
         if reply.broken and not reply.status:
             raise httpx.ReadError("connection reset")
         self._fuse.leave(CALL, number)
-        return httpx.Response(reply.status, headers=reply.headers, stream=_Stream(reply, self._network.clock))
+        return reply
+
+
+class _Arriving:
+    """A response whose body is still on its way."""
+
+    def __init__(self, reply: Reply, clock: Passing) -> None:
+        self.status, self.raw_headers = reply.status, reply.headers
+        self._stream = _Stream(reply, clock)
+
+    def arrived(self) -> bytes | None:
+        return None
+
+    def blocks(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class _Stream(httpx.AsyncByteStream):
