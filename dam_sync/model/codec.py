@@ -115,8 +115,8 @@ def fingerprint(asset: Asset) -> str:
 
 
 def file_to_json(file: FileRef) -> Json:
-    """A file without its link."""
-    return {
+    """A file without its link; `withheld` only if it is."""
+    data = {
         "id": file.id,
         "name": file.name,
         "size": file.size,
@@ -124,6 +124,7 @@ def file_to_json(file: FileRef) -> Json:
         "digests": dict(file.digests),
         "created_at": _when(file.created_at),
     }
+    return {**data, "withheld": file.withheld} if file.withheld else data
 
 
 def file_from_json(data: Json) -> FileRef:
@@ -135,6 +136,7 @@ def file_from_json(data: Json) -> FileRef:
         media_type=data.get("media_type") or "",
         digests=dict(data.get("digests") or {}),
         created_at=_moment(data.get("created_at")),
+        withheld=str(data.get("withheld") or ""),
     )
 
 

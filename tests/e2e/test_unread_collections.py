@@ -3,35 +3,70 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import pytest
+import httpx
 
 from dam_sync.api.inspection import inspect_job
-from dam_sync.emulators.e_profiles.routes_schema import SchemaCalls
-from dam_sync.emulators.e_profiles.taxonomy import Collection
-from dam_sync.model.values import Json
+from dam_sync.api.jobs import plan_job, run_job, verify_job
+from dam_sync.model.run_options import RunOptions
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import small
-from tests.support.anypair import any_pair, planned, ran, verified
+from tests.support.altered import AlteredTransport
+from tests.support.anypair import any_pair
 from tests.support.tenants import Pair
 
+T = TypeVar("T")
 BEST, WORST = ({"kind": "collection", "path": [title], "id": ""} for title in ("Best of", "Worst of"))
 
 
-@pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Titles of collections that give no link to their assets (wire E 5.5)."""
-    titles: set[str] = set()
-    shown = SchemaCalls._collection
+class UnlinkedTransport(AlteredTransport):
+    """Collections with these titles have no link to their assets (wire E 5.5)."""
 
-    def without_link(self: SchemaCalls, collection: Collection) -> Json:
-        row = shown(self, collection)
-        return {**row, "_links": {}} if collection.title in titles else row
+    def __init__(self, titles: set[str]) -> None:
+        super().__init__()
+        self.titles = titles
 
-    monkeypatch.setattr(SchemaCalls, "_collection", without_link)
-    return titles
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        if request.url.path == "/v2/collections":
+            body["items"] = [{**row, "_links": {}} if row["title"] in self.titles else row for row in body["items"]]
+        return body
+
+
+class Unlinked:
+    """Commands for which some collections have no link."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.titles: set[str] = set()
+
+    def done(self, command: Callable[[Path, RunOptions], Awaitable[T]]) -> T:
+        """The result of a command."""
+
+        async def run() -> T:
+            transport = UnlinkedTransport(self.titles)
+            try:
+                options = small.options(connectors=self.pair.connectors, transport=transport)
+                return await command(self.pair.job, options)
+            finally:
+                await transport.aclose()
+
+        return asyncio.run(run())
+
+    def planned(self) -> dict[str, Any]:
+        return self.done(plan_job).as_json()
+
+    def ran(self) -> dict[str, Any]:
+        return self.done(run_job).as_json()
+
+    def is_clean(self) -> bool:
+        report = self.done(lambda job, options: verify_job(job, options, "fields", "100%"))
+        return bool(report.as_json()["verdict"]["clean"])
+
+    def notes(self) -> list[str]:
+        return [note for side in self.done(inspect_job).sides for note in side.notes]
 
 
 def places(pair: Pair) -> dict[str, set[str]]:
@@ -46,32 +81,33 @@ def about(report: dict[str, Any]) -> list[str]:
     return [note for note in report["notes"] if "Best of" in note]
 
 
-def test_the_rest_is_moved_and_nothing_is_taken_out(tmp_path: Path, closed: set[str]) -> None:
+def test_the_rest_is_moved_and_nothing_is_taken_out(tmp_path: Path) -> None:
     rows = [asset(1, placements=[BEST]), asset(2, placements=[BEST, WORST]), asset(3, placements=[WORST])]
     with any_pair(tmp_path, "e_profiles", "e_profiles", [*SCHEMA, *rows], SCHEMA, "srckey") as pair:
-        assert ran(pair)["counts"]["created"] == 3
+        job = Unlinked(pair)
+        assert job.ran()["counts"]["created"] == 3
         before = places(pair)
         assert sorted(map(len, before.values())) == [1, 1, 2]
-        closed.add("Best of")
-        plan, done = planned(pair), ran(pair)
+        job.titles = {"Best of"}
+        plan, done = job.planned(), job.ran()
         assert about(plan) == about(done)
         assert len(about(done)) == 1
         assert places(pair) == before
-        assert verified(pair)["clean"]
-        closed.clear()
-        assert not about(ran(pair))
+        assert job.is_clean()
+        job.titles = set()
+        assert not about(job.ran())
         assert places(pair) == before
 
 
-def test_a_first_run_moves_the_assets_without_it(tmp_path: Path, closed: set[str]) -> None:
-    closed.add("Best of")
+def test_a_first_run_moves_the_assets_without_it(tmp_path: Path) -> None:
     library = [*SCHEMA, asset(1, placements=[BEST, WORST])]
     with any_pair(tmp_path, "e_profiles", "e_profiles", library, SCHEMA, "srckey") as pair:
-        done = ran(pair)
+        job = Unlinked(pair)
+        job.titles = {"Best of"}
+        done = job.ran()
         assert (done["counts"]["created"], places(pair)) == (1, {"photo 1.jpg": {"Worst of"}})
         assert len(about(done)) == 1
-        found = asyncio.run(inspect_job(pair.job, small.options()))
-        assert any("Best of" in note for side in found.sides for note in side.notes)
-        closed.clear()
-        ran(pair)
+        assert any("Best of" in note for note in job.notes())
+        job.titles = set()
+        job.ran()
         assert places(pair) == {"photo 1.jpg": {"Best of", "Worst of"}}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation, Support
-from dam_sync.model.codec import asset_from_json, asset_to_json, fingerprint
+from dam_sync.model.codec import asset_from_json, asset_to_json, file_from_json, file_to_json, fingerprint
 from dam_sync.model.errors import Disposition, Rejected, SessionGone, Throttled, TruncatedListing
 from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.service import Service
@@ -145,3 +145,10 @@ def test_a_date_is_not_an_instant() -> None:
     assert value_to_json(datetime(2024, 1, 2, tzinfo=UTC) + timedelta(milliseconds=5)) == {
         "instant": "2024-01-02T00:00:00.005Z"
     }
+
+
+def test_what_is_withheld_is_known_after_the_queue() -> None:
+    """A plan parks it as a run does, also where the asset came with the listing."""
+    held = FileRef("1/2", "sea.jpg", withheld="no link")
+    assert file_from_json(file_to_json(held)).withheld == "no link"
+    assert "withheld" not in file_to_json(FileRef("1/2", "sea.jpg"))

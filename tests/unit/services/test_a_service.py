@@ -10,15 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
-from dam_sync.emulators.a_hypermedia.records import Media, User
-from dam_sync.emulators.a_hypermedia.views import MediaViews
 from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Window
-from dam_sync.model.values import GeoPoint, Json, Localized, Person
+from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import CONNECTOR
 from dam_sync.services.a_hypermedia.api.client import authenticator_of
 from dam_sync.services.a_hypermedia.api.hal import embedded
@@ -301,16 +299,17 @@ async def test_folders_that_have_one_path_are_a_named_loss(opened: Open) -> None
     ]
 
 
-async def test_a_file_without_a_link_is_downloaded_in_any_media_type(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = MediaViews._links
+class UnlinkedTransport(AlteredTransport):
+    """No media has a link to its original."""
 
-    def without_link(self: MediaViews, media: Media, user: User) -> dict[str, Json]:
-        return {relation: held for relation, held in shown(self, media, user).items() if "hires" not in relation}
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        body.get("_links", {}).pop("svc:hires", None)
+        return body
 
-    monkeypatch.setattr(MediaViews, "_links", without_link)
+
+async def test_a_file_without_a_link_is_downloaded_in_any_media_type(opened: Open) -> None:
     tenant = opened(asset(1))
+    tenant.transport = UnlinkedTransport()
     service = tenant.connect(read_only=True)
     (entry,) = await entries(service)
     found = await service.fetch(entry.id)

@@ -14,6 +14,7 @@ from dam_sync.model.errors import NotFound, Rejected
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, content
 from tests.support.altered import AlteredTransport
+from tests.support.connected import entries
 from tests.support.journal import MemoryJournal
 from tests.unit.services.test_c_service import draft, made
 
@@ -69,3 +70,12 @@ async def test_tags_that_the_answer_does_not_tell_are_missing(start: Start, answ
     tenant.fail({"match": "POST /api/v4/assets/*/tags", "do": answer})
     with pytest.raises(Rejected, match="tags"):
         await made(tenant, service, draft("m-1", tags=frozenset({"sea", "dawn"})))
+
+
+async def test_assets_of_one_timestamp_are_listed_in_one_order(start: Start) -> None:
+    """A plan gives names to assets in this order, and a run the same ones (wire C 2.2)."""
+    rows = [asset(number, imported_at="2024-03-01T00:00:00Z") for number in range(1, 21)]
+    tenant = start([*SCHEMA, *rows], variant="shuffled")
+    first, second = [[entry.id for entry in await entries(tenant.connect(read_only=True))] for _ in range(2)]
+    assert first == second
+    assert len(first) == len(rows)

@@ -71,6 +71,14 @@ async def test_assets_of_one_second_are_each_told_once(opened: Open, variant: st
 
 
 @pytest.mark.parametrize("enumerate", ["slices", "scroll"])
+async def test_assets_of_one_second_are_listed_in_one_order(opened: Open, enumerate: str) -> None:
+    """A plan gives names to assets in this order, and a run the same ones; the service shuffles them (wire E 2.3)."""
+    service = opened(*spread(40, apart=0.0)).connect(read_only=True, enumerate=enumerate)
+    first, second = [list(ids(await batches(service))) for _ in range(2)]
+    assert first == second
+
+
+@pytest.mark.parametrize("enumerate", ["slices", "scroll"])
 async def test_pages_are_as_long_as_the_limits_of_the_instance(opened: Open, enumerate: str) -> None:
     tenant = opened(*spread(20))
     tenant.limits = replace(facts.LIMITS, page=7)

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
-from dam_sync.emulators.e_profiles.records import User
 from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import (
@@ -29,6 +29,7 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Context, Window
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import CONNECTOR
+from tests.support.altered import AlteredTransport
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
 from tests.support.served_e import START, TOKEN, Open, asset, consent, serving
@@ -372,25 +373,31 @@ async def test_bytes_from_any_offset_and_after_the_link_expired(opened: Open) ->
     assert spent == {"GET /v2/assets/{id}": 1}
 
 
-async def test_a_plan_knows_of_an_original_that_may_not_be_downloaded(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class UnlinkedTransport(AlteredTransport):
+    """The user may not download `photo 1.jpg` (wire E 4)."""
+
+    def altered(self, request: httpx.Request, body: Any) -> Any:
+        for row in body.get("items", [body]) if isinstance(body, dict) else []:
+            if row.get("filename") == "photo 1.jpg":
+                del row["_links"]["download"]
+        return body
+
+
+async def test_a_plan_knows_of_an_original_that_may_not_be_downloaded(opened: Open) -> None:
     tenant = opened(asset(1), asset(2))
-    shown = User.may_download
-    refused = next(identity for identity, row in tenant.truth().items() if row["filename"] == "photo 1.jpg")
-    monkeypatch.setattr(User, "may_download", lambda self, held, now: held.id != refused and shown(self, held, now))
+    tenant.transport = UnlinkedTransport()
     service = tenant.connect(read_only=True)
+    outcomes = {}
     for entry in await entries(service):
         assert entry.asset is not None
         assert entry.asset.file is not None
-        if entry.id != refused:
-            assert service.estimate_open(entry.asset.file) == {}
-            continue
-        with pytest.raises(Rejected) as planned:
-            service.estimate_open(entry.asset.file)
-        with pytest.raises(Rejected) as opening:
-            await body(service, entry.asset.file)
-        assert planned.value.code == opening.value.code == "no download link"
+        outcomes[entry.asset.filename] = entry.asset.file
+    assert service.estimate_open(outcomes["photo 2.jpg"]) == {}
+    with pytest.raises(Rejected) as planned:
+        service.estimate_open(outcomes["photo 1.jpg"])
+    with pytest.raises(Rejected) as opening:
+        await body(service, outcomes["photo 1.jpg"])
+    assert planned.value.code == opening.value.code == "no download link"
 
 
 async def test_a_link_refused_again_and_again_is_told_without_the_link(opened: Open) -> None:

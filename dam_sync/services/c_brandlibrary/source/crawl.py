@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
 
 from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
@@ -173,7 +173,7 @@ class BrandLibraryReader(BrandLibraryOpener):
                 found = found or bool(rows)
                 if behind is None and shard.expected and not found and cursor is None:
                     await self._api.whoami()  # a section that was not empty a moment ago (wire C 11.1)
-                kept = [row for row in rows if _made_in(row, window) and _changed_in(row, changed)]
+                kept = _in_order([row for row in rows if _made_in(row, window) and _changed_in(row, changed)])
                 given = self._relations(wanted, rows)
                 yield Batch(_thin(kept) if thin else await self._entries(kept, counts, given), behind)
 
@@ -401,6 +401,14 @@ def _midnight(parse_timestamp: datetime) -> datetime:
 @interprets_response
 def _made_in(row: Json, window: Window) -> bool:
     return _in(row, "created_at", window)
+
+
+@interprets_response
+def _in_order(rows: Sequence[Json]) -> list[Json]:
+    """Rows of one timestamp may come in another order each time (wire C 2.2), so by id: a plan and a run give names to
+    assets in this order."""
+    together = groupby(rows, key=lambda row: row["attributes"].get("created_at"))
+    return [row for _, some in together for row in sorted(some, key=lambda row: str(row["id"]))]
 
 
 @interprets_response

@@ -19,7 +19,7 @@ from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.api.search import refuse_missing
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.source.files import ProfilesFiles
-from dam_sync.services.e_profiles.source.listing import ProfilesListing, Rows, created
+from dam_sync.services.e_profiles.source.listing import ProfilesListing, Rows, created, in_order
 
 BY_UPLOAD = "by upload"
 THIN = "thin"  # whether entries need no assets
@@ -70,7 +70,7 @@ class ProfilesCrawl(ProfilesFiles):
         plain = None if thin else await self._unarchived(asked)
         async with aclosing(self.search.scroll(asked, expand=self.api.options.expand)) as pages:
             async for rows, last in pages:
-                yield Batch(await self._entries(rows, plain, thin=thin), None if last else {"begun": True})
+                yield Batch(await self._entries(in_order(rows), plain, thin=thin), None if last else {"begun": True})
 
     async def fetch(self, asset: AssetId) -> Asset:
         """The asset, and its versions by a second call if it may have several. Raises NotFound."""

@@ -130,7 +130,7 @@ class ProfilesListing:
         listed: set[str] = set()  # a scroll that lost its place begins again, and lists rows twice
         async with aclosing(self.search.scroll(asked, expand=self._expanded)) as pages:
             async for rows, last in pages:
-                new = [row for row in rows if low <= created(row) < high and wire.id_of(row) not in known]
+                new = in_order([row for row in rows if low <= created(row) < high and wire.id_of(row) not in known])
                 listed.update(wire.id_of(row) for row in new)
                 behind = {"after": instant_text(high), "ids": [], "seen": place.get("seen", 0) + len(listed)}
                 yield Rows(new, asked, {**place, **behind} if last else place)
@@ -150,7 +150,9 @@ class ProfilesListing:
 
 
 def new_of(hits: wire.ProfilesHits, params: Mapping[str, Json]) -> Page:
-    """What was not listed before. Raises Crowded, TruncatedListing, or ContractBroken on rows in another order."""
+    """What was not listed before, in one order: plan and run give names to assets in it. Raises Crowded,
+    TruncatedListing, or ContractBroken on rows in another order.
+    """
     after = parse_instant(params["after"]) if params["after"] else None
     refuse_missing(hits, _HINT)
     instants = [created(row) for row in hits.rows]
@@ -159,8 +161,13 @@ def new_of(hits: wire.ProfilesHits, params: Mapping[str, Json]) -> Page:
     if after and hits.total > len(hits.rows) and instants[-1] <= after:
         raise Crowded
     known = frozenset(params["ids"])
-    rows = [row for row in hits.rows if _is_new(row, after, known)]
+    rows = in_order([row for row in hits.rows if _is_new(row, after, known)])
     return Page(rows, hits.total - (len(hits.rows) - len(rows)))
+
+
+def in_order(rows: Sequence[Json]) -> list[Json]:
+    """By upload; those of one second come in another order each time (wire E 2.3), so by id."""
+    return sorted(rows, key=lambda row: (created(row), wire.id_of(row)))
 
 
 @interprets_response
