@@ -126,11 +126,11 @@ class Limits:
     """One service's numbers.
 
     page: rows per listing page; reach: hits that a query can return; split: rows above which a library is read in
-    several shards; single_bytes: largest upload in one request; largest_bytes: largest file; precision: of its
-    timestamps; lag: how long its index may run behind;
-    member_batch: assets per membership call; filename: characters in a file name; dedup_window: how long the service
-    may still silently delete a new asset or file as a duplicate, index lag included; queue_window: after how long an
-    upload that is not complete waits for a decision of a person, zero if none ever does; processing_time: expected wait
+    several shards; single_bytes: largest upload in one request; largest_bytes: largest file; lifetimes: of what the
+    service keeps for a time; precision: of its timestamps; lag: how long its index may run behind; member_batch:
+    assets per membership call; filename: characters in a file name; dedup_window: how long the service may still
+    silently delete a new asset or file as a duplicate, index lag included; queue_window: after how long an upload
+    that is not complete waits for a decision of a person, zero if none ever does; processing_time: expected wait
     until a small upload is usable, used in estimates.
     """
 
