@@ -104,6 +104,7 @@ async def connect(
     budget: MemoryBudget,
     *,
     read_only: bool,
+    planning: bool = False,
     may_write: Callable[[], None] | None = None,
     attempts: int | None = None,
     shared: SharedTarget = UNSHARED,
@@ -127,6 +128,7 @@ async def connect(
         concurrency=limits.concurrency,
         bandwidth=limits.bandwidth,
         read_only=read_only,
+        planning=planning,
         max_calls=options.max_calls or limits.max_calls,
         attempts=attempts,
         may_write=may_write,
@@ -196,17 +198,20 @@ async def both_sides(
     budget: MemoryBudget | None = None,
     *,
     read_only: bool = True,
+    planning: bool = False,
     may_write: Callable[[], None] | None = None,
 ) -> AsyncIterator[BothSides]:
     """Open both services of a job and read their schemas. The source is never written to, nor the target if
-    `read_only`. may_write: called before each call that may write to the target; raises if it must not be sent."""
+    `read_only`. planning: see `Context`. may_write: called before each call that may write to the target; raises if it
+    must not be sent."""
     budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
     async with AsyncExitStack() as stack:
         options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
         source = await connect(job, "source", options, budget, read_only=True)
         stack.push_async_callback(source.close)
         proven = None if may_write is None else partial(_prove, may_write, shared.prove_claimed)
-        target = await connect(job, "target", options, budget, read_only=read_only, may_write=proven, shared=shared)
+        mode = {"read_only": read_only, "planning": planning}
+        target = await connect(job, "target", options, budget, may_write=proven, shared=shared, **mode)
         stack.push_async_callback(target.close)
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
@@ -226,11 +231,17 @@ async def both_sides(
 
 @asynccontextmanager
 async def connected(
-    job: JobConfig, options: RunOptions, *, dry: bool = False, may_write: Callable[[], None] | None = None
+    job: JobConfig,
+    options: RunOptions,
+    *,
+    dry: bool = False,
+    planning: bool = False,
+    may_write: Callable[[], None] | None = None,
 ) -> AsyncIterator[ConnectedJob]:
-    """Both sides, and the mapping compiled. In a dry run neither side can write. may_write: see `both_sides`."""
+    """Both sides, and the mapping compiled. In a dry run neither side can write. planning: see `Context`; may_write:
+    see `both_sides`."""
     budget = MemoryBudget(MEMORY_FOR_FILES)
-    async with both_sides(job, options, budget, read_only=dry, may_write=may_write) as sides:
+    async with both_sides(job, options, budget, read_only=dry, planning=planning, may_write=may_write) as sides:
         document, crosswalk = compile_reading(reading_of_job(job), sides.source_schema, sides.target_schema)
         refuse_unwritten(job, crosswalk)
         target = _dry(sides, options) if dry else sides.target

@@ -155,7 +155,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         store = await SqlStore.open(copied, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         state, state_bytes, options = await state_facts(store), await store.size(), await counting(store, options)
-        opened = await stack.enter_async_context(connected(job, options, dry=True))
+        opened = await stack.enter_async_context(connected(job, options, dry=True, planning=True))
         refuse_unmarked(opened.crosswalk)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave, plan=True)
         run = replace(await _begun(store, job, options), started_at=options.clock.now())

@@ -9,6 +9,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
+from dam_sync.model.safe_text import shown_name
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
 from dam_sync.report.output import Output
@@ -49,8 +50,6 @@ def suggest(
 
 def _note_open(output: Output, found: SuggestedMapping) -> None:
     """What the suggestion leaves to people."""
-    from dam_sync.mapping.similarity import shown_name  # loads the comparison of texts
-
     optional = [key for key in found.unwritten if key not in found.required]
     lists = (
         ("required by the target, and nothing of the source fits", sorted(found.required)),

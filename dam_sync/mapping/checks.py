@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dam_sync.mapping.rule_compiler import Builder
-from dam_sync.mapping.similarity import shown_name
 from dam_sync.mapping.yaml_writer import flow
 from dam_sync.model.diagnostic import Similar
+from dam_sync.model.safe_text import shown_name
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.wording import counted
 

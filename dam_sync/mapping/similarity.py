@@ -113,19 +113,6 @@ def one_line(text: str, most: int = 60) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 1]}…"
 
 
-def shown_name(name: str) -> str:
-    """The name of a field in a list. What cannot be told from another name on a screen (whitespace other than single
-    spaces between words, characters that are not printed) is escaped, and the name is in quotes."""
-    escaped = re.sub(r"(?<=\s)\s|^\s|\s$", lambda found: _code_point(found[0]), name)
-    escaped = "".join(each if each.isprintable() else _code_point(each) for each in escaped)
-    return one_line(name) if escaped == name else f'"{one_line(escaped)}"'
-
-
-def _code_point(character: str) -> str:
-    number = ord(character)
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
 def _numbers(words: tuple[str, ...]) -> list[str]:
     return sorted(_digits(words))
 

@@ -19,10 +19,11 @@ from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_ma
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.separators import Separated, separated
-from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line, shown_name
+from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
 from dam_sync.model.capabilities import Feature
+from dam_sync.model.safe_text import shown_name
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
@@ -347,7 +348,8 @@ class _Suggesting:
             if not any(path == path_of_field(one) or path.startswith(f"{path_of_field(one)}.") for path in read)
         ]
         if unread:
-            self.notes.append(f"no line reads {', '.join(map(shown_name, unread))}: reported as losses until one does")
+            names = ", ".join(one_line(shown_name(each)) for each in unread)
+            self.notes.append(f"no line reads {names}: reported as losses until one does")
         if self._gives(Feature.MACHINE_TAGS):
             self.notes.append("machine tags have no line: reported as losses until one reads machine_tags[]")
 

@@ -29,6 +29,14 @@ def visible_json(text: str) -> str:
     return _JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def shown_name(name: str) -> str:
+    """The name of a field in a list. What cannot be told from another name on a screen (whitespace other than single
+    spaces between words, characters that are not printed) is escaped, and the name is in quotes."""
+    escaped = re.sub(r"(?<=\s)\s|^\s|\s$", lambda found: _code_point(found[0]), name)
+    escaped = "".join(each if each.isprintable() else _code_point(each) for each in escaped)
+    return name if escaped == name else f'"{escaped}"'
+
+
 def csv_cell(value: object) -> str:
     """A value as a CSV cell: one line, not a formula."""
     return guarded(visible(str(value)))
@@ -42,6 +50,11 @@ def guarded(text: str) -> str:
 def unguarded(text: str) -> str:
     """The inverse of `guarded`."""
     return _GUARDED.sub("", text)
+
+
+def _code_point(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -428,6 +428,7 @@ class Context:
     concurrency: int | None = None
     bandwidth: float | None = None  # bytes per second of storage and API bodies together
     read_only: bool = False  # the source, and both sides of a dry run: write calls are refused before they are sent
+    planning: bool = False  # the target of a plan: read with the calls with which its run will read it
     max_calls: int | None = None
     attempts: int | None = None  # maximum attempts of one call; None: the default of the client
     may_write: Callable[[], None] | None = None  # called before a call that may write; raises if it must not be sent

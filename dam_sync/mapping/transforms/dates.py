@@ -54,6 +54,12 @@ class _Moment(EachTransform):
         except (OSError, ValueError, KeyError):
             return UTC
 
+    @property
+    def forms(self) -> str:
+        """The formats, for a message about a text that none of them fits."""
+        named = any(re.search("%[aAbBh]", form) for form in self.in_)
+        return " or ".join(self.in_) + ("; names of months and days are read in English" if named else "")
+
     def moment(self, text: str) -> datetime | date | None:
         """The first format that fits."""
         for form in self.in_:
@@ -88,7 +94,8 @@ class Date(_Moment):
     name: ClassVar[str] = "date"
     summary: ClassVar[str] = (
         "a date, parsed by the first format of `in` that fits; a timestamp is converted to `zone` first. A format "
-        "without a day gives the first one of the month or year, which is a named loss"
+        "without a day gives the first one of the month or year, which is a named loss. `%B`, `%b`, `%A` and `%a` are "
+        "names of months and days in English"
     )
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
@@ -100,7 +107,7 @@ class Date(_Moment):
         """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
-            return self.fail(f"{shown(value)} is not a date of the form {' or '.join(self.in_)}")
+            return self.fail(f"{shown(value)} is not a date of the form {self.forms}")
         if not isinstance(found, datetime):
             return self.dayless(value, context, self.spelt(found) if self.out else Result((found,)))
         moment = _local(found, self.place)
@@ -125,7 +132,7 @@ class DateTime(_Moment):
         """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
-            return self.fail(f"{shown(value)} is not a timestamp of the form {' or '.join(self.in_)}")
+            return self.fail(f"{shown(value)} is not a timestamp of the form {self.forms}")
         if not isinstance(found, datetime):
             found = datetime.combine(found, time(), self.place)
         return self.dayless(value, context, self._written(found))

@@ -139,7 +139,7 @@ class ProfilesPart(HttpService):
         if not isinstance(user, dict) or not (user.get("username") or user.get("uuid") or user.get("id")):
             raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
         hits = await self.search.page("", limit=1)
-        archives = self.api.read_only and await self.tenant.archives(hits.total)
+        archives = self.api.tells_archived and await self.tenant.archives(hits.total)
         return Account(
             tenant=tenant_of(await self.api.auth.headers(), self.api.tenant_url),
             user=str(user.get("username") or user.get("email") or user.get("uuid")),

@@ -141,6 +141,19 @@ def test_what_does_not_fit_gives_a_note_and_no_value(step: Json, value: Scalar, 
     assert made.note.detail
 
 
+@pytest.mark.parametrize("name", ["date", "datetime"])
+def test_a_date_with_a_month_in_another_language_says_that_names_are_english(name: str) -> None:
+    step = {name: {"in": ["%d/%m/%Y", "%d %B %Y"]}}
+    (read,) = each(step, "3 March 2020").values
+    assert str(read).startswith("2020-03-03")
+    told = each(step, "3 mars 2020").note
+    assert told is not None
+    assert told.detail.endswith("of the form %d/%m/%Y or %d %B %Y; names of months and days are read in English")
+    plain = each({name: {"in": ["%d/%m/%Y"]}}, "3 mars 2020").note
+    assert plain is not None
+    assert "English" not in plain.detail
+
+
 def test_a_cut_that_is_only_noted_goes_on_and_says_so() -> None:
     made = each({"truncate": {"max": 3, "on_cut": "note"}}, "abcd")
     assert made.note is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,12 @@ async def test_a_bag_that_cannot_be_sealed_does_not_hide_what_stopped_the_run(tm
 def test_assets_whose_ids_are_one_name_on_some_disks_stay_apart() -> None:
     ids = ["ab", "AB", "Ab", "é", "e\u0301", "CON", "con"]
     assert len({home(AssetId(each)).casefold() for each in ids}) == len(ids)
+
+
+@pytest.mark.parametrize(
+    "text", ["a;=1", "a\\;=cmd|x", 'a;"=1', "a\n@x", "a\t+1", "'a;'=1", "\t=1", ";=1", "-5;-6", "a; - b"]
+)
+def test_no_formula_begins_inside_a_cell_where_a_semicolon_splits_it(text: str) -> None:
+    cell = safe(text)
+    assert unsafe(cell) == text
+    assert not any(part.strip('"').startswith(("=", "+", "-", "@")) for part in re.split(r"[;\t\n]", cell)[1:])

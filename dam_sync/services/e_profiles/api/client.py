@@ -35,6 +35,7 @@ class ProfilesApi:
     limits: Limits
     tenant_url: str
     read_only: bool
+    tells_archived: bool  # whether archived assets are told from others, which costs searches; not by a run that writes
     just_read: JustRead[Json]  # assets of a target, with what `expand` asks for
     keep_waiting: Callable[[], None]  # see `Context.keep_waiting`
     shows_sizes: bool = True  # as far as is known, of files in bytes
@@ -52,7 +53,8 @@ class ProfilesApi:
         client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
         read = JustRead[Json](context.clock)
         urls, only = _tenant_url(context), context.read_only
-        return cls(client, auth, context.clock, options, limits, urls, only, read, context.keep_waiting)
+        tells = only and not context.planning
+        return cls(client, auth, context.clock, options, limits, urls, only, tells, read, context.keep_waiting)
 
     async def get(self, operation: str, path: str, params: Sequence[tuple[str, str]] = (), *, asset: str = "") -> Json:
         """JSON read from v2, or from v1 where the path says so."""

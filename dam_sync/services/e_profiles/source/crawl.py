@@ -179,7 +179,7 @@ class ProfilesCrawl(ProfilesFiles):
     async def _plain(self, some: Rows) -> frozenset[str] | None:
         """Which of these rows a search without archived assets shows, by one call; one more where the border of the
         page parts assets of one second. None if nothing is archived."""
-        if not some.rows or not self.api.read_only or not await self.tenant.archives():
+        if not some.rows or not self.api.tells_archived or not await self.tenant.archives():
             return None
         hits = await self.search.page(some.asked, archived=False)
         refuse_missing(hits)
@@ -193,7 +193,7 @@ class ProfilesCrawl(ProfilesFiles):
 
     async def _unarchived(self, asked: str) -> frozenset[str] | None:
         """Ids that a search without archived assets shows; None if nothing is archived."""
-        if not self.api.read_only or not await self.tenant.archives():
+        if not self.api.tells_archived or not await self.tenant.archives():
             return None
         hits = await self.search.page(asked, archived=False)
         refuse_missing(hits)
@@ -208,7 +208,7 @@ class ProfilesCrawl(ProfilesFiles):
     async def _is_archived(self, row: Json) -> bool:
         """Asked by the embed id, only where the tenant has archived assets."""
         embed = member_text(row, "external_id")
-        if not embed or not self.api.read_only or not await self.tenant.archives():
+        if not embed or not self.api.tells_archived or not await self.tenant.archives():
             return False
         asked = query.exactly("embedid", embed)
         if (await self.search.page(asked, limit=1, archived=False)).total:

@@ -1,6 +1,7 @@
 """The assets of a catalogue as CSV, one row for each, for people who use a spreadsheet program.
 
-A cell that such a program would take for a formula begins with an apostrophe, which is taken off again when it is read.
+A cell that such a program would take for a formula begins with an apostrophe, and so does a part of one after a
+semicolon, a tab or a line break; it is taken off again when the cell is read.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalo
 from dam_sync.services.folder.api.disk import Disk
 
 RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+# Where a spreadsheet of another language splits a cell, whatever the quotes around it say
+_INSIDE = r"(?<=[;\t\n]){}(?=[\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])"
+BARE, GUARDED = re.compile(_INSIDE.format("")), re.compile(_INSIDE.format("'"))
 NUMBER = re.compile(r"-?\d+(\.\d+)?$")
 PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
 LEVEL = re.compile(r"/((?:\\.|[^/\\])+)", re.DOTALL)
@@ -42,13 +46,15 @@ Cells = Mapping[str, str]
 
 
 def safe(text: str) -> str:
-    """A cell that no program takes for a formula."""
-    return f"'{text}" if text.startswith(RISKY) and not NUMBER.match(text) else text
+    """A cell of which no program takes a part for a formula, also if it separates cells at semicolons."""
+    inside = BARE.sub("'", text)
+    return f"'{inside}" if text.startswith(RISKY) and not NUMBER.match(text) else inside
 
 
 def unsafe(cell: str) -> str:
     """The inverse of `safe`."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(RISKY) else cell
+    inside = cell[1:] if cell.startswith("'") and cell[1:].startswith(RISKY) else cell
+    return GUARDED.sub("", inside)
 
 
 def joined(texts: Iterable[str]) -> str:
