@@ -68,105 +68,80 @@ class DryTarget(Service):
 
     @property
     def measured_pace(self) -> MeasuredPace:
-        """See `Service.measured_pace`."""
         return self._target.measured_pace
 
     async def probe(self) -> Account:
-        """See `Service.probe`."""
         return await self._target.probe()
 
     async def adopt_schema(self, source: Schema) -> None:
-        """See `Service.adopt_schema`."""
         await self._target.adopt_schema(source)
 
     async def schema(self) -> Schema:
-        """See `Service.schema`."""
         return await self._target.schema()
 
     def shards(self, window: Window) -> AsyncIterator[Shard]:
-        """See `Service.shards`."""
         return self._target.shards(window)
 
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """See `Service.crawl`."""
         return self._target.crawl(shard, cursor)
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """See `Service.open`."""
         return await self._target.open(file, offset)
 
     async def close(self) -> None:
-        """See `Service.close`."""
         await self._target.close()
 
     async def fetch(self, asset: AssetId) -> Asset:
-        """See `Service.fetch`."""
         found = await self._target.fetch(asset)
         self._just_read.put(asset, True)
         return found
 
     async def is_trashed(self, asset: AssetId) -> bool:
-        """See `Service.is_trashed`."""
         return await self._target.is_trashed(asset)
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        """See `Service.missing`."""
         return await self._target.missing(assets, since)
 
     async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        """See `Service.incomplete`."""
         return await self._target.incomplete(assets, since)
 
     async def find(self, marker: Marker) -> AssetId | None:
-        """See `Service.find`."""
         return await self._target.find(marker)
 
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
-        """See `Service.find_partial`."""
         return await self._target.find_partial(marker, journal, unmarked=unmarked)
 
     def token_of(self, marker: Marker) -> str:
-        """See `Service.token_of`."""
         return self._target.token_of(marker)
 
     def members(self) -> AsyncIterator[Membership]:
-        """See `Service.members`."""
         return self._target.members()
 
     def members_of(self, assets: Collection[AssetId]) -> AsyncIterator[Membership]:
-        """See `Service.members_of`."""
         return self._target.members_of(assets)
 
     def terms(self, vocabulary: str) -> AsyncIterator[Term]:
-        """See `Service.terms`."""
         return self._target.terms(vocabulary)
 
     def containers(self) -> AsyncIterator[Placement]:
-        """See `Service.containers`."""
         return self._target.containers()
 
     def learn_term(self, vocabulary: str, term: Term) -> None:
-        """See `Service.learn_term`."""
         self._target.learn_term(vocabulary, term)
 
     def learn_container(self, container: Placement) -> None:
-        """See `Service.learn_container`."""
         self._target.learn_container(container)
 
     def audience(self, draft: Draft) -> Audience:
-        """See `Service.audience`."""
         return self._target.audience(draft)
 
     async def public_links(self, asset: AssetId) -> Mapping[str, str]:
-        """See `Service.public_links`."""
         return await self._target.public_links(asset)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
-        """See `Service.unknown_groups`."""
         return await self._target.unknown_groups(names)
 
     async def unknown_people(self, names: frozenset[str]) -> frozenset[str]:
-        """See `Service.unknown_people`."""
         return await self._target.unknown_people(names)
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:

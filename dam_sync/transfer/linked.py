@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from typing import Self
-
-import anyio
 
 from dam_sync.model.asset import FileLink, FileRef
 from dam_sync.model.errors import ContractBroken
@@ -24,7 +23,7 @@ class LinkedContent:
         self.name, self.link, self.size = file.name, link, size
         self.media_type = media_type_of(file)
         self._file, self._open, self._stack = file, open_content, stack
-        self._lock = anyio.Lock()
+        self._lock = asyncio.Lock()
         self._content: Content | None = None
 
     @classmethod
