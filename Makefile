@@ -30,7 +30,7 @@ check: $(STAMP) ## format, lint, types and house rules
 	$(BIN)/pytest -q tests/house
 
 test: $(STAMP) ## every suite but the house rules (see `check`) and the benchmarks; of cases, pairs of services, crash points, faults and fuzzed answers a sample
-	$(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder tests --ignore tests/benchmarks --ignore tests/house
+	$(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder tests --ignore tests/benchmarks --ignore tests/house
 
 conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n 2 tests/conformance
