@@ -83,9 +83,9 @@ LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "upload parts": lambda limits: _parts(limits),
     "largest file": lambda limits: _bytes(limits.largest_bytes),
     "characters in a file name": lambda limits: limits.filename,
-    "an unfinished upload lasts": lambda limits: _lifetime(limits.lifetimes.upload),
-    "a link to a file lasts": lambda limits: _lifetime(limits.lifetimes.link),
-    "a cursor kept by the service lasts": lambda limits: _lifetime(limits.lifetimes.scroll),
+    "an unfinished upload is continued for": lambda limits: _lifetime(limits.lifetimes.upload),
+    "a link to a file is used for": lambda limits: _lifetime(limits.lifetimes.link),
+    "a cursor of the service is used for": lambda limits: _lifetime(limits.lifetimes.scroll),
     "assets per membership call": lambda limits: limits.member_batch,
     "index lag": lambda limits: f"{limits.lag.total_seconds():.0f} s",
     "may delete a new asset as a duplicate within": lambda limits: (

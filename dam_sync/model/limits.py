@@ -104,7 +104,7 @@ class PartBounds:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long things live at the service."""
+    """For how long we build on what the service keeps: what it documents, less a reserve where there is one."""
 
     upload: timedelta | None = None  # an upload session or temporary file
     link: timedelta | None = None  # a signed download link
