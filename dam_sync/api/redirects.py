@@ -19,9 +19,9 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.redirects import LinkReader
 from dam_sync.http.probe import LinkProbe
-from dam_sync.http.urls import is_loopback
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.hosts import is_loopback
 from dam_sync.model.public_link import Redirect
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell

@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 import structlog
 
-from dam_sync.http.bounds import READ_SECONDS
+from dam_sync.http.bounds import BLOCK, READ_SECONDS
 from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.messages import Request
-from dam_sync.http.multipart import BLOCK, Block, BodyFactory, MultipartForm, in_blocks
+from dam_sync.http.multipart import Block, BodyFactory, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
 from dam_sync.http.rates.limiters import BandwidthLimiter, ConcurrencyLimiter, Permit
 from dam_sync.http.rates.shared import CredentialRate

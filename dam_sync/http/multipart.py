@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dam_sync.http.bounds import BLOCK as BLOCK
+from dam_sync.http.bounds import BLOCK
 from dam_sync.model.errors import InvalidValue
 
 Block: TypeAlias = bytes | memoryview

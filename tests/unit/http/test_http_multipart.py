@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.http.multipart import BLOCK, FormPart, MultipartForm
+from dam_sync.http.bounds import BLOCK
+from dam_sync.http.multipart import FormPart, MultipartForm
 from dam_sync.model.errors import InvalidValue
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=12)
