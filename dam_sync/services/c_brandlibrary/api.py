@@ -37,6 +37,7 @@ class BrandLibraryApi:
     just_read: JustRead[Json]  # assets of a target, with everything that can be included
     keep_waiting: Callable[[], None]  # see `Context.keep_waiting`
     _proven: float | None = field(default=None)
+    _requires_name: bool = False  # in every change, as one was refused without it
 
     @classmethod
     def open(cls, context: Context) -> BrandLibraryApi:
@@ -133,16 +134,24 @@ class BrandLibraryApi:
     async def edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool = False) -> Json:
         """Change an asset's own attributes; returns the asset of the response. Raises ContractBroken if there
         is none, because then nothing proves the change (wire C 6.4). A published schema requires the name in every
-        change (wire C, last section): a change refused without it is sent again with the asset's current name."""
+        change (wire C, last section): a change refused without it is sent again with the asset's current name, and so
+        are the following ones at once."""
+        if "name" not in attributes and self._requires_name:
+            return await self._edit(asset, await self._with_name(asset, attributes), repeatable=repeatable)
         try:
             return await self._edit(asset, attributes, repeatable=repeatable)
         except InvalidValue:
-            if "name" in attributes:
+            if "name" in attributes or "name" not in (named := await self._with_name(asset, attributes)):
                 raise
-            row = await self.one(facts.ASSET, (asset,), (), asset=asset)
-            if not (name := member_text(row["attributes"], "name")):
-                raise
-            return await self._edit(asset, {"name": name, **attributes}, repeatable=repeatable)
+            edited = await self._edit(asset, named, repeatable=repeatable)
+        self._requires_name = True
+        return edited
+
+    async def _with_name(self, asset: str, attributes: Mapping[str, Json]) -> Mapping[str, Json]:
+        """With the current name of the asset, if it has one."""
+        row = await self.one(facts.ASSET, (asset,), (), asset=asset)
+        name = member_text(row["attributes"], "name")
+        return {"name": name, **attributes} if name else attributes
 
     async def _edit(self, asset: str, attributes: Mapping[str, Json], *, repeatable: bool) -> Json:
         body = {"data": {"attributes": dict(attributes)}}

@@ -48,11 +48,15 @@ async def test_the_name_is_sent_with_each_change_where_it_is_known(start: Start)
 
 
 async def test_a_change_that_is_refused_without_the_name_is_sent_with_it(start: Start) -> None:
+    """The next ones are sent with it at once."""
     tenant = start([*SCHEMA, asset(1)], variant="name_on_put")
     tenant.transport = recorded = Recording()
-    await tenant.connect().update(tenant.of_catalogue(1), Patch(status="pending"))
-    assert [sorted(change) for change in recorded.changes] == [["approved"], ["approved", "name"]]
-    assert tenant.truth()[tenant.of_catalogue(1)]["status"] == "pending"
+    service = tenant.connect()
+    for status in ("pending", "published"):
+        await service.update(tenant.of_catalogue(1), Patch(status=status))
+        assert tenant.truth()[tenant.of_catalogue(1)]["status"] == status
+    named = ["approved", "name"]
+    assert [sorted(change) for change in recorded.changes] == [["approved"], named, named]
 
 
 async def test_an_error_that_is_a_bare_text_is_told(start: Start) -> None:
