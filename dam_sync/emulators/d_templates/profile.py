@@ -31,6 +31,7 @@ TRIAL = Profile(
         },
     ),
     denied={"flow": "session", "api_key": "k-123", "username": "svc-migration", "password": "wrong-secret"},
+    refuses=frozenset({"empty"}),
     containers={"folder": "collection", "collection": "collection"},
     options={"security": "public", **_NAMED},
     listing="POST *scan*",

@@ -22,7 +22,8 @@ class Profile:
     options, emulated: of the adapter and of its emulator. prefix: what the emulator puts before a catalogue's field
     keys. containers: which kind of container holds the catalogue's folders, labels and collections, by those words.
     fixed: kinds of container and vocabularies that no call adds to. refuses: what the contract lets it refuse as
-    Unsupported (`fileless`: an asset without a file; `names`: characters to avoid in one reading of its contract).
+    Unsupported (`fileless`: an asset without a file; `names`: characters to avoid in one reading of its contract), or
+    as Rejected (`empty`: a file of no bytes in one reading).
     quiet: what it does not publish (`digests`; `values`: how many a field has, so that the cost of other values is not
     known; `order`: in which order several values of a field were written).
     undigested: calls that download files whose digests it does not publish, though it does those of others.
