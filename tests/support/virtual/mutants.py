@@ -149,8 +149,9 @@ def no_division_of_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_look_for_values(patch: pytest.MonkeyPatch) -> None:
-    """Values whose response was lost are sent again."""
+    """Values whose response was lost are sent again, and stay twice."""
     share = values.FieldValueWriter._shared
+    _no_drop_of_equal(patch)
 
     async def blind(self: Any, owed: Any, found: Any, seat: Any) -> None:
         await share(self, owed, _nothing, seat)
@@ -162,8 +163,18 @@ async def _nothing() -> None:
     return None
 
 
+def _no_drop_of_equal(patch: pytest.MonkeyPatch) -> None:
+    """What is there twice once an asset is complete stays so."""
+
+    async def kept(self: Any, row: Any) -> None:
+        return None
+
+    patch.setattr(values.FieldValueWriter, "drop_equal", kept)
+
+
 def no_note_of_values(patch: pytest.MonkeyPatch) -> None:
-    """Nobody remembers that some values of an asset were written before others were refused."""
+    """Nobody remembers that some values of an asset were written before others were refused; they stay twice."""
+    _no_drop_of_equal(patch)
 
     async def forgotten(journal: Any, name: str) -> None:
         return None
