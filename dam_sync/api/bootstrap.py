@@ -12,6 +12,7 @@ from dam_sync.api.processes.job_sharing import identify_target, sharing, vault_o
 from dam_sync.api.resolved_auth import resolved_auth
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
+from dam_sync.config.secrets import is_secret
 from dam_sync.config.side import SideConfig, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
@@ -44,7 +45,7 @@ from dam_sync.transfer.linked import LinkedContent
 
 MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of 16 MiB: one is read while two are sent
 SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
-SECRET_KEYS = ("password", "key", "client_secret", "token", "api_key", "refresh_token", "code")  # of `auth`
+CODE = "code"  # of `auth`: a secret that is good once
 LOGIN_KEYS = ("login", "username", "user", "client_id")
 
 
@@ -144,7 +145,7 @@ async def connect(
 def credential_of(side: SideConfig, role: str) -> str:
     """Where the job file names the secret of a side, and whose it is, for messages; no secret."""
     given = side.auth.parameters if side.auth is not None else {}
-    secrets = [key for key in SECRET_KEYS if key in given]
+    secrets = [key for key in given if is_secret(key) or key == CODE]
     place = f"{role}.auth.{secrets[0]}" if len(secrets) == 1 else f"{role}.auth"
     login = login_of(side)
     return f"`{place}`{' of ' if login else ''}{login}" if given else ""

@@ -48,7 +48,7 @@ class LogFile:
     def write(self, text: str) -> int:
         """Append it, to the file that now has the name."""
         if not self._is_at_its_path():
-            with suppress(ConfigError):  # the old one is better than none
+            with suppress(ConfigError):  # the old file is kept
                 self._file, old = _opened(self._path), self._file
                 old.close()
         return self._file.write(text)

@@ -88,7 +88,7 @@ def _refuse_replaced(asked: RedirectRequest, job: Path | JobConfig, options: Run
     beside = asked.apache_map
     if beside is None:
         return
-    if beside.absolute() in {each.absolute() for each in (asked.table, asked.nginx, asked.apache) if each is not None}:
+    if beside.resolve() in {each.resolve() for each in (asked.table, asked.nginx, asked.apache) if each is not None}:
         hint = "name the configuration FILE.conf, and no other file FILE.map"
         raise ConfigError(
             f"--apache writes a map, {beside}, which would replace another file of the command", hint=hint

@@ -9,8 +9,8 @@ from dam_sync.model.service import Connector
 
 
 async def resolved_auth(connector: Connector, auth: Auth | None) -> AuthMethod | None:
-    """See `auth_of`. A command or a keyring may take its time: it is asked in a thread, so that other jobs of this
-    process go on."""
+    """See `auth_of`. A command or a keyring may block for seconds: then the secrets are resolved in a thread, so that
+    other jobs of this process continue."""
     if auth is None or not auth.may_wait:
         return auth_of(connector, auth)
     return await run_sync(auth_of, connector, auth)

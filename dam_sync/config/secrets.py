@@ -39,7 +39,7 @@ def is_secret(key: str) -> bool:
 
 
 def may_wait(text: str) -> bool:
-    """Whether resolving it runs a command or opens a keyring, which may take its time."""
+    """Whether resolving it runs a command or opens a keyring, which may block for seconds."""
     match = REFERENCE.fullmatch(text)
     return match is not None and match[1] in ("command", "keyring")
 

@@ -152,7 +152,7 @@ class RequestDispatcher:
             await self._transport.aclose()
 
     async def _publish(self, response: RawResponse) -> None:
-        """Tell the processes that share the rate; a response that nobody will read is closed."""
+        """Publish what was learned to the processes that share the rate. If that fails, the response is closed."""
         try:
             await self.bucket.publish()
         except BaseException:

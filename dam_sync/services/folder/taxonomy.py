@@ -114,7 +114,7 @@ class Taxonomy:
             raise InvalidValue(f"a term of the vocabulary {vocabulary} has no label")
         declared = self._declared(vocabulary)
         if declared is None:
-            self._terms(vocabulary)  # which must have some then
+            self._terms(vocabulary)  # raises InvalidValue if it has no term either
         elif declared.closed:
             raise Unsupported(f"the vocabulary {vocabulary} is closed, so {term.label} cannot be added to it")
 

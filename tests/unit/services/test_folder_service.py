@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -99,39 +98,6 @@ async def test_what_was_created_is_read_again(tmp_path: Path) -> None:
     assert {"title", "word", "source_key", "created"} == set((await again.schema()).fields)
     assert (await again.schema()).locales == ("en", "fr")
     assert (await again.probe()).total == 1
-
-
-async def test_many_terms_and_containers_do_not_read_the_catalogue_for_each(tmp_path: Path) -> None:
-    service = await opened(tmp_path / "f")
-    tenant: Tenant = service._tenant  # type: ignore[attr-defined]
-    records, reads = tenant.catalogue.records, Counter[str]()
-
-    def counted(kind: str) -> list[Any]:
-        reads[kind] += 1
-        return records(kind)
-
-    tenant.catalogue.records = counted  # type: ignore[method-assign]
-    for number in range(50):
-        await service.ensure_term("w", Term(f"Term {number}"))
-        await service.ensure_container("folder", ("Press", str(number)))
-    assert reads["term"] <= 2
-    assert reads["container"] == 0
-    assert len(await terms(service)) == 50
-
-
-async def test_terms_and_containers_of_another_process_are_taken_up(tmp_path: Path) -> None:
-    one, two = await opened(tmp_path / "f"), await opened(tmp_path / "f")
-    first = await one.ensure_term("w", Term("Nature"))
-    second = await two.ensure_term("w", Term("Sea", parent=first.id))
-    assert second.path == ("Nature", "Sea")
-    named = await two.ensure_term("w", Term("Nature", labels={"fr": "Nature"}))
-    assert await one.ensure_term("w", Term("Nature")) == named
-    assert await one.ensure_term("w", Term("Sea", parent=first.id)) == second
-    assert await terms(one) == [named, second]
-    made = await two.ensure_container("folder", ("Press",))
-    size = (tmp_path / "f" / "data" / "catalogue.jsonl").stat().st_size
-    assert await one.ensure_container("folder", ("Press",)) == made
-    assert (tmp_path / "f" / "data" / "catalogue.jsonl").stat().st_size == size
 
 
 async def test_pages_are_as_long_as_the_limits_of_the_connection(tmp_path: Path) -> None:
