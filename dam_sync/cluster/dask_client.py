@@ -56,6 +56,7 @@ async def local_client(number: int) -> AsyncIterator[Client]:
     """A scheduler in this process and worker processes beside it, which end with it. They listen on the loopback
     interface only, and every connection is encrypted and proves a certificate that is made for this run and kept in
     memory: other users of the machine cannot send them anything. Raises WorkersGone if they cannot be started."""
+    _quiet()
     with (
         dask.config.set(SETTINGS),
         _explained("worker processes cannot be started"),

@@ -101,6 +101,30 @@ async def test_a_worker_keeps_the_memory_of_a_block_for_the_next_one() -> None:
     assert list(found.values()) == [None]
 
 
+LEFT_ALONE = """
+import asyncio, gc, os, signal, time
+from dam_sync.cluster.dask_client import local_client
+
+async def main():
+    async with local_client(1) as client:
+        process = await client.submit(os.getpid).result()
+        sleeping = client.submit(time.sleep, 60, retries=0)
+        alone = asyncio.ensure_future(sleeping.result())
+        await asyncio.sleep(0.5)
+        os.kill(process, signal.SIGKILL)
+        await asyncio.wait([alone])
+    del alone, sleeping
+    gc.collect()
+
+asyncio.run(main())
+"""
+
+
+def test_what_dask_leaves_alone_after_a_killed_worker_is_not_in_the_output() -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @only_in_full
 def test_a_budget_holds_over_all_processes(shared: Pair) -> None:
     for tenant in (shared.source, shared.target):
