@@ -17,7 +17,7 @@ from dam_sync.config.side import SideConfig, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.pulls import Pulls
-from dam_sync.engine.run_context import Contents, RunContext
+from dam_sync.engine.run_context import Contents, Deadline, RunContext
 from dam_sync.http.rates.shared import CredentialRate, JobRates
 from dam_sync.http.redaction import lending
 from dam_sync.http.urls import can_be_given, can_reach
@@ -302,8 +302,13 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         options=options,
         repair=options.repair,
         shared=opened.shared,
-        deadline=options.clock.monotonic() + seconds_of(options.max_duration) if options.max_duration else None,
+        deadline=_deadline(options),
     )
+
+
+def _deadline(options: RunOptions) -> Deadline | None:
+    longest = options.max_duration
+    return Deadline(options.clock.monotonic() + seconds_of(longest)) if longest else None
 
 
 def pulls_of(job: JobConfig, source: Service, target: Service) -> Pulls:

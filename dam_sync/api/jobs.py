@@ -135,8 +135,8 @@ async def _admitted(context: RunContext, options: RunOptions) -> None:
 
 async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:
     """What a run has to report besides its result."""
-    notes = [*await _probation(context), *sentences.about_orphans(context.orphans_aborted)]
-    notes += sentences.about_partial_creates(context.partial_creates_trashed)
+    notes = [*await _probation(context), *sentences.about_orphans(context.tallies.orphans_aborted)]
+    notes += sentences.about_partial_creates(context.tallies.partial_creates_trashed)
     pulls = context.pulls
     notes += sentences.about_fetched(*astuple(pulls.fetched), exhausted=pulls.exhausted)
     notes += sentences.about_no_links(pulls.obstacle)

@@ -10,7 +10,7 @@ from typing import Any
 from dam_sync.api.bootstrap import ConnectedJob
 from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import WaveConfig
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.run_context import Deadline, RunContext
 from dam_sync.engine.waves import NO_WAVE, WaveRun
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.diagnostic import nearest
@@ -225,8 +225,8 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
     if freeze is not None and not context.dry:
         left = (freeze.ends - context.clock.now()).total_seconds()
         ends = context.clock.monotonic() + left
-        if context.deadline is None or ends < context.deadline:
-            context.deadline, context.deadline_reason = ends, END_OF_FREEZE.format(name)
+        if context.deadline is None or ends < context.deadline.at:
+            context.deadline = Deadline(ends, END_OF_FREEZE.format(name))
 
 
 async def wave_run_of(name: str, opened: ConnectedJob) -> WaveRun:

@@ -77,9 +77,9 @@ class Pipeline:
     async def _end_in_time(self) -> None:
         """Stop the run when its time is up, also if every writer waits for something."""
         context = self.context
-        if context.deadline is not None:
-            await context.clock.sleep(max(0.0, context.deadline - context.clock.monotonic()))
-            context.stop.stop(context.deadline_reason, hurry=True)
+        if (deadline := context.deadline) is not None:
+            await context.clock.sleep(max(0.0, deadline.at - context.clock.monotonic()))
+            context.stop.stop(deadline.reason, hurry=True)
 
     async def _keep_leases(self) -> None:
         """Renew leases, because a large file may take longer than one."""
@@ -131,8 +131,8 @@ class Pipeline:
         context, limit = self.context, self.context.options.limit
         if limit is not None and self.claimed >= limit:
             context.stop.stop(f"stopped after {counted(self.claimed, 'asset')} {AT_LIMIT}")
-        if context.over:
-            context.stop.stop(context.deadline_reason, hurry=True)
+        if (passed := context.passed_deadline) is not None:
+            context.stop.stop(passed.reason, hurry=True)
         return context.ends
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:

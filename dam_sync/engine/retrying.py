@@ -22,16 +22,16 @@ async def retry_parked(context: RunContext) -> None:
         return
     store, now = context.store, context.crosswalk.digest
     if await store.get_meta(PARKED_BY_MAPPING) != now:
-        context.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
+        context.tallies.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
         await store.set_meta(PARKED_BY_MAPPING, now)
     rules = context.policy.conflicts
     policy = digest_of([rules.default, sorted(rules.parts.items())])
-    context.retried[DECIDED] += await store.retry_decided()
+    context.tallies.retried[DECIDED] += await store.retry_decided()
     if await store.get_meta(PARKED_BY_POLICY) != policy:
-        context.retried[DECIDED] += await store.retry_causes({CONFLICT})
+        context.tallies.retried[DECIDED] += await store.retry_causes({CONFLICT})
         await store.set_meta(PARKED_BY_POLICY, policy)
     if not context.run.resumed:
-        context.retried[PASSED] += await store.retry_passing(MOST_RUNS)
+        context.tallies.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 
 
 def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:

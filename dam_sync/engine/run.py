@@ -111,8 +111,8 @@ async def _phases(context: RunContext) -> None:
         if pipeline.parking.tripped:
             await context.store.retry_causes([pipeline.parking.tripped])
     await end_shared(context)
-    if context.wave is not None and context.over:
-        context.stop.stop(context.deadline_reason)
+    if context.wave is not None and (passed := context.passed_deadline) is not None:
+        context.stop.stop(passed.reason)
     context.refuse_stopped()
     context.progress.phase = "writing memberships and relations"
     await keep_terms(context, terms)
@@ -264,7 +264,7 @@ async def _refuse_listing(context: RunContext) -> None:
 
 async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
     async for listed in context.source.crawl(shard, cursor):
-        context.listed += len(listed.entries)
+        context.tallies.listed += len(listed.entries)
         batch = _sampled(context, listed)
         full = (await window_of(context))["full"]
         others = await _of_other_waves(context, batch, full=full)
@@ -327,7 +327,7 @@ async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
     if context.wave is not None:  # what was moved before there were waves is still to be sorted
         same = await context.wave.own_of(context.store, sorted(same))
     due = frozenset(asset for asset in same if rotation is not None and rotation.is_due(asset))
-    context.read_again[ROTATION] += len(due)
+    context.tallies.read_again[ROTATION] += len(due)
     return same - due
 
 

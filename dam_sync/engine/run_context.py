@@ -46,6 +46,33 @@ class Contents(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a run stops by itself, on the monotonic scale of its clock, and what it says then."""
+
+    at: float
+    reason: str = "stopped at the time limit"
+
+
+@dataclass(slots=True)
+class Tallies:
+    """What the report of a run has beside the outcomes of its assets. orphans_aborted: uploads that a killed run left
+    open; partial_creates_trashed: of a killed run, their source asset is gone; retried: parked assets, by reason;
+    read_again: assets read by their ids, by reason; listed: rows that this process listed, also those that are not in
+    the sample of a plan; accepted: findings of guards that the operator accepted."""
+
+    orphans_aborted: int = 0
+    partial_creates_trashed: int = 0
+    retried: Counter[str] = field(default_factory=Counter)
+    read_again: Counter[str] = field(default_factory=Counter)
+    listed: int = 0
+    accepted: list[str] = field(default_factory=list)
+
+    def accept(self, findings: Iterable[str]) -> None:
+        """Record findings; safe to repeat."""
+        self.accepted.extend(one for one in findings if one not in self.accepted)
+
+
 @dataclass(slots=True)
 class RunContext:
     """Everything one run needs, assembled by `api`."""
@@ -73,18 +100,12 @@ class RunContext:
     options: RunOptions = field(default_factory=RunOptions)
     repair: bool = False  # as asked by `options`, or by those of the run that is resumed
     rotation: Rotation | None = None  # the part of the library that this run compares
-    deadline: float | None = None  # on the clock's monotonic scale
-    deadline_reason: str = "stopped at the time limit"
+    deadline: Deadline | None = None
     wave: WaveRun | None = None  # of a job with waves
-    orphans_aborted: int = 0  # uploads left open by a killed run that were aborted
-    partial_creates_trashed: int = 0  # partial creates of a killed run whose source asset is gone
-    retried: Counter[str] = field(default_factory=Counter)  # parked assets that are tried again, by reason
-    read_again: Counter[str] = field(default_factory=Counter)  # assets that are read again by their ids, by reason
-    accepted: list[str] = field(default_factory=list)  # accepted guard findings
+    tallies: Tallies = field(default_factory=Tallies)
     samples: ValueSamples = field(default_factory=ValueSamples)
     corrected: bool | None = None  # whether people gave values; None: not asked yet
     planned: PlannedWork | None = None  # the plan that this run follows
-    listed: int = 0  # rows that this process listed, also those that are not in the sample of a plan
     counterparts: Counterparts = field(default_factory=Counterparts)
     shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
@@ -112,9 +133,9 @@ class RunContext:
         return self.options.progress
 
     @property
-    def over(self) -> bool:
-        """Whether the time of the run is up."""
-        return self.deadline is not None and self.clock.monotonic() >= self.deadline
+    def passed_deadline(self) -> Deadline | None:
+        """The deadline once it has passed."""
+        return self.deadline if self.deadline is not None and self.clock.monotonic() >= self.deadline.at else None
 
     def refuse_stopped(self) -> None:
         """Raises StopRequested once the run is asked to stop, or has no call left."""
@@ -126,10 +147,6 @@ class RunContext:
     def note_key(self, key: str) -> str:
         """The key of a note of which each wave has its own."""
         return key if self.wave is None else self.wave.note_key(key)
-
-    def accept(self, findings: Iterable[str]) -> None:
-        """Record, for the report, what the operator accepted; safe to repeat."""
-        self.accepted.extend(one for one in findings if one not in self.accepted)
 
     async def agree(self, work: Work, digest: str) -> str:
         """The digest of what is about to be done. Raises SafetyStop if the run follows a plan that says otherwise. What

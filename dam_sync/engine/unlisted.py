@@ -47,7 +47,7 @@ async def _changed_members(context: RunContext, *, unlisted: bool) -> None:
     while page := await store.changed_members(after, PAGE):
         after = page[-1]
         found = await store.read_again(context.run.id, page, unlisted=unlisted)
-        context.read_again[MEMBERSHIPS] += found
+        context.tallies.read_again[MEMBERSHIPS] += found
 
 
 async def refuse_lost_memberships(context: RunContext) -> None:
@@ -57,7 +57,7 @@ async def refuse_lost_memberships(context: RunContext) -> None:
         found = (
             f"the source returns {counted(now, 'membership')} of containers, and returned {before:,} in the last run"
         )
-        context.accept(refuse([GuardFinding(found, LOST_HINT)], context.options))
+        context.tallies.accept(refuse([GuardFinding(found, LOST_HINT)], context.options))
 
 
 async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
@@ -65,7 +65,7 @@ async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) ->
     while page := await store.linked_assets(after, PAGE):
         after = page[-1]
         due = [asset for asset in page if rotation.is_due(asset)]
-        context.read_again[ROTATION] += await store.read_again(context.run.id, due, unlisted=unlisted)
+        context.tallies.read_again[ROTATION] += await store.read_again(context.run.id, due, unlisted=unlisted)
 
 
 async def _left_out(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
@@ -77,4 +77,4 @@ async def _left_out(context: RunContext, rotation: Rotation, *, unlisted: bool) 
         gone = [asset for asset, deleted in due.items() if deleted]
         still = await context.source.missing(gone, context.clock.now()) if gone else frozenset()
         back = [asset for asset in due if asset not in still]
-        context.read_again[ROTATION] += await store.read_again(context.run.id, back, deleted=True)
+        context.tallies.read_again[ROTATION] += await store.read_again(context.run.id, back, deleted=True)

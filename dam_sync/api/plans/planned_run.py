@@ -151,7 +151,7 @@ async def _continued(context: RunContext, known: Json) -> PlannedWork | None:
     if known is None or not known["whole"]:
         return None
     if context.options.accept_changes:
-        context.accept(["the rest of the run does not follow its plan"])
+        context.tallies.accept(["the rest of the run does not follow its plan"])
         await forget_plan(context.store, context.run.id)
         return None
     return _work(context, known)

@@ -107,12 +107,12 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
 async def _add_changes(report: Report, context: RunContext) -> None:
     """What is read again, what no listing shows, and what is gone from the source."""
     store = context.store
-    report.notes.extend(sentences.about_retried(context.retried))
+    report.notes.extend(sentences.about_retried(context.tallies.retried))
     report.notes.extend(sentences.about_corrections(*await context.store.correction_count()))
     window = await store.get_meta(window_key(context.run.id)) or {}
     unseen = unseen_changes(context, window.get("since"))
     report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
-    report.notes.extend(sentences.about_read_again(context.read_again, window.get("rotation")))
+    report.notes.extend(sentences.about_read_again(context.tallies.read_again, window.get("rotation")))
     unrenamed = context.counterparts.notes
     report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
     report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
@@ -155,7 +155,7 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
         notes=[
             *opened.source_account.notes_as("source"),
             *opened.target_account.notes_as("target"),
-            *sentences.about_accepted(context.accepted),
+            *sentences.about_accepted(context.tallies.accepted),
         ],
     )
 

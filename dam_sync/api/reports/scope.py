@@ -18,7 +18,7 @@ def scope_of(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
     """What was asked for, how much was covered, and the statement of a part."""
     options = context.options
     covered = sum(number for name, number in counts.items() if name not in NOT_DONE)
-    listed = max(context.listed, counts["listed"]) if options.sample else counts["listed"]
+    listed = max(context.tallies.listed, counts["listed"]) if options.sample else counts["listed"]
     if options.sample:
         statement, totals = _of_sample(listed, covered), _totals(listed, covered, counts)
     else:

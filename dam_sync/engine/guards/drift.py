@@ -55,7 +55,7 @@ async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex])
     if now == known:
         return
     findings = list(_lost(known, now)) if await context.store.link_count() else []
-    context.accept(refuse(findings, context.options))
+    context.tallies.accept(refuse(findings, context.options))
     await context.store.set_meta(CLOSED_LISTS, now)
 
 

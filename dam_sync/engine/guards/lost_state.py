@@ -51,7 +51,7 @@ async def _unlinked_marks(context: RunContext) -> int:
 def refuse_marks(context: RunContext, marked: int) -> None:
     """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
-        context.accept(refuse([lost_state(marked)], context.options))
+        context.tallies.accept(refuse([lost_state(marked)], context.options))
 
 
 def lost_state(marked: int) -> GuardFinding:

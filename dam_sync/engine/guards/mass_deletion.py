@@ -138,7 +138,7 @@ async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
     known = await context.store.link_count()
     loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.store))
     if loss.massive:
-        context.accept(refuse([loss.finding()], context.options))
+        context.tallies.accept(refuse([loss.finding()], context.options))
 
 
 async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
@@ -167,7 +167,7 @@ async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> No
     if found is None:
         return
     try:
-        context.accept(refuse([found], context.options))
+        context.tallies.accept(refuse([found], context.options))
     except SafetyStop:
         await context.store.forget_shards(context.run.id)
         raise

@@ -72,7 +72,7 @@ class MissingMonitor:
 
     def _stop(self, finding: GuardFinding) -> None:
         try:
-            self.context.accept(refuse([finding], self.context.options))
+            self.context.tallies.accept(refuse([finding], self.context.options))
         except SafetyStop:
             self.tripped = True
             raise

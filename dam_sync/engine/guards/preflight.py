@@ -34,7 +34,7 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
         undecided = [finding async for finding in undecided_matches(context)]
         facts |= {UNDECIDED: 0} if undecided else {}
         found += undecided
-    context.accept(refuse(found, context.options))
+    context.tallies.accept(refuse(found, context.options))
     facts[ORIGIN] = await use_origin(context)
     known = {key: await context.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
@@ -49,7 +49,7 @@ async def refuse_before_verify(context: RunContext) -> None:
     """Like `refuse_before_run` for a verification, which stores nothing."""
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
-    context.accept(refuse(found, context.options))
+    context.tallies.accept(refuse(found, context.options))
     await use_origin(context)
 
 
@@ -57,7 +57,7 @@ async def refuse_other_services(context: RunContext) -> None:
     """Raises SafetyStop for another tenant or user, and for a target that lost what was moved to it. Stores nothing."""
     guards: tuple[Guard, ...] = (changed_identity, emptied_target)
     found = [finding for guard in guards for finding in [each async for each in guard(context)]]
-    context.accept(refuse(found, context.options))
+    context.tallies.accept(refuse(found, context.options))
     await use_origin(context)
 
 

@@ -43,7 +43,7 @@ async def trash_partial_create(context: RunContext, work: Work, *, edited: bool 
         if not edited:
             await _refuse_edited(context, work, AssetId(partial), journal, whole)
         await _trash(context, AssetId(partial), marker if whole is None else None)
-        context.partial_creates_trashed += 1
+        context.tallies.partial_creates_trashed += 1
         log.warning("asset.partial_create", asset=work.asset, target=partial)
     await journal.discard("*")
 
@@ -89,6 +89,6 @@ async def abort_orphaned_uploads(context: RunContext) -> None:
     """Abort upload sessions that a killed run left open, and count them; call it once no work can continue them. Does
     nothing in a run of chosen assets; safe to repeat."""
     if not context.options.only:
-        context.orphans_aborted += await context.target.sweep(context.store.is_recorded)
+        context.tallies.orphans_aborted += await context.target.sweep(context.store.is_recorded)
         if context.workers is not None:
-            context.orphans_aborted += await context.workers.sweep()
+            context.tallies.orphans_aborted += await context.workers.sweep()

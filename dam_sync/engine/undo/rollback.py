@@ -166,8 +166,8 @@ class Rollback:
                 except Conflict as error:
                     self.listed.add_obstacles((Obstacle("created assets", error.cause),), asset, "")
                 self._refuse_stopped()
-        if context.partial_creates_trashed:
-            self.counts[INCOMPLETE] = context.partial_creates_trashed
+        if context.tallies.partial_creates_trashed:
+            self.counts[INCOMPLETE] = context.tallies.partial_creates_trashed
 
     # -- relations ------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ from dam_sync.engine.guards.mass_deletion import (
 )
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.run_context import RunContext, Tallies
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.capabilities import Capabilities
@@ -79,7 +79,7 @@ class Desk:
     target_schema: Schema = TARGET
     options: RunOptions = field(default_factory=RunOptions)
     run: RunRow = RUN
-    told: list[str] = field(default_factory=list)
+    tallies: Tallies = field(default_factory=Tallies)
     waited: float = 0.0
     on_server: bool = False  # the state
 
@@ -93,9 +93,6 @@ class Desk:
 
     def refuse_stopped(self) -> None:
         assert not self.options.stop_token.reason
-
-    def accept(self, told: Sequence[str]) -> None:
-        self.told.extend(told)
 
     @property
     def session(self) -> RunContext:
@@ -295,7 +292,7 @@ async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
     for number in range(3 * FEW):
         missing.from_source(AssetId(str(number)))
     assert not missing.tripped
-    assert desk.told
+    assert desk.tallies.accepted
 
 
 async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from dam_sync.engine.recovery.partial_creates import (
     abort_orphaned_uploads,
     trash_partial_create,
 )
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.run_context import RunContext, Tallies
 from dam_sync.model.asset import Asset, AssetId, Marker, Patch, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import NotFound
@@ -60,8 +60,7 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
     made: Any = SimpleNamespace(
         target=target,
         store=store,
-        partial_creates_trashed=0,
-        orphans_aborted=0,
+        tallies=Tallies(),
         workers=None,
         options=SimpleNamespace(only=frozenset()),
     )
@@ -81,7 +80,7 @@ async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None
     await trash_partial_create(session, work())
     assert target.story == ["look", "unmark t-1 {'key': None}", "bin t-1"]
     assert not journal.done
-    assert session.partial_creates_trashed == 1
+    assert session.tallies.partial_creates_trashed == 1
 
 
 async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
@@ -108,7 +107,7 @@ async def test_nothing_is_looked_for(why: str) -> None:
         target.capabilities = Capabilities(frozenset({Operation.FIND}))
     session = session_of(target, journal, linked=why == "linked", dry=why == "planned")
     await trash_partial_create(session, work(begun=why != "not begun"))
-    assert (target.story, session.partial_creates_trashed) == ([], 0)
+    assert (target.story, session.tallies.partial_creates_trashed) == ([], 0)
 
 
 @pytest.mark.parametrize("blow_at", range(1, 4))
@@ -125,4 +124,4 @@ async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -
 async def test_aborted_upload_sessions_are_counted() -> None:
     session = session_of(Target(open=2), MemoryJournal())
     await abort_orphaned_uploads(session)
-    assert session.orphans_aborted == 2
+    assert session.tallies.orphans_aborted == 2
