@@ -216,7 +216,7 @@ def _involved(story: StoredStory) -> list[int]:
 
 def _run(row: RunRow) -> Facts:
     return {
-        "run": row.number,
+        "run": row.id,
         "command": row.command,
         "started": _text(row.started_at),
         "ended": _text(row.ended_at),

@@ -37,7 +37,7 @@ def _run(row: RunRow, options: RunOptions) -> dict[str, Json]:
     outcome = row.outcome if isinstance(row.outcome, dict) else {}
     calls = outcome.get("calls", {})
     return {
-        "run": row.number,
+        "run": row.id,
         "command": row.command,
         "started": row.started_at.isoformat(timespec="seconds"),
         "ended": row.ended_at.isoformat(timespec="seconds") if row.ended_at else None,

@@ -68,7 +68,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
 def _row(row: StandingRun | RunRow, clock: Clock) -> dict[str, Any]:
     shown = shown_state(row, clock.now(), process_exists)
     return {
-        "run": row.number,
+        "run": row.id,
         "command": row.command,
         "started": instant_text(row.started_at),
         "ended": instant_text(row.ended_at) if row.ended_at else "",
@@ -159,7 +159,7 @@ def _rolled_back(standing: Standing) -> dict[str, Any]:
     if not done:
         return {}
     moved = [row for row in standing.runs if row.command not in MAINTENANCE and rollback_of(row) is None]
-    stands = [row.number for row in moved if row.number not in done]
+    stands = [row.id for row in moved if row.id not in done]
     numbers = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
     return {"rolled back": f"run {numbers}", "stands at": f"run {stands[0]}" if stands else "no run"}
 

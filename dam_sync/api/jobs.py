@@ -104,7 +104,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(await about_plan(context))
         await forget_plan(store, run.id)
         spent = await add_spent(report, context, began)
-        await keep_report(store, report, run.number, context.policy)
+        await keep_report(store, report, run.id, context.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
 

@@ -109,10 +109,10 @@ class _Undoing:
         """The rollback: the interrupted one, or a new one. Raises SafetyStop while another one is unfinished."""
         for other in await self.store.rollbacks():
             number = rollback_of(other)
-            if other.state != "done" and number != self.row.number:
+            if other.state != "done" and number != self.row.id:
                 hint = f"finish it first: `rollback JOB --run {number}`"
                 raise SafetyStop(f"the rollback of run {number} was interrupted", hint=hint)
-        return await self.store.begin(self.opened.job.name, rollback_command(self.row.number))
+        return await self.store.begin(self.opened.job.name, rollback_command(self.row.id))
 
     async def _stopped(self, run: Run, error: BaseException) -> None:
         if self.context.progress.removed:
@@ -151,17 +151,17 @@ class _Undoing:
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)
         await keep_rollback(store, bare_report("rollback", self.opened, self.context), report)
-        books = {"rolled back": self.row.number, "counts": report.counts, "cannot": report.cannot}
+        books = {"rolled back": self.row.id, "counts": report.counts, "cannot": report.cannot}
         await store.finish(run.id, {**books, "ledger": await store.ledger_count(), **spent}, listed=False)
 
     async def _report(self, undoing: Rollback) -> RollbackReport:
         context, row = self.context, self.row
         report = RollbackReport(
             job=context.job,
-            run=row.number,
+            run=row.id,
             command=row.command,
             started=instant_text(row.started_at.replace(microsecond=0)),
-            by=0 if undoing.is_done else context.run.number,
+            by=0 if undoing.is_done else context.run.id,
             dry_run=context.dry,
             resumed=context.run.resumed,
             cannot=_groups(undoing.listed),
@@ -178,14 +178,14 @@ class _Undoing:
 
     async def _notes(self, undoing: Rollback) -> list[str]:
         notes = []
-        earlier = [each.number for each in await self.store.rollbacks() if rollback_of(each) == self.row.number]
-        before = [number for number in earlier if number != self.context.run.number]
+        earlier = [each.id for each in await self.store.rollbacks() if rollback_of(each) == self.row.id]
+        before = [number for number in earlier if number != self.context.run.id]
         if before:
             outcome = "nothing more can be undone" if undoing.is_done else "what was left then is undone now"
-            notes.append(f"run {self.row.number} was rolled back by run {before[0]}: {outcome}")
+            notes.append(f"run {self.row.id} was rolled back by run {before[0]}: {outcome}")
         if lost := await self._rows_lost():
             notes.append(
-                f"{counted(lost, 'ledger row')} of run {self.row.number} {agreed(lost, 'was', 'were')} removed by "
+                f"{counted(lost, 'ledger row')} of run {self.row.id} {agreed(lost, 'was', 'were')} removed by "
                 "`state gc`: what was recorded there stays as it is"
             )
         if not (undoing.is_done or self.context.dry):

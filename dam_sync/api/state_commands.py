@@ -47,8 +47,8 @@ async def job_errors(
         retried = await store.unpark(list(causes) or None) if retry else 0
         last = await store.runs(at_most=1)
         shown = shown_state(last[0], clock.now(), process_exists) if last else DONE
-        running = last[0].number if shown == RUNNING else 0
-        stopped = last[0].number if shown not in (RUNNING, DONE) else 0
+        running = last[0].id if shown == RUNNING else 0
+        stopped = last[0].id if shown not in (RUNNING, DONE) else 0
         unfinished = {"unfinished": stopped, "running": running, "rollback": await _open_rollback(store)}
         return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried, **unfinished}
 

@@ -127,7 +127,7 @@ class WaveBook:
         states: list[WaveState] = []
         for config in job.waves:
             state = await _state_of(config, store, rolled_back)
-            unfinished = current.number if current is not None and wave == config.name else 0
+            unfinished = current.id if current is not None and wave == config.name else 0
             found = counts.get(config.name, WaveCounts()) if config.name in sorted_into else None
             state = replace(state, unfinished=unfinished, counts=found)
             states.append(replace(state, waits=tuple(_waits(state, states, now))))
@@ -160,7 +160,7 @@ class WaveBook:
         """Raises SafetyStop if the unfinished run is of another wave, or of none."""
         if self.current is None:
             return
-        number, wave = self.current.number, self.current_wave
+        number, wave = self.current.id, self.current_wave
         if wave is None:
             if self.begun and self.states:
                 hint = "finish it without `waves` in the job file, then add them"
@@ -182,9 +182,9 @@ class WaveBook:
 
 async def _state_of(config: WaveConfig, store: SqlStore, rollbacks: Sequence[RunRow]) -> WaveState:
     own = set(await store.get_meta(key_of_wave(RUNS_OF_WAVE, config.name)) or ())
-    undone = max((row.number for row in rollbacks if rollback_of(row) in own), default=0)
+    undone = max((row.id for row in rollbacks if rollback_of(row) in own), default=0)
     later = await store.runs_numbered(number for number in own if number > undone)  # what stands is from these
-    done = tuple(sorted(row.number for row in later.values() if row.state == "done"))
+    done = tuple(sorted(row.id for row in later.values() if row.state == "done"))
     notes = [await store.get_meta(key_of_wave(key, config.name)) for key in (VERIFIED_WAVE, SIGNED_WAVE)]
     verified, signed = (note if note is not None and note["run"] in done else None for note in notes)
     return WaveState(config, runs=done, verified=verified, signed=signed)

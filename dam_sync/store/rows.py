@@ -16,10 +16,10 @@ from dam_sync.model.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a job; `resumed` if it was begun before; `owner` is the token of the process that holds it."""
+    """One run of a job. id: the number that people see; `resumed` if it was begun before; `owner` is the token of the
+    process that holds it."""
 
     id: int
-    number: int
     job: str
     command: str
     started_at: datetime
@@ -29,11 +29,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in the history. state: running, stopped, done; `outcome` is the argument of `finish`, or why it stopped;
-    beat_at, host, pid: the last heartbeat, and the process that holds it."""
+    """A run in the history. id: its number; state: running, stopped, done; outcome: the argument of `finish`, or
+    why it stopped; beat_at, host, pid: the last heartbeat, and the process that holds it."""
 
     id: int
-    number: int
     command: str
     started_at: datetime
     ended_at: datetime | None

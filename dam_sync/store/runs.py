@@ -68,9 +68,9 @@ class Runs(Repository):
             if row is None:
                 fresh = {"job": job, "command": command, "started_at": lease["beat_at"], **lease}
                 number = int(c.execute(insert(RUN).values(fresh).returning(RUN.c.id)).scalar_one())
-                return Run(number, number, job, command, instant(lease["beat_at"]), owner=self._database.holder)
+                return Run(number, job, command, instant(lease["beat_at"]), owner=self._database.holder)
             c.execute(update(RUN).where(RUN.c.id == row.id).values(ended_at=None, **lease))
-            return Run(row.id, row.id, row.job, row.command, instant(row.started_at), True, self._database.holder)
+            return Run(row.id, row.job, row.command, instant(row.started_at), True, self._database.holder)
 
         now = self._database.clock.now()
         run = await self._write(job_)
@@ -318,4 +318,4 @@ def _run_row(row: Row[Any]) -> RunRow:
     ended = instant(row.ended_at) if row.ended_at else None
     outcome = from_text(row.outcome)
     lease = (instant(row.beat_at), row.host, row.pid)
-    return RunRow(row.id, row.id, row.command, instant(row.started_at), ended, row.state, outcome, row.job, *lease)
+    return RunRow(row.id, row.command, instant(row.started_at), ended, row.state, outcome, row.job, *lease)

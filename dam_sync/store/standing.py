@@ -45,7 +45,7 @@ _GONE = (
 class StandingRun:
     """A run in the history; see `rows.RunRow`. outcome: only of a run that was stopped."""
 
-    number: int
+    id: int
     command: str
     started_at: datetime
     ended_at: datetime | None
@@ -112,7 +112,7 @@ def _standing(raw: sqlite3.Connection) -> Standing:
 
 def last_moving(runs: Sequence[StandingRun | RunRow]) -> int | None:
     """The number of the last of these runs, newest first, that may have moved something; None without one."""
-    return next((row.number for row in runs if row.command not in MAINTENANCE), None)
+    return next((row.id for row in runs if row.command not in MAINTENANCE), None)
 
 
 def shown_state(row: StandingRun | RunRow, now: datetime, process_exists: Callable[[int], bool]) -> str:

@@ -31,7 +31,7 @@ async def other(store: SqlStore, clock: SetClock) -> AsyncIterator[SqlStore]:
 
 async def test_runs_are_numbered_and_told_newest_first(store: SqlStore, clock: SetClock) -> None:
     first = await store.begin("museum", "run")
-    assert (first.number, first.resumed, first.started_at) == (1, False, clock.now())
+    assert (first.id, first.resumed, first.started_at) == (1, False, clock.now())
     clock.skip(60)
     await store.finish(first.id, {"created": 3})
     await store.finish(first.id, {"said": "twice"})
@@ -39,10 +39,10 @@ async def test_runs_are_numbered_and_told_newest_first(store: SqlStore, clock: S
     await store.stop(second.id, "Ctrl-C")
     newest, oldest = await store.runs()
     assert (oldest.state, oldest.outcome, oldest.ended_at) == ("done", {"created": 3}, clock.now())
-    assert (newest.number, newest.state, newest.outcome) == (2, "stopped", {"stopped": "Ctrl-C"})
-    assert [run.number for run in await store.runs(at_most=1)] == [2]
+    assert (newest.id, newest.state, newest.outcome) == (2, "stopped", {"stopped": "Ctrl-C"})
+    assert [run.id for run in await store.runs(at_most=1)] == [2]
     again = await store.begin("museum", "run")
-    assert (again.number, again.resumed) == (2, True)
+    assert (again.id, again.resumed) == (2, True)
     assert (await store.runs())[0].ended_at is None
 
 
@@ -50,15 +50,15 @@ async def test_a_run_of_long_ago_is_found_by_its_number(store: SqlStore) -> None
     """A job that is watched has more runs than a listing of them shows."""
     await store.finish((await store.begin("museum", "run")).id, {"created": 3})
     await changed(store, LATER_RUNS)
-    assert 1 not in {row.number for row in await store.runs()}
+    assert 1 not in {row.id for row in await store.runs()}
     found = await store.runs_numbered([1, 1_001, 5_000])
-    assert [(number, row.number, row.outcome) for number, row in sorted(found.items())] == [
+    assert [(number, row.id, row.outcome) for number, row in sorted(found.items())] == [
         (1, 1, {"created": 3}),
         (1_001, 1_001, {"created": 3}),
     ]
     assert await store.unfinished("run") is None
     begun = await store.begin("museum", "run")
-    assert ((await store.unfinished("run")) or begun).number == 1_002
+    assert ((await store.unfinished("run")) or begun).id == 1_002
 
 
 async def test_a_second_opener_is_refused_and_told_of_the_first(store: SqlStore, other: SqlStore) -> None:

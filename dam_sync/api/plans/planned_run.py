@@ -77,9 +77,9 @@ def plan_given(options: RunOptions) -> tuple[GivenPlan | None, RunOptions]:
 async def state_facts(store: SqlStore) -> PlanState:
     """Where a state stands, before a run is begun: a plan can only be run from there."""
     runs = await store.runs(at_most=1)
-    unfinished = [row.number for row in runs if row.state != "done"]
+    unfinished = [row.id for row in runs if row.state != "done"]
     return PlanState(
-        run=runs[0].number if runs else 0,
+        run=runs[0].id if runs else 0,
         unfinished=unfinished,
         ledger=await store.ledger_count(),
         links=await store.link_count(),

@@ -43,7 +43,7 @@ async def keep_report(store: SqlStore, report: Report, run: int, policy: Policy)
 
 async def keep_verification(store: SqlStore, report: Report, policy: Policy) -> None:
     """Keep the report of a verification, with the number of the last run before it."""
-    run = next((row.number for row in await store.runs() if row.command in MOVES), 0)
+    run = next((row.id for row in await store.runs() if row.command in MOVES), 0)
     await keep_report(store, report, run, policy)
 
 
@@ -100,7 +100,7 @@ async def job_reports(
 
 
 def _lacks_report(row: RunRow, reported: set[int]) -> bool:
-    return bool(_kind_of(row)) and row.number not in reported
+    return bool(_kind_of(row)) and row.id not in reported
 
 
 def _kind_of(row: RunRow) -> str:
@@ -118,7 +118,7 @@ def _of_report(row: KeptReport) -> dict[str, Any]:
 
 def _of_run(row: RunRow, now: datetime) -> dict[str, Any]:
     ended = instant_text(row.ended_at.replace(microsecond=0)) if row.ended_at else ""
-    facts = {"run": row.number, "kind": _kind_of(row), "ended": ended, "result": shown_state(row, now, process_exists)}
+    facts = {"run": row.id, "kind": _kind_of(row), "ended": ended, "result": shown_state(row, now, process_exists)}
     return {**facts, "kept": False, "version": "", "bytes": 0}
 
 
@@ -153,11 +153,11 @@ def _refuse_unfinished(row: RunRow | None, now: datetime) -> None:
         return
     if shown == RUNNING:
         hint = "it has a report when it is finished; `status JOB` shows where it stands"
-        raise ConfigError(f"run {row.number} is under way", hint=hint)
+        raise ConfigError(f"run {row.id} is under way", hint=hint)
     undone = rollback_of(row)
     again = f"{_kind_of(row) or row.command} JOB{'' if undone is None else f' --run {undone}'}"
     hint = f"`{again}` finishes it, and makes its report; `status JOB` says why it ended"
-    raise ConfigError(f"run {row.number} is not finished ({shown})", hint=hint)
+    raise ConfigError(f"run {row.id} is not finished ({shown})", hint=hint)
 
 
 def _completed(body: dict[str, Any]) -> dict[str, Any]:

@@ -71,10 +71,10 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     """What the run did, read back from the state. Raises InternalError if a value is not accounted for."""
     store, run = context.store, context.run
     report = bare_report(kind, opened, context)
-    report.run = run.number if kind == "run" else 0
+    report.run = run.id if kind == "run" else 0
     report.resumed = run.resumed
     report.counts = done.rest(await store.tally(run.id))
-    report.notes.extend(sentences.about_resumed(run.number, sum(done.counts.values())))
+    report.notes.extend(sentences.about_resumed(run.id, sum(done.counts.values())))
     written = await LedgerSummary.of(store, run.id, done.ledger)
     report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
     report.terms, report.containers = written.made.of_terms(context.target_schema), written.made.of_containers()

@@ -65,7 +65,7 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
     """Raises SafetyStop if single assets are requested while a whole run is unfinished."""
     if only and (unfinished := await store.unfinished("run")) is not None:
         raise SafetyStop(
-            f"run {unfinished.number} is not finished, so --only cannot be used",
+            f"run {unfinished.id} is not finished, so --only cannot be used",
             hint="first finish that run: run the job without --only",
         )
 

@@ -42,7 +42,7 @@ from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
 
 ONE = Shard("one")
 LEASE = timedelta(minutes=5)
-RUN = RunRow(1, 1, "run", datetime(2026, 1, 1, tzinfo=UTC), None, "running", None)
+RUN = RunRow(1, "run", datetime(2026, 1, 1, tzinfo=UTC), None, "running", None)
 LIMITS = Limits(100, Pace(), lag=timedelta(seconds=30))
 
 

@@ -75,7 +75,7 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
 def _standing(row: RunRow) -> StandingRun:
     lease = (row.beat_at, row.host, row.pid, row.job)
     why = row.outcome if row.state == "stopped" else None
-    return StandingRun(row.number, row.command, row.started_at, row.ended_at, row.state, *lease, why)
+    return StandingRun(row.id, row.command, row.started_at, row.ended_at, row.state, *lease, why)
 
 
 async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tmp_path: Path) -> None:
