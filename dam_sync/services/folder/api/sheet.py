@@ -18,16 +18,13 @@ from dam_sync.http.parsing import parsed_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.csv_cells import rows_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
+from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
 
-RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-# Where a spreadsheet of another language splits a cell, whatever the quotes around it say
-_INSIDE = r"(?<=[;\t\n]){}(?=[\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])"
-BARE, GUARDED = re.compile(_INSIDE.format("")), re.compile(_INSIDE.format("'"))
-NUMBER = re.compile(r"-?\d+(\.\d+)?$")
+NUMBER = re.compile(r"-?\d+(\.\d+)?\Z")
 PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
 LEVEL = re.compile(r"/((?:\\.|[^/\\])+)", re.DOTALL)
 PAIR = re.compile(r"((?:\\.|[^:\\])*):(.*)", re.DOTALL)
@@ -46,15 +43,8 @@ Cells = Mapping[str, str]
 
 
 def safe(text: str) -> str:
-    """A cell of which no program takes a part for a formula, also if it separates cells at semicolons."""
-    inside = BARE.sub("'", text)
-    return f"'{inside}" if text.startswith(RISKY) and not NUMBER.match(text) else inside
-
-
-def unsafe(cell: str) -> str:
-    """The inverse of `safe`."""
-    inside = cell[1:] if cell.startswith("'") and cell[1:].startswith(RISKY) else cell
-    return GUARDED.sub("", inside)
+    """A cell that no program takes for a formula; a number stays one. `unguarded` is the inverse."""
+    return text if NUMBER.match(text) else guarded(text)
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -338,7 +328,7 @@ class Sheet:
         return {str(record["key"]): self._field_of(record) for record in self._beside.records("field")}
 
     def _cells(self, row: Sequence[str]) -> Cells:
-        return {name: unsafe(cell) for name, cell in zip(self._columns, row, strict=False) if cell}
+        return {name: unguarded(cell) for name, cell in zip(self._columns, row, strict=False) if cell}
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
@@ -361,7 +351,7 @@ class Sheet:
         place = self._columns.index("id")
         self._at.clear()
         for at, row in rows:
-            identity = unsafe(row[place]) if len(row) > place else ""
+            identity = unguarded(row[place]) if len(row) > place else ""
             if not identity and not any(row):
                 continue
             if not identity or identity in self._at or len(row) > len(self._columns):
