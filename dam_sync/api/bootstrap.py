@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from functools import partial
 
-from dam_sync.api.processes.job_sharing import identify_target, sharing, vault_of
+from dam_sync.api.processes.job_sharing import credential_store_of, identify_target, sharing
 from dam_sync.api.resolved_auth import resolved_auth
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
@@ -123,7 +123,7 @@ async def connect(
         options=options_of(connector, side.options),
         clock=options.clock,
         transport=options.transport,
-        vault=vault_of(job, side, auth, options.storage),
+        credentials=credential_store_of(job, side, auth, options.storage),
         budget=budget,
         calls_per_second=limits.calls_per_second,
         concurrency=limits.concurrency,

@@ -98,7 +98,7 @@ async def connect(
         options=options_of(connector, side.options),
         clock=clock,
         transport=transport,
-        vault=FileCredentialStore(credentials) if credentials is not None else None,
+        credentials=FileCredentialStore(credentials) if credentials is not None else None,
         read_only=True,
     )
     service = connector.connect(context)

@@ -422,7 +422,7 @@ class Context:
     folder: Path = Path()
     clock: Clock = field(default_factory=SystemClock)
     transport: Transport | None = None  # used instead of the network, never closed by the service
-    vault: CredentialStore | None = None
+    credentials: CredentialStore | None = None
     budget: Budget | None = None
     calls_per_second: float | None = None
     concurrency: int | None = None

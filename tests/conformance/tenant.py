@@ -32,10 +32,10 @@ from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
 from tests.support.connected import Emulated, HastyClock, alike
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.folders import InFolder
 from tests.support.profiles import FOLDER
 from tests.support.source import Source, generated
-from tests.support.vault import MemoryVault
 
 BUDGET = 64 << 20
 LOCALES = ("en", "fr")
@@ -60,7 +60,7 @@ class Tenant(Emulated):
             {**self.wired.options, **second, **more.pop("options", {})},
             tenant_url=self.served.url if self.kind.needs_tenant_url else "",
             clock=clock or HastyClock(self.world),
-            vault=more.pop("vault", None) or MemoryVault(),
+            credentials=more.pop("credentials", None) or MemoryCredentialStore(),
             budget=MemoryBudget(BUDGET),
             **more,
         )

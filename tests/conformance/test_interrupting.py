@@ -26,13 +26,13 @@ from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import VARIANTS, WIRED
 from tests.support.arrivals import Arrivals, noting
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.fuse import FusedTransport
 from tests.support.interrupted import Breaking
 from tests.support.journal import MemoryJournal
 from tests.support.nearby import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.parts import small_parts
-from tests.support.vault import MemoryVault
 from tests.support.virtual.fuse import Crash as Killed
 from tests.support.virtual.fuse import Fuse, Point
 
@@ -60,7 +60,7 @@ def parted(which: tuple[str, str], start: Start, nearby: Nearby) -> Tenant:
 @dataclass
 class Upload:
     """One file on its way to a new asset (`create`), or to one that is there (`replace`), through any number of
-    processes that share what a run keeps: steps and vault."""
+    processes that share what a run keeps: steps and credentials."""
 
     tenant: Tenant
     draft: Draft
@@ -69,12 +69,12 @@ class Upload:
     wanted: list[str]
     before: frozenset[AssetId]
     arrivals: Arrivals
-    vault: MemoryVault = field(default_factory=MemoryVault)
+    credentials: MemoryCredentialStore = field(default_factory=MemoryCredentialStore)
     journal: MemoryJournal = field(default_factory=MemoryJournal)
 
     def connect(self) -> Service:
         """A new process."""
-        return self.tenant.connect(vault=self.vault, options=self.tenant.wired.parted)
+        return self.tenant.connect(credentials=self.credentials, options=self.tenant.wired.parted)
 
     async def attempt(self) -> AssetId:
         """One process, until it ends in one way or another."""
@@ -270,14 +270,14 @@ async def test_what_ended_while_no_process_ran_begins_anew(parted: Tenant, way: 
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_only_the_lost_vault_knew_is_done_anew(parted: Tenant, way: str) -> None:
+async def test_what_only_the_lost_credential_store_knew_is_done_anew(parted: Tenant, way: str) -> None:
     """Addresses of sessions and signed links: a job moved to another machine has none of them."""
     for blow_at in MOMENTS:
         async with upload(parted, way) as one:
             one.journal.blow_at = blow_at
             if not await one.interrupted():
                 break
-            one.vault = MemoryVault()
+            one.vault = MemoryCredentialStore()
             await one.finished()
             assert max(one.sent().values()) <= 3 - (not one.used_up)
     else:

@@ -136,7 +136,7 @@ def test_the_disk_of_state_and_spool_is_full_at_one_moment_after_the_other(disk:
         job.ends_equal()
 
 
-def test_the_disk_of_the_vault_is_full(disk: Disk, tmp_path: Path) -> None:
+def test_the_disk_of_the_credential_store_is_full(disk: Disk, tmp_path: Path) -> None:
     """No refresh token is used up before there is room for the next; one that was used up is replaced, full or not."""
     token = "POST /v2/oauth/access-token"
     with on(disk, tmp_path, photos(3)) as job:

@@ -62,9 +62,9 @@ def _root(target: ast.expr) -> str:
 
 
 def test_a_patch_is_seen() -> None:
-    imported = "from dam_sync.store import runs, vaults"
+    imported = "from dam_sync.store import runs, ledger"
     assert list(patches(ast.parse(f"{imported}\npatch.setattr(runs.Runs, 'x', 1)")))
-    assert list(patches(ast.parse(f"{imported}\nfor module in (runs, vaults):\n    patch.setattr(module, 'x', 1)")))
+    assert list(patches(ast.parse(f"{imported}\nfor module in (runs, ledger):\n    patch.setattr(module, 'x', 1)")))
     assert not list(patches(ast.parse("import os\npatch.setattr(os, 'x', 1)")))
     assert list(patches(ast.parse("patch.setattr('dam_sync.store.x', 1)")))
     assert list(patches(ast.parse(f"{imported}\nruns.LIVES = 1")))

@@ -55,12 +55,12 @@ def test_a_crashed_process_leaves_to_the_next_also_what_is_kept_for_all_jobs(tmp
         assert isinstance(place, StateServer)
         copy = replace(place, database=f"{place.database}{COPY}")
         for secret in ("first", "renewed"):
-            asyncio.run(_vault(place, tmp_path / secret / "here").save("token", secret))
+            asyncio.run(_credentials(place, tmp_path / secret / "here").save("token", secret))
             copy_state(place, copy)
-            assert asyncio.run(_vault(copy, tmp_path / secret / "there").load("token")) == secret
+            assert asyncio.run(_credentials(copy, tmp_path / secret / "there").load("token")) == secret
 
 
-def _vault(place: StateServer, folder: Path) -> ServerCredentialStore:
+def _credentials(place: StateServer, folder: Path) -> ServerCredentialStore:
     return ServerCredentialStore(place, "secret of the job file", FileCredentialStore(folder / "job.vault"))
 
 

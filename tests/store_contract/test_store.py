@@ -421,13 +421,13 @@ async def test_show_counts_rows(store: SqlStore) -> None:
     assert shown["bytes"] > 0
 
 
-async def test_the_vault_is_durable_and_private(tmp_path: Path) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
-    assert await vault.load("x") is None
-    await vault.save("x", "wrt_demo_1")
-    await vault.save("y", "other")
+async def test_the_credential_store_is_durable_and_private(tmp_path: Path) -> None:
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    assert await credentials.load("x") is None
+    await credentials.save("x", "wrt_demo_1")
+    await credentials.save("y", "other")
     assert await FileCredentialStore(tmp_path / "job.vault").load("x") == "wrt_demo_1"
     assert stat.S_IMODE(os.stat(tmp_path / "job.vault").st_mode) == 0o600
     (tmp_path / "job.vault").write_text("{")
     with pytest.raises(ConfigError, match="damaged"):
-        await vault.load("x")
+        await credentials.load("x")

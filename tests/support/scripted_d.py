@@ -466,9 +466,9 @@ class Opened:
         self.limits: Limits | None = None
         self.service: type[Service] | None = None
 
-    def connect(self, auth: Mapping[str, str] = AUTH, *, vault: Any = None, **options: Any) -> Service:
+    def connect(self, auth: Mapping[str, str] = AUTH, *, credentials: Any = None, **options: Any) -> Service:
         """A new connection."""
-        context = Context(self.script.url, auth, options, clock=self.script.clock, vault=vault)
+        context = Context(self.script.url, auth, options, clock=self.script.clock, credentials=credentials)
         context, own = replace(context, limits=self.limits), self.service
         connector = CONNECTOR if own is None else replace(CONNECTOR, service=lambda: own)
         self.connected.append(connected(connector, context))

@@ -20,8 +20,8 @@ from dam_sync.model.service import Context, Service
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, Emulated, HastyClock, serving_of
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.journal import MemoryJournal
-from tests.support.vault import MemoryVault
 
 TOKEN = {"flow": "token", "token": "wat_demo_b1d3c61e03c6"}
 
@@ -78,12 +78,12 @@ def asset(number: int, at: datetime | None = None, **more: Json) -> Json:
 
 
 class Tenant(Emulated):
-    """A served tenant and what the emulator knows of it; all connections share a clock and a vault."""
+    """A served tenant and what the emulator knows of it; all connections share a clock and a credential store."""
 
     def __init__(self, served: Served, world: Environment, faults: Faults) -> None:
         super().__init__(served, world, faults)
         self.clock = HastyClock(world)
-        self.vault = MemoryVault()
+        self.credentials = MemoryCredentialStore()
 
     def connect(self, auth: Mapping[str, str] = TOKEN, read_only: bool = False, **options: Any) -> Service:
         context = Context(
@@ -92,7 +92,7 @@ class Tenant(Emulated):
             {"version_policy": "file_only", **options},
             tenant_url=self.served.url,
             clock=self.clock,
-            vault=self.vault,
+            credentials=self.credentials,
             read_only=read_only,
         )
         return self.open(CONNECTOR, context)

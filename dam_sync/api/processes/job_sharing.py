@@ -71,7 +71,7 @@ def _plain(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}" if parts.netloc else url
 
 
-def vault_of(job: JobConfig, side: SideConfig, auth: AuthMethod | None, storage: Any) -> CredentialStore:
+def credential_store_of(job: JobConfig, side: SideConfig, auth: AuthMethod | None, storage: Any) -> CredentialStore:
     """Where credentials that the service renews are kept: in a file next to the state, or in its database."""
     file, place = FileCredentialStore(job.state_path.with_suffix(".vault")), job.state_place
     if isinstance(place, Path):

@@ -185,7 +185,7 @@ class BrandLibraryBase(HttpService):
         self.limits = api.limits
         self._tenant = BrandLibraryTenant(api)
         self._listing = BrandLibraryListing(api)
-        self._uploads = BrandLibraryUploads(api, context.budget or MemoryBudget(MEMORY), context.vault)
+        self._uploads = BrandLibraryUploads(api, context.budget or MemoryBudget(MEMORY), context.credentials)
         self._proven = Proven(context.clock)
 
     @property

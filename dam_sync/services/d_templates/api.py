@@ -53,7 +53,7 @@ class TemplatesApi:
     options: TemplatesOptions
     limits: Limits
     host: str
-    credential_store: CredentialStore | None
+    credentials: CredentialStore | None
     shared: SharedTarget
 
     @classmethod
@@ -71,7 +71,7 @@ class TemplatesApi:
         wiring = replace(wiring, headers=headers)
         limits = replace(limits, pace=pace, lag=timedelta(seconds=options.index_lag))
         host = urlsplit(context.base_url).netloc
-        return cls(Client(wiring), context.clock, options, limits, host, context.vault, context.shared)
+        return cls(Client(wiring), context.clock, options, limits, host, context.credentials, context.shared)
 
     def request(self, operation: str, identity: str = "", *, asset: str = "", **more: Any) -> Request:
         """A request by its endpoint template. Raises NotFound for a malformed id."""
@@ -136,14 +136,14 @@ def authenticator_of(context: Context) -> Authenticator:
     hide(auth.api_key)
     if isinstance(auth, TemplatesSession):
         return SessionLogin(f"{base}/v1/auth/token", auth.username, auth.password, context.clock)
-    if context.vault is None:
+    if context.credentials is None:
         raise ConfigError("a rotating refresh token needs a credential store")
     return RotatingToken(
         auth.token_url or f"{base}/v2/oauth/token",
         auth.client_id,
         auth.client_secret,
         auth.refresh_token,
-        context.vault,
+        context.credentials,
         f"{facts.NAME}-{urlsplit(base).hostname}-{auth.client_id}",
         context.clock,
         encoding="form",

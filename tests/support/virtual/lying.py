@@ -59,11 +59,11 @@ def kinds(target: Tenant) -> Counter[str]:
 
 
 def beside(folder: Path) -> Iterator[str]:
-    """Files of transfers that ended, and upload links in the vault."""
+    """Files of transfers that ended, and upload links in the credential store."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and (path.suffix in (".tmp", ".part") or path.parent.name == "spool"):
             yield path.name
-    for vault in sorted(folder.glob("*.vault")):
-        for name, secret in json.loads(vault.read_text()).items():
+    for credentials in sorted(folder.glob("*.vault")):
+        for name, secret in json.loads(credentials.read_text()).items():
             if "upload" in name and secret not in ("", "{}"):
-                yield f"{name} in the vault"
+                yield f"{name} in the credential store"

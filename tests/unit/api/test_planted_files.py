@@ -113,18 +113,18 @@ async def test_an_export_that_fails_removes_only_its_own_files(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["job.vault.new", "job.vault.lock", "job.vault"])
 async def test_a_credential_does_not_follow_a_link(tmp_path: Path, precious: Path, name: str) -> None:
-    vault = FileCredentialStore(tmp_path / "shared" / "job.vault")
-    (vault.path.parent / name).symlink_to(precious)
+    credentials = FileCredentialStore(tmp_path / "shared" / "job.vault")
+    (credentials.path.parent / name).symlink_to(precious)
     with pytest.raises(ConfigError, match="symbolic link"):
-        await vault.save("token", "refresh-token-1")
+        await credentials.save("token", "refresh-token-1")
     assert untouched(precious)
 
 
 async def test_a_credential_is_not_written_into_a_file_with_another_name(tmp_path: Path, precious: Path) -> None:
-    vault = FileCredentialStore(tmp_path / "shared" / "job.vault")
-    os.link(precious, vault.path.parent / "job.vault.new")
+    credentials = FileCredentialStore(tmp_path / "shared" / "job.vault")
+    os.link(precious, credentials.path.parent / "job.vault.new")
     with pytest.raises(ConfigError, match="not created by this user alone"):
-        await vault.save("token", "refresh-token-1")
+        await credentials.save("token", "refresh-token-1")
     assert untouched(precious)
 
 

@@ -75,7 +75,7 @@ def test_passwords_travel_encrypted_unless_the_url_says_otherwise() -> None:
         ("postgresql+psycopg://me:${keyring:dam/me}@db.example/museum", None),
         ("postgresql+psycopg://me:${file:/run/secrets/pw}@db.example/museum", None),
         ("postgresql+psycopg://me:secret@db.example/museum", "a literal password is not allowed"),
-        ("postgresql+psycopg://me:${vault:x}@db.example/museum", "is not a reference to a secret"),
+        ("postgresql+psycopg://me:${credentials:x}@db.example/museum", "is not a reference to a secret"),
     ],
 )
 def test_a_password_in_a_file_is_a_reference(text: str, wrong: str | None) -> None:

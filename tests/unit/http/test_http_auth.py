@@ -28,9 +28,9 @@ from dam_sync.http.auth.base import (
 from dam_sync.http.client import Client
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Transient
 from dam_sync.model.limits import Pace
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
-from tests.support.vault import MemoryVault
 from tests.support.wired import client_of, get, post, wiring_of
 
 KEY = "sharedkey123"
@@ -70,10 +70,10 @@ class TokenServer:
 
 
 def rotating(
-    server: RawServer, vault: MemoryVault, clock: SteppedClock, first: str = "wrt_first_0000000"
+    server: RawServer, credentials: MemoryCredentialStore, clock: SteppedClock, first: str = "wrt_first_0000000"
 ) -> RotatingToken:
     url = f"{server.url}/v2/oauth/access-token"
-    return RotatingToken(url, "client-1", "client-secret-1", first, vault, "e-demo", clock)
+    return RotatingToken(url, "client-1", "client-secret-1", first, credentials, "e-demo", clock)
 
 
 # fixed ones
@@ -241,10 +241,10 @@ async def test_a_token_server_elsewhere_is_not_counted_as_the_api() -> None:
 
 
 async def test_many_calls_at_once_renew_once() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client,
     ):
         await asyncio.gather(*(client.send(get()) for _ in range(20)))
         assert tokens.granted == 1
@@ -259,33 +259,33 @@ async def test_many_calls_at_once_renew_once() -> None:
 
 async def test_the_new_refresh_token_is_stored_before_the_new_access_token_is_used() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
+    credentials = MemoryCredentialStore(tokens.story)
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client,
     ):
         await client.send(get())
     assert tokens.story == ["granted", "saved", "used"]
 
 
 async def test_after_a_crash_between_storing_and_using_the_stored_one_is_used() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
     async with RawServer(tokens) as server:
-        auth = rotating(server, vault, clock)
+        auth = rotating(server, credentials, clock)
         async with client_of(server, auth=auth, clock=clock):
             await auth.headers()  # stored; the process ends before any call
         assert tokens.story == ["granted"]
-        async with client_of(server, auth=rotating(server, vault, clock), clock=clock) as client:
+        async with client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client:
             assert (await client.send(get())).json() == {"ok": True}
     assert tokens.story == ["granted", "granted", "used"]
 
 
 async def test_what_cannot_be_stored_is_not_used() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
-    vault.broken = True
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
+    credentials.broken = True
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client,
     ):
         with pytest.raises(OSError, match="no room"):
             await client.send(get())
@@ -293,10 +293,14 @@ async def test_what_cannot_be_stored_is_not_used() -> None:
 
 
 async def test_a_consumed_refresh_token_is_denied_with_a_way_out() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer("wrt_another_111111")
+    clock, credentials, tokens = (
+        SteppedClock(auto=True),
+        MemoryCredentialStore(),
+        TokenServer("wrt_another_111111"),
+    )
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client,
     ):
         with pytest.raises(Denied, match="token consumed") as caught:
             await client.send(get())
@@ -305,11 +309,11 @@ async def test_a_consumed_refresh_token_is_denied_with_a_way_out() -> None:
 
 
 async def test_another_process_that_renewed_meanwhile_does_no_harm() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as one,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as two,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as one,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as two,
     ):
         for client in (one, two, one, two):
             assert (await client.send(get())).json() == {"ok": True}
@@ -317,12 +321,14 @@ async def test_another_process_that_renewed_meanwhile_does_no_harm() -> None:
 
 
 async def test_a_refresh_token_newly_put_into_the_job_comes_first() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
     async with RawServer(tokens) as server:
-        async with client_of(server, auth=rotating(server, vault, clock), clock=clock) as client:
+        async with client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client:
             await client.send(get())
         tokens.refresh = "wrt_consented_again"
-        async with client_of(server, auth=rotating(server, vault, clock, "wrt_consented_again"), clock=clock) as client:
+        async with client_of(
+            server, auth=rotating(server, credentials, clock, "wrt_consented_again"), clock=clock
+        ) as client:
             assert (await client.send(get())).json() == {"ok": True}
     assert "no grant" not in tokens.story
 
@@ -331,29 +337,29 @@ async def test_a_server_that_keeps_the_refresh_token_stores_nothing() -> None:
     def handler(seen: Seen) -> Said:
         return said({"access_token": "wat_steady_0001", "refresh_token": ""} if "oauth" in seen.path else {"ok": 1})
 
-    vault = MemoryVault()
+    credentials = MemoryCredentialStore()
     async with (
         RawServer(handler) as server,
-        client_of(server, auth=rotating(server, vault, SteppedClock())) as client,
+        client_of(server, auth=rotating(server, credentials, SteppedClock())) as client,
     ):
         await client.send(get())
-    assert vault.kept == {}
+    assert credentials.kept == {}
 
 
-async def test_an_unreadable_vault_falls_back_to_the_job() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
-    vault.kept["e-demo"] = "not json"
+async def test_an_unreadable_credential_store_falls_back_to_the_job() -> None:
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
+    credentials.kept["e-demo"] = "not json"
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=rotating(server, vault, clock), clock=clock) as client,
+        client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client,
     ):
         assert (await client.send(get())).json() == {"ok": True}
 
 
 async def test_a_renewal_does_not_wait_for_the_call_that_needs_it() -> None:
-    clock, vault, tokens = SteppedClock(auto=True), MemoryVault(), TokenServer()
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
     async with RawServer(tokens) as server:
-        auth = rotating(server, vault, clock)
+        auth = rotating(server, credentials, clock)
         async with client_of(server, auth=auth, clock=clock, pace=Pace(None, 1, 1)) as client:
             async with asyncio.timeout(5):
                 await asyncio.gather(*(client.send(get()) for _ in range(5)))

@@ -23,9 +23,9 @@ from dam_sync.http.auth.oauth import (
     UserConsent,
 )
 from dam_sync.model.errors import ContractBroken, Denied
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
-from tests.support.vault import MemoryVault
 from tests.support.wired import client_of, get, post
 
 KEY = "shared-key-0123456789-shared-key-0123456789-shared-key-0123456789"
@@ -74,9 +74,11 @@ class TokenServer:
         return said({"access_token": self.access, "refresh_token": self.refresh, "expires_in": self.life})
 
 
-def consented(server: RawServer, vault: MemoryVault, clock: SteppedClock, consent: UserConsent) -> SharedConsent:
+def consented(
+    server: RawServer, credentials: MemoryCredentialStore, clock: SteppedClock, consent: UserConsent
+) -> SharedConsent:
     client = OAuthClient(f"{server.url}/oauth2/token", "dam-sync", SECRET)
-    return SharedConsent(client, consent, vault, "b-demo", clock)
+    return SharedConsent(client, consent, credentials, "b-demo", clock)
 
 
 REFRESH = UserConsent(refresh_token="refresh-of-the-job")
@@ -87,10 +89,10 @@ REFRESH = UserConsent(refresh_token="refresh-of-the-job")
 
 async def test_many_calls_at_once_renew_once() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
+    credentials = MemoryCredentialStore(tokens.story)
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client,
+        client_of(server, auth=consented(server, credentials, clock, REFRESH), clock=clock) as client,
     ):
         await asyncio.gather(*(client.send(get()) for _ in range(12)))
         assert tokens.number == 1
@@ -110,7 +112,9 @@ async def test_tokens_that_end_before_their_call_are_renewed_a_few_times(send: A
     tokens.dead = 3
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, MemoryVault(tokens.story), clock, REFRESH), clock=clock) as client,
+        client_of(
+            server, auth=consented(server, MemoryCredentialStore(tokens.story), clock, REFRESH), clock=clock
+        ) as client,
     ):
         await asyncio.gather(*(client.send(send()) for _ in range(12)))
     assert tokens.number == 4
@@ -122,7 +126,9 @@ async def test_a_call_that_every_token_is_refused_for_ends() -> None:
     tokens.dead = 1000
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, MemoryVault(tokens.story), clock, REFRESH), clock=clock) as client,
+        client_of(
+            server, auth=consented(server, MemoryCredentialStore(tokens.story), clock, REFRESH), clock=clock
+        ) as client,
     ):
         with pytest.raises(Denied):
             await client.send(post())
@@ -132,10 +138,10 @@ async def test_a_call_that_every_token_is_refused_for_ends() -> None:
 
 async def test_both_tokens_are_stored_before_either_is_used() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
+    credentials = MemoryCredentialStore(tokens.story)
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client,
+        client_of(server, auth=consented(server, credentials, clock, REFRESH), clock=clock) as client,
     ):
         await client.send(get())
     assert tokens.story == ["granted", "saved", "used"]
@@ -144,11 +150,11 @@ async def test_both_tokens_are_stored_before_either_is_used() -> None:
 async def test_a_second_process_takes_the_pair_of_the_first() -> None:
     """Were it to renew, it would end the token of the first."""
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
+    credentials = MemoryCredentialStore(tokens.story)
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as one,
-        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as two,
+        client_of(server, auth=consented(server, credentials, clock, REFRESH), clock=clock) as one,
+        client_of(server, auth=consented(server, credentials, clock, REFRESH), clock=clock) as two,
     ):
         for client in (one, two, one, two):
             assert (await client.send(get())).json() == {"ok": True}
@@ -162,15 +168,15 @@ async def test_a_second_process_takes_the_pair_of_the_first() -> None:
 
 async def test_who_loses_the_race_takes_the_winners_pair() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault, late = MemoryVault(tokens.story), MemoryVault()
+    credentials, late = MemoryCredentialStore(tokens.story), MemoryCredentialStore()
     async with RawServer(tokens) as server:
-        winner = consented(server, vault, clock, REFRESH)
+        winner = consented(server, credentials, clock, REFRESH)
         async with client_of(server, auth=winner, clock=clock) as client:
             await client.send(get())
-        loser = consented(server, late, clock, REFRESH)  # it read the vault before the winner wrote
+        loser = consented(server, late, clock, REFRESH)  # it read the credentials before the winner wrote
 
         async def afterwards(name: str) -> str | None:
-            late.kept = vault.kept if tokens.story[-1] == "no grant" else {}
+            late.kept = credentials.kept if tokens.story[-1] == "no grant" else {}
             return late.kept.get(name)
 
         late.load = afterwards  # type: ignore[method-assign]
@@ -181,11 +187,11 @@ async def test_who_loses_the_race_takes_the_winners_pair() -> None:
 
 async def test_a_code_is_changed_once_and_then_refreshed() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
+    credentials = MemoryCredentialStore(tokens.story)
     consent = UserConsent(code="code-123456", redirect_uri="http://localhost:8765/cb", code_verifier="verifier")
     async with RawServer(tokens) as server:
         for _ in range(2):  # two processes, one after the other
-            async with client_of(server, auth=consented(server, vault, clock, consent), clock=clock) as client:
+            async with client_of(server, auth=consented(server, credentials, clock, consent), clock=clock) as client:
                 assert (await client.send(get())).json() == {"ok": True}
             clock.skip(4000)
     assert [fields["grant_type"] for fields in tokens.fields] == ["authorization_code", "refresh_token"]
@@ -199,7 +205,7 @@ async def test_a_refused_consent_is_denied_with_a_way_out() -> None:
     consent = UserConsent(refresh_token="refresh-of-another-day")
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, MemoryVault(), clock, consent), clock=clock) as client,
+        client_of(server, auth=consented(server, MemoryCredentialStore(), clock, consent), clock=clock) as client,
     ):
         with pytest.raises(Denied, match="Cannot refresh token") as caught:
             await client.send(get())
@@ -210,24 +216,24 @@ async def test_a_refused_consent_is_denied_with_a_way_out() -> None:
 
 async def test_a_consent_newly_put_into_the_job_comes_first() -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
+    credentials = MemoryCredentialStore(tokens.story)
     async with RawServer(tokens) as server:
-        async with client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client:
+        async with client_of(server, auth=consented(server, credentials, clock, REFRESH), clock=clock) as client:
             await client.send(get())
         tokens.refresh, tokens.access = "refresh-of-a-new-consent", ""
-        again = consented(server, vault, clock, UserConsent(refresh_token="refresh-of-a-new-consent"))
+        again = consented(server, credentials, clock, UserConsent(refresh_token="refresh-of-a-new-consent"))
         async with client_of(server, auth=again, clock=clock) as client:
             assert (await client.send(get())).json() == {"ok": True}
 
 
 @pytest.mark.parametrize("stored", ["", "[]", "{}", '{"refresh_token": 1, "renew_at": "soon"}'])
-async def test_a_vault_with_something_else_in_it_is_no_harm(stored: str) -> None:
+async def test_a_credential_store_with_something_else_in_it_is_no_harm(stored: str) -> None:
     clock, tokens = SteppedClock(auto=True), TokenServer()
-    vault = MemoryVault(tokens.story)
-    vault.kept["b-demo"] = stored
+    credentials = MemoryCredentialStore(tokens.story)
+    credentials.kept["b-demo"] = stored
     async with (
         RawServer(tokens) as server,
-        client_of(server, auth=consented(server, vault, clock, REFRESH), clock=clock) as client,
+        client_of(server, auth=consented(server, credentials, clock, REFRESH), clock=clock) as client,
     ):
         assert (await client.send(get())).json() == {"ok": True}
 

@@ -30,9 +30,9 @@ from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
 from tests.support.altered import AlteredTransport
 from tests.support.connected import entries
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.journal import MemoryJournal
 from tests.support.parts import changed
-from tests.support.vault import MemoryVault
 
 KIND = "c_brandlibrary"
 LATER = {"readiness": "later"}
@@ -405,28 +405,28 @@ async def test_bytes_that_arrive_changed_are_seen(start: Start) -> None:
 
 
 async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apart(start: Start) -> None:
-    """The address of a session is a credential: in the vault, not among the steps."""
+    """The address of a session is a credential: in the credentials, not among the steps."""
     tenant = start(variant="partial_chunks")
-    journal, vault = MemoryJournal(), MemoryVault()
+    journal, credentials = MemoryJournal(), MemoryCredentialStore()
     size = 40_000_000
     wanted = draft("big-1")
     assert size > 2 * facts.CHUNK_BYTES
     async with content(tenant, wanted.filename, size) as (given, digest):
         tenant.fail({"match": "PUT *", "do": "status:404", "nth": 3})
-        one = tenant.connect(vault=vault)
+        one = tenant.connect(credentials=credentials)
         with pytest.raises(Exception, match="ended"):
             await one.create(wanted, given, journal)
         tenant.fail({"match": "POST */assets", "do": "reset_before", "nth": 1})
         with pytest.raises(Transient):
             await one.create(wanted, given, journal)
         kept = json.dumps([journal.done[name][0] for name in journal.done])
-        assert vault.kept
-        assert not any(address and address in kept for address in vault.kept.values())
-        identity = await tenant.connect(vault=vault).create(wanted, given, journal)
+        assert credentials.kept
+        assert not any(address and address in kept for address in credentials.kept.values())
+        identity = await tenant.connect(credentials=credentials).create(wanted, given, journal)
     (row,) = tenant.marked("big-1")
     assert row["id"] == identity
     assert [file["digests"]["md5"] for file in row["versions"]] == [digest]
-    assert not any(vault.kept.values())
+    assert not any(credentials.kept.values())
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------

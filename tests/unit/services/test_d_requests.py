@@ -14,10 +14,10 @@ from dam_sync.model.values import Term
 from dam_sync.model.webhooks import Endpoint
 from dam_sync.services.d_templates import facts
 from tests.support.connected import Bytes
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.journal import MemoryJournal
 from tests.support.raw_server import Said, Seen, said
 from tests.support.scripted_d import Opened, ScriptedD, draft, scripted
-from tests.support.vault import MemoryVault
 
 MISSING = said({"status": "error", "message": "Failed to parse asset: Missing fields"}, 400)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -66,7 +66,7 @@ async def test_an_upload_is_cancelled_with_every_member_of_its_completion(
     complete = opened.script._complete
     monkeypatch.setattr(opened.script, "_complete", strict)
     opened.script.part, opened.limits, opened.script.vanish = 1000, SMALL, 1
-    await opened.connect(vault=MemoryVault()).create(
+    await opened.connect(credentials=MemoryCredentialStore()).create(
         draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemoryJournal()
     )
     assert [(end["action"], end.get("filesize")) for end in ends] == [("cancel", 2500), ("complete", 2500)]

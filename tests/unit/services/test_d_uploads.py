@@ -16,10 +16,10 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
 from tests.support import scripted_d as d
 from tests.support.connected import Bytes
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.journal import Crash, MemoryJournal
 from tests.support.raw_server import Said, Seen
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.vault import MemoryVault
 
 SMALL = replace(facts.LIMITS, single_bytes=1000, parts=PartBounds(1000, 1000, 1000, 10, 1))
 
@@ -114,10 +114,14 @@ async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
     opened: Opened, status: int, code: str
 ) -> None:
     opened.script.refusal = (status, code)
-    journal, vault, content = MemoryJournal(), MemoryVault(), Bytes("src-1.jpg", b"data", known=True)
+    journal, credentials, content = (
+        MemoryJournal(),
+        MemoryCredentialStore(),
+        Bytes("src-1.jpg", b"data", known=True),
+    )
     for _ in range(3):
         with pytest.raises(Rejected) as caught:
-            await opened.connect(vault=vault).create(draft(), content, journal)
+            await opened.connect(credentials=credentials).create(draft(), content, journal)
         assert (caught.value.code, caught.value.operation) == (code, facts.UPLOAD)
         assert f"{status}" in caught.value.message
         assert "Told by the store" in caught.value.message
@@ -125,7 +129,7 @@ async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
     assert opened.script.story == ["create object-0001"]
     assert opened.script.calls["PUT refused"] == 6
     opened.script.refusal = None
-    made = await opened.connect(vault=vault).create(draft(), content, journal)
+    made = await opened.connect(credentials=credentials).create(draft(), content, journal)
     assert opened.script.story == ["create object-0001", "put object-0001"]
     assert opened.script.records["object-0001"]["originalFileId"] == made
 
@@ -147,7 +151,7 @@ async def test_parts_that_the_store_refuses_leave_one_record_in_the_bin(
     opened.limits = SMALL
     content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     with pytest.raises(Rejected) as caught:
-        await opened.connect(vault=MemoryVault()).create(draft(), content, MemoryJournal())
+        await opened.connect(credentials=MemoryCredentialStore()).create(draft(), content, MemoryJournal())
     assert caught.value.code == "InvalidArgument"
     assert len(opened.script.records) == 1
 
@@ -160,7 +164,7 @@ async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
     monkeypatch.setattr(opened.script, "_complete", lambda body: d.said({"status": "error", "message": "Nope"}, 400))
     content = Bytes("src-1.jpg", bytes(range(250)) * 10, known=True)
     with pytest.raises(Rejected, match="Nope"):
-        await opened.connect(vault=MemoryVault()).create(draft(), content, MemoryJournal())
+        await opened.connect(credentials=MemoryCredentialStore()).create(draft(), content, MemoryJournal())
     assert len(opened.script.records) == 2
 
 
@@ -169,33 +173,39 @@ async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
 async def test_a_large_upload_goes_on_where_its_links_were_kept(opened: Opened, kept: bool, blow_at: int) -> None:
     opened.script.part = 1000
     opened.limits = SMALL
-    vault, journal, content = (
-        MemoryVault(),
+    credentials, journal, content = (
+        MemoryCredentialStore(),
         MemoryJournal(blow_at),
         Bytes("src-1.jpg", bytes(range(250)) * 10, known=True),
     )
     try:
-        await opened.connect(vault=vault).create(draft(), content, journal)
+        await opened.connect(credentials=credentials).create(draft(), content, journal)
     except Crash:
         journal.blow_at = None
-        await opened.connect(vault=vault if kept else MemoryVault()).create(draft(), content, journal)
+        await opened.connect(credentials=credentials if kept else MemoryCredentialStore()).create(
+            draft(), content, journal
+        )
     (record,) = [key for key, row in opened.script.records.items() if d._text(row, d.MARK) == "src-1"]
     assert opened.script.bytes[record] == content.data
     creates = [step for step in opened.script.story if step.startswith("create")]
     assert len(creates) <= (1 if kept and journal.moments > 4 else 2)
     assert "X-Amz" not in str(journal.done)
-    assert not kept or "X-Amz" not in str(vault.kept)
+    assert not kept or "X-Amz" not in str(credentials.kept)
 
 
 @pytest.mark.parametrize("blow_at", range(4, 12))
 async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
     """A record that was recorded as made is not binned and made once more: its links outlive the process."""
-    vault, journal, content = MemoryVault(), MemoryJournal(blow_at), Bytes("src-1.jpg", b"data", known=True)
+    credentials, journal, content = (
+        MemoryCredentialStore(),
+        MemoryJournal(blow_at),
+        Bytes("src-1.jpg", b"data", known=True),
+    )
     try:
-        await opened.connect(vault=vault).create(draft(), content, journal)
+        await opened.connect(credentials=credentials).create(draft(), content, journal)
     except Crash:
         journal.blow_at = None
-        await opened.connect(vault=vault).create(draft(), content, journal)
+        await opened.connect(credentials=credentials).create(draft(), content, journal)
     recorded = "record" in journal.done
     creates = [step for step in opened.script.story if step.startswith("create")]
     assert recorded
@@ -332,7 +342,7 @@ async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
     await service.remove(AssetId("file-9999"))
 
 
-class SlowVault(MemoryVault):
+class SlowCredentialStore(MemoryCredentialStore):
     """One that takes a while, and is told how often."""
 
     saves = 0
@@ -345,23 +355,23 @@ class SlowVault(MemoryVault):
 
 
 async def test_links_that_wait_for_a_write_share_the_next_one(opened: Opened) -> None:
-    vault = SlowVault()
-    urls = opened.connect(vault=vault).uploader.urls
+    credentials = SlowCredentialStore()
+    urls = opened.connect(credentials=credentials).uploader.urls
     made = [CreatedRecord(f"object-{n}", f"file-{n}", f"file-{n}", "a.jpg", "t") for n in range(8)]
     await asyncio.gather(*(urls.keep(one, (f"https://store.example/{one.file}",)) for one in made))
-    assert vault.saves == 2
-    assert sorted(json.loads(next(iter(vault.kept.values())))) == sorted(one.file for one in made)
+    assert credentials.saves == 2
+    assert sorted(json.loads(next(iter(credentials.kept.values())))) == sorted(one.file for one in made)
 
 
 async def test_links_of_a_write_that_failed_are_written_by_those_who_wait(opened: Opened) -> None:
-    vault = SlowVault()
-    urls = opened.connect(vault=vault).uploader.urls
+    credentials = SlowCredentialStore()
+    urls = opened.connect(credentials=credentials).uploader.urls
     made = [CreatedRecord(f"object-{n}", f"file-{n}", f"file-{n}", "a.jpg", "t") for n in range(3)]
-    vault.broken = True
+    credentials.broken = True
     first = asyncio.ensure_future(urls.keep(made[0], ("https://store.example/0",)))
     rest = [asyncio.ensure_future(urls.keep(one, ("https://store.example/1",))) for one in made[1:]]
     with pytest.raises(OSError, match="no room"):
         await first
-    vault.broken = False
+    credentials.broken = False
     await asyncio.gather(*rest)
-    assert sorted(json.loads(next(iter(vault.kept.values())))) == sorted(one.file for one in made)
+    assert sorted(json.loads(next(iter(credentials.kept.values())))) == sorted(one.file for one in made)

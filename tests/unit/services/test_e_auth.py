@@ -41,7 +41,7 @@ async def fetch_all(service: Service, tenant: Tenant) -> None:
 
 
 def kept(tenant: Tenant) -> str:
-    (stored,) = tenant.vault.kept.values()
+    (stored,) = tenant.credentials.kept.values()
     return str(json.loads(stored)["refresh_token"])
 
 
@@ -92,7 +92,7 @@ async def test_a_token_revoked_in_mid_run_is_renewed(opened: Open) -> None:
 
 
 async def test_two_connections_share_one_consent(opened: Open) -> None:
-    """The source and the target of a job, or two processes: the newest refresh token is taken from the vault."""
+    """The source and the target of a job, or two processes: the newest refresh token is taken from the store."""
     tenant = tenant_of(opened)
     auth = oauth(tenant)
     both = [tenant.connect(auth, read_only=True) for _ in range(2)]
@@ -115,12 +115,12 @@ async def test_a_lost_answer_of_the_exchange_asks_for_consent(opened: Open) -> N
     assert kept(tenant) not in f"{refused.value!r} {refused.value} {refused.value.hint}"
 
 
-async def test_a_new_consent_in_the_job_file_comes_before_the_vault(opened: Open) -> None:
+async def test_a_new_consent_in_the_job_file_comes_before_the_credential_store(opened: Open) -> None:
     tenant = tenant_of(opened)
     await tenant.connect(oauth(tenant), read_only=True).probe()
-    tenant.vault.kept = {
+    tenant.credentials.kept = {
         name: json.dumps({**json.loads(text), "refresh_token": "wrt_demo_used_up"})
-        for name, text in tenant.vault.kept.items()
+        for name, text in tenant.credentials.kept.items()
     }
     assert (await tenant.connect(oauth(tenant), read_only=True).probe()).total == 12
 

@@ -84,13 +84,13 @@ async def test_a_wrong_token_is_denied(opened: Open) -> None:
         await opened().connect({**TOKEN, "token": "wat_demo_000000000000"}).probe()
 
 
-async def test_a_refresh_token_rotates_into_the_vault(opened: Open) -> None:
+async def test_a_refresh_token_rotates_into_the_credential_store(opened: Open) -> None:
     tenant = opened(asset(1))
     refresh = consent(tenant.served.url)
     auth = {"flow": "oauth", "client_id": "client-1", "client_secret": "client-secret-1", "refresh_token": refresh}
     service = tenant.connect(auth)
     assert (await service.probe()).tenant == "demo"
-    (kept,) = tenant.vault.kept.values()
+    (kept,) = tenant.credentials.kept.values()
     assert refresh not in kept
     assert (await tenant.connect(auth).probe()).total == 1  # the consumed one is not used again
     tenant.world.advance(9 * 3600)

@@ -19,10 +19,10 @@ from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Tenant, content, started
 from tests.support.connected import Bytes
+from tests.support.credential_stores import MemoryCredentialStore
 from tests.support.journal import Crash, MemoryJournal
 from tests.support.parts import small_parts
 from tests.support.scripted_d import Opened, draft, scripted
-from tests.support.vault import MemoryVault
 
 C = "c_brandlibrary"
 
@@ -41,7 +41,7 @@ async def nowhere(text: str) -> bool:
     return False
 
 
-# -- sessions of which only the vault knows ----------------------------------------------------------------------------
+# -- sessions of which only the credential store knows -----------------------------------------------------------------
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ async def tenant(tmp_path: Path) -> AsyncIterator[Tenant]:
     one.served.stop()
 
 
-def connected(tenant: Tenant, vault: MemoryVault) -> Service:
-    return tenant.connect(vault=vault, options=dict(profile_of(C).parted))
+def connected(tenant: Tenant, credentials: MemoryCredentialStore) -> Service:
+    return tenant.connect(credentials=credentials, options=dict(profile_of(C).parted))
 
 
 def lying(tenant: Tenant) -> Counter[str]:
@@ -62,29 +62,29 @@ def lying(tenant: Tenant) -> Counter[str]:
 
 
 async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: Tenant) -> None:
-    vault, steps = MemoryVault(), MemoryJournal(blow_at=2)  # begun, and not recorded
+    credentials, steps = MemoryCredentialStore(), MemoryJournal(blow_at=2)  # begun, and not recorded
     wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
     async with content(tenant, wanted.filename, 3 << 18) as (given, _):
         with pytest.raises(Crash):
-            await connected(tenant, vault).create(wanted, given, steps)
+            await connected(tenant, credentials).create(wanted, given, steps)
         steps.blow_at = None
-        service = connected(tenant, vault)
+        service = connected(tenant, credentials)
         await service.create(wanted, given, steps)
         assert lying(tenant)["upload session"] == 1
         assert await service.sweep(said_in(steps)) == 1
     assert not lying(tenant)["upload session"]
-    assert not await vault.names("")
+    assert not await credentials.names("")
     assert await service.sweep(nowhere) == 0
 
 
 async def test_a_session_that_work_goes_on_with_is_left_open(tenant: Tenant) -> None:
-    vault, steps = MemoryVault(), MemoryJournal(blow_at=3)
+    credentials, steps = MemoryCredentialStore(), MemoryJournal(blow_at=3)
     wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
     async with content(tenant, wanted.filename, 3 << 18) as (given, _):
         with pytest.raises(Crash):
-            await connected(tenant, vault).create(wanted, given, steps)
-    assert await connected(tenant, vault).sweep(said_in(steps)) == 0
-    assert lying(tenant)["upload session"] == len(await vault.names("")) == 1
+            await connected(tenant, credentials).create(wanted, given, steps)
+    assert await connected(tenant, credentials).sweep(said_in(steps)) == 0
+    assert lying(tenant)["upload session"] == len(await credentials.names("")) == 1
 
 
 # -- records that come with their links --------------------------------------------------------------------------------
@@ -101,39 +101,45 @@ async def opened() -> AsyncIterator[Opened]:
 @pytest.mark.parametrize("size", [4, 2500], ids=["whole", "in parts"])
 async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kept(opened: Opened, size: int) -> None:
     """It was put into the bin, and made anew, though nothing was lost but our word that it was made."""
-    vault, steps, given = MemoryVault(), MemoryJournal(blow_at=2), Bytes("src-1.jpg", bytes(size), known=True)
+    credentials, steps, given = (
+        MemoryCredentialStore(),
+        MemoryJournal(blow_at=2),
+        Bytes("src-1.jpg", bytes(size), known=True),
+    )
     with pytest.raises(Crash):
-        await opened.connect(vault=vault).create(draft(), given, steps)
+        await opened.connect(credentials=credentials).create(draft(), given, steps)
     steps.blow_at = None
-    await opened.connect(vault=vault).create(draft(), given, steps)
+    await opened.connect(credentials=credentials).create(draft(), given, steps)
     assert [told for told in opened.script.story if told.startswith(("create", "delete"))] == ["create object-0001"]
     assert opened.script.bytes["object-0001"] == given.data
 
 
 async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> None:
-    vault, steps = MemoryVault(), MemoryJournal()
-    service = opened.connect(vault=vault)
+    credentials, steps = MemoryCredentialStore(), MemoryJournal()
+    service = opened.connect(credentials=credentials)
     await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
-    assert await opened.connect(vault=vault).sweep(nowhere) == 0
-    assert not await vault.names("")
+    assert await opened.connect(credentials=credentials).sweep(nowhere) == 0
+    assert not await credentials.names("")
 
 
 async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> None:
     """The source has the asset no longer: nothing comes after the crash but the end of the run."""
-    vault, steps = MemoryVault(), MemoryJournal(blow_at=7)
+    credentials, steps = MemoryCredentialStore(), MemoryJournal(blow_at=7)
     with pytest.raises(Crash):
-        await opened.connect(vault=vault).create(draft(), Bytes("src-1.jpg", bytes(2500), known=True), steps)
-    assert await opened.connect(vault=vault).sweep(said_in(steps)) == 0
-    assert await vault.names("")
-    assert await opened.connect(vault=vault).sweep(nowhere) == 1
+        await opened.connect(credentials=credentials).create(
+            draft(), Bytes("src-1.jpg", bytes(2500), known=True), steps
+        )
+    assert await opened.connect(credentials=credentials).sweep(said_in(steps)) == 0
+    assert await credentials.names("")
+    assert await opened.connect(credentials=credentials).sweep(nowhere) == 1
     assert opened.script.story[-1] == "cancel object-0001"
-    assert not await vault.names("")
+    assert not await credentials.names("")
 
 
 async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_binned(opened: Opened) -> None:
     """Its parts would lie in the storage for good: no call tells of them (wire D 6.3)."""
     opened.script.vanish = 1
-    await opened.connect(vault=MemoryVault()).create(
+    await opened.connect(credentials=MemoryCredentialStore()).create(
         draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemoryJournal()
     )
     story = [told for told in opened.script.story if not told.startswith("put")]

@@ -1,4 +1,4 @@
-"""The vault: durable before it returns, for its owner alone, never half a file."""
+"""The credentials: durable before it returns, for its owner alone, never half a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dam_sync.http.auth.base import RotatingToken
 from dam_sync.http.messages import Request, Response
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DiskFull
-from dam_sync.store import credential_store as vaults
+from dam_sync.store import credentials as sharing
 from dam_sync.store.credential_store import FileCredentialStore
 
 
@@ -25,67 +25,71 @@ async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
     await FileCredentialStore(path).save("e", "wrt_demo_1")
     await FileCredentialStore(path).save("e", "wrt_demo_2")
     await FileCredentialStore(path).save("b", "other")
-    vault = FileCredentialStore(path)
-    assert (await vault.load("e"), await vault.load("b"), await vault.load("x")) == ("wrt_demo_2", "other", None)
+    credentials = FileCredentialStore(path)
+    assert (await credentials.load("e"), await credentials.load("b"), await credentials.load("x")) == (
+        "wrt_demo_2",
+        "other",
+        None,
+    )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert "wrt_demo" not in repr(vault)
+    assert "wrt_demo" not in repr(credentials)
 
 
 async def test_names_are_told_of_what_is_kept_and_nothing_is_written_for_it(tmp_path: Path) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
-    assert await vault.names("up") == []
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    assert await credentials.names("up") == []
     assert not list(tmp_path.iterdir())
     for name, secret in (("up-0", "link"), ("up-1", "link"), ("token", "secret"), ("up-0", "")):
-        await vault.save(name, secret)
-    assert await vault.names("up") == ["up-1"]
+        await credentials.save(name, secret)
+    assert await credentials.names("up") == ["up-1"]
 
 
 async def test_saves_at_once_lose_nothing(tmp_path: Path) -> None:
-    vaults = [FileCredentialStore(tmp_path / "job.vault") for _ in range(8)]
-    await asyncio.gather(*(vault.save(f"k{number}", str(number)) for number, vault in enumerate(vaults)))
-    assert [await vaults[0].load(f"k{number}") for number in range(8)] == [str(number) for number in range(8)]
+    sharing = [FileCredentialStore(tmp_path / "job.vault") for _ in range(8)]
+    await asyncio.gather(*(credentials.save(f"k{number}", str(number)) for number, credentials in enumerate(sharing)))
+    assert [await sharing[0].load(f"k{number}") for number in range(8)] == [str(number) for number in range(8)]
 
 
 async def test_changes_by_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
-    vaults = [FileCredentialStore(tmp_path / "job.vault") for _ in range(2)]
-    await asyncio.gather(*(vaults[n % 2].change("links", lambda was, n=n: f"{was}{n}") for n in range(8)))
-    assert sorted(await vaults[0].load("links") or "") == sorted("01234567")
+    sharing = [FileCredentialStore(tmp_path / "job.vault") for _ in range(2)]
+    await asyncio.gather(*(sharing[n % 2].change("links", lambda was, n=n: f"{was}{n}") for n in range(8)))
+    assert sorted(await sharing[0].load("links") or "") == sorted("01234567")
 
 
 async def test_a_crash_while_saving_leaves_the_old_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
-    await vault.save("e", "old")
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "old")
 
     def no_power(*_: object) -> None:
         raise KeyError("no power")
 
     monkeypatch.setattr(os, "replace", no_power)
     with pytest.raises(KeyError):
-        await vault.save("e", "new")
+        await credentials.save("e", "new")
     monkeypatch.undo()
-    assert await vault.load("e") == "old"
-    await vault.save("e", "new")
-    assert await vault.load("e") == "new"
+    assert await credentials.load("e") == "old"
+    await credentials.save("e", "new")
+    assert await credentials.load("e") == "new"
 
 
 async def test_a_file_others_may_read_is_refused(tmp_path: Path) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
-    await vault.save("e", "wrt_demo_1")
-    vault.path.chmod(0o644)
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "wrt_demo_1")
+    credentials.path.chmod(0o644)
     with pytest.raises(ConfigError, match="other users may have read") as told:
-        await vault.load("e")
+        await credentials.load("e")
     assert "wrt_demo" not in str(told.value)
     assert "chmod 600" in told.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"e": 1}', '{"e": "wrt_demo_1"'])
 async def test_a_damaged_file_is_told_without_its_content(tmp_path: Path, text: str) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
-    vault.path.write_text(text)
-    vault.path.chmod(0o600)
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    credentials.path.write_text(text)
+    credentials.path.chmod(0o600)
     with pytest.raises(ConfigError, match="damaged") as told:
-        await vault.load("e")
+        await credentials.load("e")
     assert "wrt_demo" not in str(told.value)
 
 
@@ -116,9 +120,9 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
 ) -> None:
     """Room first, then the call that uses the old one up; then bytes, name, folder; only then the new access token."""
     folder = tmp_path / "state"
-    vault = FileCredentialStore(folder / "job.vault")
-    token = RotatingToken("http://127.0.0.1/token", "client-1", "secret-1", "wrt_1", vault, "e", SystemClock())
-    await vault.save("other", "there before")
+    credentials = FileCredentialStore(folder / "job.vault")
+    token = RotatingToken("http://127.0.0.1/token", "client-1", "secret-1", "wrt_1", credentials, "e", SystemClock())
+    await credentials.save("other", "there before")
     (folder / "job.vault.new").unlink(missing_ok=True)
     story = Story(monkeypatch, folder)
 
@@ -138,7 +142,7 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
         "flush state",
         "use Bearer wat_2",
     ]
-    assert "wrt_2" in str(await FileCredentialStore(vault.path).load("e"))
+    assert "wrt_2" in str(await FileCredentialStore(credentials.path).load("e"))
 
 
 async def test_the_first_file_and_its_folders_outlast_a_power_cut(
@@ -178,25 +182,25 @@ def no_room(patch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
-    await vault.save("e", "wrt_1")
-    assert await vault.load("e") == "wrt_1"
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "wrt_1")
+    assert await credentials.load("e") == "wrt_1"
     no_room(monkeypatch)
-    await vault.save("e", "wrt_2")
+    await credentials.save("e", "wrt_2")
     with pytest.raises(DiskFull, match="no space left to write the credentials file") as told:
-        await vault.load("e")
+        await credentials.load("e")
     assert str(tmp_path) in told.value.hint
     assert "wrt_" not in str(told.value)
     monkeypatch.undo()
-    assert await vault.load("e") == "wrt_2"
+    assert await credentials.load("e") == "wrt_2"
     assert [path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o077] == []
 
 
 async def test_room_that_a_crash_left_half_made_is_made_anew(tmp_path: Path) -> None:
-    vault = FileCredentialStore(tmp_path / "job.vault")
+    credentials = FileCredentialStore(tmp_path / "job.vault")
     room = tmp_path / "job.vault.new"
     room.write_bytes(b'{"e": "wrt_half')
-    assert await vault.load("e") is None
-    assert room.stat().st_size >= vaults.ROOM
+    assert await credentials.load("e") is None
+    assert room.stat().st_size >= sharing.ROOM
     assert set(room.read_bytes()) == {0}
     assert stat.S_IMODE(room.stat().st_mode) == 0o600

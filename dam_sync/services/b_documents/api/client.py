@@ -226,11 +226,11 @@ def _oauth(auth: DocumentsOAuth, context: Context, base: str) -> Authenticator:
         case "jwt_bearer":
             return JwtBearerGrant(client, _signer(auth, clock), clock)
         case _:
-            if context.vault is None:
+            if context.credentials is None:
                 raise ConfigError("rotating tokens need a credential store")
             consent = UserConsent(auth.refresh_token, auth.code, auth.redirect_uri, auth.code_verifier)
             name = f"{facts.NAME}-{urlsplit(base).hostname}-{client.client_id}"
-            return SharedConsent(client, consent, context.vault, name, clock)
+            return SharedConsent(client, consent, context.credentials, name, clock)
 
 
 @interprets_response

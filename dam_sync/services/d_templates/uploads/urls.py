@@ -59,7 +59,7 @@ class UploadUrls:
     async def find(self, file: str) -> tuple[str, ...]:
         """The URLs of a file. Raises SessionGone if they are lost; the service does not return them again."""
         links = self._links.get(file)
-        if links is None and self.api.credential_store is not None:
+        if links is None and self.api.credentials is not None:
             links = _links_of((await self._load()).get(file))
         if not links:
             raise SessionGone("the upload links of this record are lost")
@@ -78,7 +78,7 @@ class UploadUrls:
 
     async def sweep(self, recorded: IsReferenced) -> list[CreatedRecord]:
         """Forget URLs that no unfinished work refers to; returns the records that another process left open."""
-        if self.api.credential_store is None or not await self.api.credential_store.names(self._name):
+        if self.api.credentials is None or not await self.api.credentials.names(self._name):
             return []
         left = []
         for file, entry in (await self._load()).items():
@@ -96,13 +96,11 @@ class UploadUrls:
         return f"{facts.NAME}-{self.api.host}-uploads"
 
     async def _load(self) -> dict[str, Any]:
-        return _known(
-            await self.api.credential_store.load(self._name) if self.api.credential_store is not None else None
-        )
+        return _known(await self.api.credentials.load(self._name) if self.api.credentials is not None else None)
 
     async def _stored(self, changes: Mapping[str, Json]) -> None:
         """Those who wait for a write share the next one: each takes several flushes of the disk."""
-        if self.api.credential_store is None:
+        if self.api.credentials is None:
             return
         self._waiting |= changes
         async with self._writing:
@@ -116,7 +114,7 @@ class UploadUrls:
                 return json.dumps(left) if left else ""
 
             try:
-                await self.api.credential_store.change(self._name, changed)
+                await self.api.credentials.change(self._name, changed)
             except BaseException:
                 self._waiting, self._gone = {**some, **self._waiting}, gone | self._gone
                 raise

@@ -117,14 +117,14 @@ def authenticator_of(context: Context) -> HeaderAuth:
     auth = context.auth
     if isinstance(auth, ProfilesToken):
         return TokenAsBasic(auth.token) if auth.form == "basic" else Bearer(auth.token)
-    if context.vault is None:
+    if context.credentials is None:
         raise ConfigError("a rotating refresh token needs a credential store")
     return RotatingToken(
         context.base_url.rstrip("/") + facts.TOKEN_PATH,
         auth.client_id,
         auth.client_secret,
         auth.refresh_token,
-        context.vault,
+        context.credentials,
         f"{facts.NAME}-{urlsplit(_tenant_url(context)).hostname}-{auth.client_id}",
         context.clock,
     )

@@ -1,12 +1,12 @@
-"""A vault for rotated credentials that outlives the processes of a test."""
+"""A credentials for rotated credentials that outlives the processes of a test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 
-class MemoryVault:
-    """A `Vault`; `story` is told of what is saved, so that the order of things can be seen, and `broken` refuses it."""
+class MemoryCredentialStore:
+    """A `CredentialStore` in memory. story: gets what is saved, in order; broken: refuses to save."""
 
     def __init__(self, story: list[str] | None = None) -> None:
         self.kept: dict[str, str] = {}
@@ -14,20 +14,20 @@ class MemoryVault:
         self.broken = False
 
     async def load(self, name: str) -> str | None:
-        """See `Vault.load`."""
+        """See `CredentialStore.load`."""
         return self.kept.get(name)
 
     async def save(self, name: str, secret: str) -> None:
-        """See `Vault.save`."""
+        """See `CredentialStore.save`."""
         if self.broken:
             raise OSError("no room")
         self.kept[name] = secret
         self.story.append("saved")
 
     async def change(self, name: str, changed: Callable[[str], str]) -> None:
-        """See `Vault.change`."""
+        """See `CredentialStore.change`."""
         await self.save(name, changed(self.kept.get(name, "")))
 
     async def names(self, prefix: str) -> list[str]:
-        """See `Vault.names`."""
+        """See `CredentialStore.names`."""
         return [name for name, secret in self.kept.items() if secret and name.startswith(prefix)]
