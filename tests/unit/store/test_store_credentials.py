@@ -15,8 +15,7 @@ from dam_sync.http.auth.base import RotatingToken
 from dam_sync.http.messages import Request, Response
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DiskFull
-from dam_sync.store import credentials as sharing
-from dam_sync.store.credential_store import FileCredentialStore
+from dam_sync.store.credential_store import ROOM, FileCredentialStore
 
 
 async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
@@ -201,6 +200,6 @@ async def test_room_that_a_crash_left_half_made_is_made_anew(tmp_path: Path) -> 
     room = tmp_path / "job.vault.new"
     room.write_bytes(b'{"e": "wrt_half')
     assert await credentials.load("e") is None
-    assert room.stat().st_size >= sharing.ROOM
+    assert room.stat().st_size >= ROOM
     assert set(room.read_bytes()) == {0}
     assert stat.S_IMODE(room.stat().st_mode) == 0o600
