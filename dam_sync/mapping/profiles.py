@@ -41,7 +41,7 @@ def choose_profile(source: Schema, target: Schema, sample: Sample | None = None)
 
 
 def possible_markers(target: Schema, makes: Makes) -> list[Field]:
-    """Optional plain text fields that can hold the marker. One of users of the service is none: it says who they are."""
+    """Optional plain text fields that can hold the marker. None that names users of the service."""
     texts = (FieldKind.TEXT, FieldKind.LONG_TEXT)
     fields = (known for known in target.fields.values() if known.kind in texts and not known.accounts)
     plain = [known for known in fields if writable(known)]
