@@ -99,7 +99,8 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
 
 
 async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None:
-    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset."""
+    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset. What
+    was parked without a link is tried again by the next run."""
     matches = candidates.matches(certain=True)
     while batch := list(islice(matches, AT_ONCE)):
         links = await found.links([match.source for match in batch])
@@ -108,6 +109,7 @@ async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None
                 if (link := links.get(AssetId(match.source))) is not None:
                     group.start(kept.put_link, link)
                     group.start(kept.reserve_name, match.filename.casefold(), match.source)
+        await kept.retry_assets(sorted(links))
 
 
 async def _list_again(kept: SqlStore) -> None:

@@ -52,7 +52,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
-from dam_sync.model.wording import counted, the_first
+from dam_sync.model.wording import against_ours, counted, the_first
 from dam_sync.report.sentences import about_no_links, megabytes, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
@@ -327,7 +327,7 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
         yield CheckResult("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
     if abs(account.clock_skew) > MOST_SKEW:
         hint = "set the clock of this computer; deltas and token lifetimes depend on it"
-        yield CheckResult(f"{role} clock", f"differs from ours by {account.clock_skew}", hint, exit_code=2)
+        yield CheckResult(f"{role} clock", against_ours(account.clock_skew), hint, exit_code=2)
     yield from (CheckResult(f"{role} notes", note) for note in account.notes_as(role))
 
 

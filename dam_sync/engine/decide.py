@@ -101,7 +101,7 @@ def decide(
     fresh = fresh_versions(kept, link)
     changed = patch_between(link.draft, draft) if patch is None else patch
     stands = fixed_values(link, draft, target, replaced=asset.file in fresh)
-    patch, losses = possible(changed, target, stands)
+    patch, losses = possible(changed, target, draft.profile, stands)
     losses += _version_losses(not_carried(kept, link), link)
     attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, target)
@@ -169,9 +169,12 @@ def _of_kind(path: str, places: frozenset[Placement]) -> frozenset[Placement]:
     return frozenset(place for place in places if f"{PLACEMENTS}{place.kind}" == path)
 
 
-def possible(patch: Patch, target: Schema, stands: Mapping[str, Json] | None = None) -> tuple[Patch, tuple[Loss, ...]]:
-    """The patch without what no call changes of an asset that exists at the target, and that as losses. stands: what it
-    keeps (see `fixed_values`); nothing else is a loss. None if that is unknown."""
+def possible(
+    patch: Patch, target: Schema, profile: str, stands: Mapping[str, Json] | None = None
+) -> tuple[Patch, tuple[Loss, ...]]:
+    """The patch without what no call changes of an asset that exists at the target, and that as losses; also without
+    clearing a field that it no longer has. profile: of the asset. stands: what it keeps (see `fixed_values`); nothing
+    else is a loss. None if that is unknown."""
     moved = patch.placements_add | patch.placements_remove
     stuck = frozenset(place for place in moved if is_fixed(f"{PLACEMENTS}{place.kind}", target))
     paths = sorted({f"{PLACEMENTS}{place.kind}" for place in stuck})
@@ -180,9 +183,19 @@ def possible(patch: Patch, target: Schema, stands: Mapping[str, Json] | None = N
         losses.append(Loss("filename", FIXED, "the target cannot rename assets"))
         patch = replace(patch, filename=None)
     patch = replace(
-        patch, placements_add=patch.placements_add - stuck, placements_remove=patch.placements_remove - stuck
+        patch,
+        fields={key: value for key, value in patch.fields.items() if value is not None or _has(target, key, profile)},
+        placements_add=patch.placements_add - stuck,
+        placements_remove=patch.placements_remove - stuck,
     )
     return patch, tuple(loss for loss in losses if stands is None or loss.path in stands)
+
+
+def _has(target: Schema, key: str, profile: str) -> bool:
+    """Whether an asset of this profile can have the field."""
+    known = target.fields.get(key)
+    types = frozenset(kind.name for kind in target.types if kind.profile == profile)
+    return known is not None and (not known.types or not types or bool(known.types & types))
 
 
 def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:

@@ -172,10 +172,10 @@ def _added_versions(found: PairedFiles, asset: Asset, actual: Asset, written: in
 def paired_by_name(
     ours: Iterable[FileRef], theirs: Iterable[FileRef]
 ) -> tuple[list[tuple[FileRef, FileRef]], list[FileRef], list[FileRef]]:
-    """Pairs by name and size first, then by size alone (a target may rename files). Also
-    those of either side that remain."""
+    """Pairs by name, size and digest first, then by name and size, then by size and digest alone (a target may rename
+    files). Also those of either side that remain."""
     pairs, mine, left = [], list(ours), list(theirs)
-    for belong in (_same_name, FileRef.agrees):
+    for belong in (_same_file, _same_name, FileRef.agrees):
         for one in tuple(mine):
             other = next((file for file in left if belong(one, file)), None)
             if other is not None:
@@ -183,6 +183,10 @@ def paired_by_name(
                 mine.remove(one)
                 left.remove(other)
     return pairs, mine, left
+
+
+def _same_file(ours: FileRef, theirs: FileRef) -> bool:
+    return ours.name == theirs.name and ours.agrees(theirs)
 
 
 def _same_name(ours: FileRef, theirs: FileRef) -> bool:

@@ -112,7 +112,7 @@ class Repairer:
         draft = overlay(draft, {**kept, **settlement.values})
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
-        patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema)
+        patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema, draft.profile)
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None

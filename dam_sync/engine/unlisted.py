@@ -1,5 +1,5 @@
-"""Changes that a listing by date does not show: assets whose memberships changed, and those that the rotation compares,
-are read again by their ids."""
+"""Changes that a listing by date does not show: assets whose memberships changed, those that left the trash of the
+source, and those that the rotation compares, are read again by their ids."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dam_sync.engine.guards.mass_deletion import FEW, SHRUNK
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all
+from dam_sync.model.asset import AssetId
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.rotation import Rotation
-from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
+from dam_sync.model.run_options import MEMBERSHIPS, RESTORED, ROTATION
 from dam_sync.model.wording import counted
-from dam_sync.store.note_keys import window_key
+from dam_sync.store.note_keys import TRASH_SEEN, window_key
 
 PAGE = 500
 RUN = "run"  # the command that reads everything that changed
@@ -30,14 +31,31 @@ async def read_unlisted(context: RunContext) -> None:
         return
     if context.wave is not None:
         await context.wave.read_due(context.store, context.run.id)
+    unlisted = not await listed_all(context)  # otherwise what was not listed is gone
+    await _restored(context, unlisted=unlisted)
     read_all = bool(window.get("full")) and context.wave is None  # with waves, of one wave only
     if read_all or not await context.store.link_count():
         return
-    unlisted = not await listed_all(context)  # otherwise what was not listed is gone
     await _changed_members(context, unlisted=unlisted)
     if context.rotation is not None:
         await _linked(context, context.rotation, unlisted=unlisted)
         await _left_out(context, context.rotation, unlisted=unlisted)
+
+
+async def _restored(context: RunContext, *, unlisted: bool) -> None:
+    """Assets that left the trash since the listing before, and are not gone."""
+    now = context.source.in_trash()
+    if now is None:
+        return
+    store, key = context.store, context.note_key(TRASH_SEEN)
+    before = frozenset(map(AssetId, await store.get_meta(key) or ()))
+    left = sorted(before - now)
+    if unlisted and left:
+        gone = await context.source.missing(left, context.clock.now())
+        back = [asset for asset in left if asset not in gone]
+        context.read_again[RESTORED] += await store.read_again(context.run.id, back, deleted=True)
+    if now != before:
+        await store.set_meta(key, sorted(now))
 
 
 async def _changed_members(context: RunContext, *, unlisted: bool) -> None:

@@ -41,9 +41,10 @@ def choose_profile(source: Schema, target: Schema, sample: Sample | None = None)
 
 
 def possible_markers(target: Schema, makes: Makes) -> list[Field]:
-    """Optional plain text fields that can hold the marker."""
+    """Optional plain text fields that can hold the marker. None that names users of the service."""
     texts = (FieldKind.TEXT, FieldKind.LONG_TEXT)
-    plain = [known for known in target.fields.values() if known.kind in texts and writable(known)]
+    fields = (known for known in target.fields.values() if known.kind in texts and not known.accounts)
+    plain = [known for known in fields if writable(known)]
     return [known for known in plain if not known.required and not any(unfit_for_marker(known, makes))]
 
 

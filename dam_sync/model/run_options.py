@@ -18,7 +18,7 @@ from dam_sync.model.service import Connector
 
 MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
 """Phases in which assets are counted, as shown in a terminal."""
-MEMBERSHIPS, ROTATION = "memberships", "rotation"
+MEMBERSHIPS, ROTATION, RESTORED = "memberships", "rotation", "restored"
 """Why a run reads assets again that no listing returned as changed."""
 DURATION = re.compile(r"^(\d+(?:\.\d+)?)([smhd])$")
 PERCENTAGE = re.compile(r"^(\d+(?:\.\d+)?)\s*%$")

@@ -176,6 +176,11 @@ class Service(ABC):
             gone += [] if there else [asset]
         return frozenset(gone)
 
+    def in_trash(self) -> frozenset[AssetId] | None:
+        """What the last listing saw in the trash, if it read all of it; else None. Only of a service where an asset can
+        leave the trash without a new date, so that listings by date miss it. Sends no call."""
+        return None
+
     async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """Which of these assets, created after `since`, exist and have an upload that is not complete. Only a service
         whose `limits.queue_window` is not zero overrides this. Safe to repeat."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -24,3 +25,9 @@ def such_as(examples: Sequence[str], number: int) -> str:
     """The first of many names, in parentheses."""
     more = "…" if number > len(examples) else ""
     return f" ({', '.join(examples)}{more})" if examples else ""
+
+
+def against_ours(skew: timedelta) -> str:
+    """How far another clock is ahead of this computer's: `is 0:15:00 behind ours`."""
+    by = timedelta(seconds=round(abs(skew).total_seconds()))
+    return f"is {by} {'behind' if skew < timedelta(0) else 'ahead of'} ours"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from dam_sync.model.run_options import MEMBERSHIPS, ROTATION
+from dam_sync.model.run_options import MEMBERSHIPS, RESTORED, ROTATION
 from dam_sync.model.wording import agreed, counted, such_as
 
 _NAMED = 3  # containers
@@ -131,9 +131,10 @@ def about_not_renamed(
 
 def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -> list[str]:
     """Assets that are read again by their ids, by reason. rotation: which part, counted from 0, of how many."""
-    notes, members = [], found.get(MEMBERSHIPS, 0)
-    if members:
-        notes.append(f"{counted(members, 'asset is', 'assets are')} read again: their containers changed")
+    whys = ((MEMBERSHIPS, "their containers changed"), (RESTORED, "they left the trash of the source"))
+    notes = [
+        f"{counted(found[one], 'asset is', 'assets are')} read again: {why}" for one, why in whys if found.get(one)
+    ]
     if rotation:
         part, parts = rotation
         notes.append(f"rotation, part {part + 1} of {parts}: {found.get(ROTATION, 0):,} known assets are compared")

@@ -9,6 +9,7 @@ MAPPING = "mapping"  # the digest of the mapping with which assets were written
 SCHEMA = "schema"  # the parts of both schemas that the mapping uses
 CLOSED_LISTS = "terms"  # by vocabulary, the terms of the target's closed lists
 MET_TERMS = "terms met"  # by vocabulary of the target, what terms of the source became
+TRASH_SEEN = "trash seen"  # what the last listing saw in the trash of the source
 GONE = "gone"  # how many linked assets are known to be gone from the source
 REFUSED_RUN = "refused run"  # why the last run was refused before it did anything, if none began since
 LISTED_WHOLE = "swept"  # the last run that listed everything

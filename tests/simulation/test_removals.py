@@ -252,6 +252,25 @@ def test_a_restored_asset_comes_back_as_the_same_asset(tmp_path: Path, letters: 
         assert (verdict["clean"], verdict["checked"]) == (True, ASSETS), verdict["differences"]
 
 
+@pytest.mark.parametrize("letters", sampled("db", "da", "bd"))
+def test_a_delta_finds_what_left_the_trash_of_the_source(tmp_path: Path, letters: str) -> None:
+    """It has its old date again, where the service dates neither the way into the trash nor the way out of it."""
+    with removing(tmp_path, pair(letters), grace="0d") as job:
+        links, gone = job.links(), first(job)
+        job.remove(gone)
+        assert job.run().counts["removed"] == 2
+        for _ in range(2):
+            assert job.run().operations == {}
+        job.restore(gone)
+        planned, report = job.plan(), job.run()
+        assert report.operations.get("restore") == 2, (report.operations, report.parked)
+        assert (planned.operations, called(planned)) == (report.operations, called(report))
+        assert planned.source.calls == report.source.calls
+        assert "create" not in report.operations
+        assert job.links() == links
+        assert job.run().operations == {}
+
+
 @pytest.mark.parametrize("letters", sampled("ab", "bc"))
 def test_nothing_is_removed_by_default_and_what_is_restored_within_its_grace_leaves_the_list(
     tmp_path: Path, letters: str

@@ -56,7 +56,7 @@ class ResumedCreate:
             self._refuse_other_file(asset, actual)
         before = list(reversed(self.meant))
         if made is not None:
-            patch, losses = possible(merge_patches(before, draft), self.context.target_schema)
+            patch, losses = possible(merge_patches(before, draft), self.context.target_schema, draft.profile)
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
             staging = self.context.target_schema.status_staging.get(draft.status.casefold(), frozenset())
             stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
@@ -96,7 +96,7 @@ class ResumedCreate:
         """With everything in the draft that differs from earlier ones, and what stands though others changed it: the
         create itself may have written that before."""
         changed = _with_settled(merge_patches(self.meant, overlay(draft, found.values)), found)
-        patch, losses = possible(changed, self.context.target_schema)
+        patch, losses = possible(changed, self.context.target_schema, draft.profile)
         return replace(found, patch=patch, before=(*found.before, *losses))
 
     async def _begun(self, asset: AssetId, made: str, draft: Draft) -> Asset | None:

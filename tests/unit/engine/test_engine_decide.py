@@ -17,7 +17,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placemen
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal_names import CREATE, inside
-from dam_sync.model.schema import Schema
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.report.report import count_operations
 from dam_sync.store.rows import LinkRow
 from tests.support.schemas import able
@@ -54,6 +54,22 @@ def test_an_equal_asset_is_left_alone() -> None:
 def test_a_changed_value_is_patched_and_nothing_else() -> None:
     action = decide(asset(), replace(DRAFT, fields={"title": "Lake"}), link(), ABLE, Policy())
     assert action == Update(Patch(fields={"title": "Lake"}))
+
+
+def test_a_field_that_the_target_no_longer_has_is_not_cleared() -> None:
+    """The target lost the field, or the type of the asset did, and the mapping its line."""
+    wider = replace(DRAFT, profile="Images", fields={"title": "Sea", "credit": "Ann"})
+    now = replace(wider, fields={"title": "Lake"})
+    title = Field("title", FieldKind.TEXT)
+    credit = Field("credit", FieldKind.TEXT, types=frozenset({"Images"}))
+    kinds = (AssetType("Images", "Images"), AssetType("Documents", "Documents"))
+    there = replace(ABLE, fields={"title": title, "credit": credit}, types=kinds)
+    lost = replace(there, fields={"title": title})
+    elsewhere = replace(there, fields={"title": title, "credit": replace(credit, types=frozenset({"Documents"}))})
+    for target, patch in ((there, {"title": "Lake", "credit": None}), (lost, {"title": "Lake"})):
+        assert decide(asset(), now, link(wider), target, Policy()) == Update(Patch(fields=patch))
+    assert decide(asset(), now, link(wider), elsewhere, Policy()) == Update(Patch(fields={"title": "Lake"}))
+    assert decide(asset(), replace(now, fields=DRAFT.fields), link(wider), lost, Policy()) == Update(Patch())
 
 
 def test_a_new_version_brings_its_name_to_a_target_that_cannot_rename() -> None:

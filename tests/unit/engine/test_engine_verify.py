@@ -30,6 +30,20 @@ def test_what_has_no_other_is_missing_or_there_in_addition() -> None:
     assert (dict(pairs_by_id(pairs)), missing, extra) == ({"1": "7"}, [gone], [more])
 
 
+def test_of_files_of_one_name_and_size_those_with_the_same_digest_belong_together() -> None:
+    left = file("2", "a.pdf", 400, "bb")
+    first, second = file("7", "a.pdf", 400, "aa"), file("8", "a.pdf", 400, "bb")
+    pairs, missing, extra = paired_by_name([left], [first, second])
+    assert (dict(pairs_by_id(pairs)), missing, extra) == ({"2": "8"}, [], [first])
+
+
+def test_a_file_of_other_bytes_under_the_same_name_is_still_its_counterpart() -> None:
+    ours, kept = file("1", "a.pdf", 400, "aa"), file("2", "a.pdf", 400, "bb")
+    replaced, same = file("7", "a.pdf", 400, "cc"), file("8", "a.pdf", 400, "bb")
+    pairs, missing, extra = paired_by_name([ours, kept], [replaced, same])
+    assert (dict(pairs_by_id(pairs)), missing, extra) == ({"1": "7", "2": "8"}, [], [])
+
+
 def pairs_by_id(pairs: list[tuple[FileRef, FileRef]]) -> list[tuple[str, str]]:
     return [(one.id, other.id) for one, other in pairs]
 

@@ -48,6 +48,16 @@ def test_the_marker_leaves_the_fields_of_a_standard_to_what_the_standard_means(t
     assert marker("dc:source", "museum:colour_of_the_frame") == "dc:source", "a word that tells of a key counts more"
 
 
+def test_the_marker_is_never_a_field_of_accounts(tmp_path: Path) -> None:
+    shared = (Field("title", TEXT), Field("acme:srckey", TEXT))
+    source = schema(*shared, Field("source_key", TEXT))
+    target = schema(*shared, Field("dc:creator", TEXT, accounts=True))
+    found = suggest(source, target)
+    assert walked(tmp_path, found, source, target).marker == "acme:srckey"
+    asked = suggest(source, target, marker="dc:creator")
+    assert walked(tmp_path, asked, source, target).marker == "acme:srckey"
+
+
 def test_without_a_field_for_the_mark_that_is_told(tmp_path: Path) -> None:
     target = schema(Field("title", TEXT, required=True))
     found = suggest(A, target)

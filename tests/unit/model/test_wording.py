@@ -1,10 +1,12 @@
-"""Numbers with their nouns and verbs."""
+"""Numbers with their nouns and verbs, and clocks."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from dam_sync.model.wording import agreed, counted, the_first
+from dam_sync.model.wording import against_ours, agreed, counted, the_first
 
 
 @pytest.mark.parametrize(
@@ -24,3 +26,15 @@ def test_nouns_and_verbs_agree_with_their_number(number: int, noun: str, first: 
 
 def test_an_irregular_plural_is_given() -> None:
     assert counted(2, "copy", "copies") == "2 copies"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-900.37, "is 0:15:00 behind ours"),
+        (6999.6, "is 1:56:40 ahead of ours"),
+        (90_000.0, "is 1 day, 1:00:00 ahead of ours"),
+    ],
+)
+def test_a_clock_is_ahead_or_behind(seconds: float, text: str) -> None:
+    assert against_ours(timedelta(seconds=seconds)) == text

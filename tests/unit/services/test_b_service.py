@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -118,6 +119,16 @@ async def test_the_creation_date_is_restored(tenant: Tenant) -> None:
     identity = await made(tenant, service, wanted)
     assert tenant.truth()[identity]["created_at"] == "1987-03-01T09:30:00Z"
     assert (await service.fetch(identity)).created_at == born
+
+
+async def test_what_is_recorded_of_a_create_has_no_link(tenant: Tenant) -> None:
+    """A server that redirects downloads gives signed links with each document, and records stay in the state."""
+    service, journal = tenant.connect(), MemoryJournal()
+    born = draft("linked", fields={"dc:created": datetime(1987, 3, 1, tzinfo=UTC)}, tags=frozenset({"sea"}))
+    await made(tenant, service, born, journal)
+    recorded = json.dumps({name: result for name, (result, _) in journal.done.items()})
+    assert "late" in recorded
+    assert "://" not in recorded
 
 
 async def test_a_twin_of_a_lost_create_goes(tenant: Tenant) -> None:

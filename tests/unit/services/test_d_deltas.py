@@ -57,6 +57,31 @@ async def test_a_delta_tells_of_an_asset_whose_current_version_was_binned(opened
     assert first in found[AssetId(family)].revision
 
 
+async def test_what_is_in_the_bin_is_known_after_a_listing_in_one_go(opened: Opened) -> None:
+    script = opened.script
+    ids = [script.add() for _ in range(150)]
+    families = [AssetId(script.records[one]["fileId"]) for one in ids]
+    script._delete(ids[149], {"action": "delete"})
+    await script.clock.sleep(7200)
+    since = script.clock.now()
+    service = opened.connect(relations="off")
+    assert service.in_trash() is None
+    await entries(service)
+    assert service.in_trash() == frozenset({families[149]})
+    script._delete(ids[3], {"action": "delete"})
+    await entries(service, Window(since=since))
+    assert service.in_trash() == frozenset({families[3], families[149]})
+    (shard,) = [shard async for shard in service.shards(EVERYTHING)]
+    first = await anext(service.crawl(shard, None))
+    async for _ in service.crawl(shard, first.cursor):
+        pass
+    assert service.in_trash() is None
+    for one in (ids[3], ids[149]):
+        script._delete(one, {"action": "undelete"})
+    await entries(service, Window(since=since))
+    assert service.in_trash() == frozenset()
+
+
 @pytest.mark.parametrize("error", [Rejected, NotFound])
 async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(opened: Opened, error: type[DamSyncError]) -> None:
     script = opened.script

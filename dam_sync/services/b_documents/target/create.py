@@ -172,7 +172,7 @@ class DocumentsCreate(DocumentsUpdate):
         """Write dates that a create resets, tags of types without them, rights, then the state."""
         late, groups = form.late, draft.rights.groups
         if late:
-            await journal.run("late", lambda: self.put_checked(asset, late, row), idempotent=True)
+            await journal.run("late", lambda: completed(self.put_checked(asset, late, row)), idempotent=True)
         if form.tags:
             await journal.run("tags", lambda: completed(self.tag(asset, form.tags, frozenset())), idempotent=True)
         if draft.closed:

@@ -16,7 +16,7 @@ from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import Entry
+from dam_sync.model.asset import AssetId, Entry
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
@@ -76,7 +76,12 @@ class ByCursor:
 class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
     """Shard parameters: `scan` is all, changed or bin; `since` and `until` are in ms."""
 
+    def in_trash(self) -> frozenset[AssetId] | None:
+        """By a listing that was read in one go (wire D 2.5: nothing dates what leaves the recycle bin)."""
+        return self.version_groups.trash
+
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
+        self.version_groups.trash = None
         if window.since is None and window.until is None:
             total = await self.tenant.counted()
             thin = {THIN: True} if window.ids_only else {}
@@ -89,7 +94,9 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
         counted = milliseconds(self.api.clock.now() - facts.OVERLAP)
         known = self.version_groups.binned
         binned = await self.tenant.binned() if known is None else len(known)
-        if binned != 0:
+        if binned == 0:
+            self.version_groups.trash = frozenset()
+        else:
             yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, "counted": counted, **bounds})
 
     async def _walked(self) -> int:
@@ -105,18 +112,28 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
         scan = Scan(self.api, shard)
         telling = _ListingState(self, shard)
         if shard.params["scan"] == BIN and cursor is None and self.version_groups.binned is not None:
-            yield Batch(tuple(await telling.entries(self.version_groups.binned)), None)
+            entries = tuple(await telling.entries(self.version_groups.binned))
+            self.version_groups.trash = telling.trash
+            yield Batch(entries, None)
             return
         async with aclosing(paginate(scan.fetch, ByCursor(self.limits.page), cursor)) as pages:
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 behind = None if telling.ends(records) else behind
                 entries = tuple(await telling.entries(records))
-                if behind is None and cursor is None and shard.params["scan"] == ALL:
-                    self.version_groups.ended()
+                if behind is None and cursor is None:
+                    self._ended(telling)
                 yield Batch(entries, behind)
                 if behind is None:
                     return
+
+    def _ended(self, telling: _ListingState) -> None:
+        """A listing was read from start to end."""
+        scan = telling.shard.params["scan"]
+        if scan == ALL:
+            self.version_groups.ended()
+        if scan != CHANGED:
+            self.version_groups.trash = telling.trash
 
 
 @dataclass(slots=True)
@@ -200,12 +217,18 @@ class _ListingState:
     _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
     _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # whether for now
     _whole: LruCache[str, VersionGroup] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
+    _in_bin: set[AssetId] = field(default_factory=set)
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
 
     @property
     def _scan(self) -> str:
         return str(self.shard.params["scan"])
+
+    @property
+    def trash(self) -> frozenset[AssetId] | None:
+        """Assets with records in the recycle bin, of those that were listed; None if they are too many."""
+        return frozenset(self._in_bin) if len(self._in_bin) <= facts.BINNED_KEPT else None
 
     def ends(self, records: Sequence[Record]) -> bool:
         """Whether the listing can stop here: the rows are older than the window, or all of the recycle bin was seen."""
@@ -227,6 +250,8 @@ class _ListingState:
 
     async def entries(self, records: Sequence[Record]) -> list[Entry]:
         """The entries for one page."""
+        if len(self._in_bin) <= facts.BINNED_KEPT:
+            self._in_bin.update(AssetId(record.family) for record in records if record.deleted)
         if self._scan == ALL:
             families = await self._families(_grouped(records))
         else:
