@@ -16,6 +16,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
 from dam_sync.model.errors import (
     ConfigError,
+    ContractBroken,
     Denied,
     IntegrityError,
     InvalidValue,
@@ -322,6 +323,28 @@ async def test_a_list_that_has_the_same_page_for_ever_is_noticed(start: Start) -
         async for _ in service.crawl(shards[0], None):
             pass
     assert network.repeated
+
+
+class SectionsWithoutEnd(AlteredTransport):
+    """Each page of the list of sections has another section with a name of 20 MB."""
+
+    pages = 0
+
+    def instead(self, request: httpx.Request) -> Json:
+        if not request.url.path.endswith("/sections"):
+            return None
+        self.pages += 1
+        row = {"id": f"s{self.pages}", "type": "section", "attributes": {"name": f"{self.pages}" + "x" * 20_000_000}}
+        return {"data": [row], "meta": {"next_page": self.pages + 1}}
+
+
+async def test_a_list_of_sections_without_end_does_not_fill_the_memory(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    tenant.transport = network = SectionsWithoutEnd(tenant.transport)
+    service = tenant.connect(read_only=True)
+    with pytest.raises(ContractBroken, match="a list has more than"):
+        [each async for each in service.containers()]
+    assert network.pages < 20
 
 
 async def test_a_section_beyond_reach_is_cut_by_day_and_second(start: Start) -> None:

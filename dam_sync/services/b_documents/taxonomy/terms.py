@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
@@ -165,8 +166,10 @@ class DocumentsTerms(DocumentsPart):
             return Page(rows, total if isinstance(total, int) and total >= 0 else None)
 
         found: list[Json] = []
+        held = HeldList()
         async with aclosing(paginate(fetch, Offset(facts.ENTRIES))) as pages:
             async for page, _ in pages:
+                held.take(page.rows)
                 found.extend(page.rows)
         return found
 
