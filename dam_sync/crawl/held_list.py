@@ -1,4 +1,4 @@
-"""Lists that are read as a whole, such as folders, vocabularies and custom fields: bounded, whatever a service returns."""
+"""Lists that are read as a whole, such as folders and vocabularies: bounded, whatever a service returns."""
 
 from __future__ import annotations
 

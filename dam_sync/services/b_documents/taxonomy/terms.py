@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import with_new_top
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.service import Context
+from dam_sync.model.unicode_forms import nfkd
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ENUM, Directory, ServerSchema, chain
@@ -260,7 +260,7 @@ def _refuse_label(vocabulary: str, label: str) -> None:
 def free_id(term: Term, listed: Listed) -> str:
     """A readable id derived from label and parent only, so that a repetition finds the same one; another one if an
     entry has it that was renamed since."""
-    ascii_text = unicodedata.normalize("NFKD", term.label).encode("ascii", "ignore").decode().lower()
+    ascii_text = nfkd(term.label).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40]
     taken = set(listed.entries.values())
     plain = [slug] if slug == term.label.lower() else []
